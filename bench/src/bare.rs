@@ -1,20 +1,22 @@
-//! PostgreSQL asked with the driver alone: what the parts of the bench that go through `store` are compared with.
+//! Queries PostgreSQL with the driver alone: the baseline for the parts of the bench that go
+//! through `store`.
 
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Config, NoTls, Row, Statement};
 
-/// Where the connection is driven.
+/// Which thread drives the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Driven {
-    /// By the thread that asks: no other has to be woken for an answer. The least there can be, for a program with one thread.
+    /// The querying thread: no other thread has to be woken for an answer. The minimum, for a
+    /// program with one thread.
     Here,
-    /// By a thread of its own, as in a server, where many ask.
+    /// A separate thread, as in a server with many clients.
     Elsewhere,
 }
 
-/// A connection, and what drives it.
+/// A connection, and its driver.
 #[derive(Debug)]
 pub(crate) struct Bare {
     runtime: Runtime,
@@ -22,14 +24,14 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// Connects as the address of a store says.
+    /// Connects by the address of a store.
     pub(crate) fn connect(address: &str, driven: Driven) -> anyhow::Result<Bare> {
         let mut runtime = match driven {
             Driven::Here => Builder::new_current_thread(),
             Driven::Elsewhere => Builder::new_multi_thread(),
         };
         let runtime = runtime.worker_threads(1).enable_all().build()?;
-        // Parameters of ours mean nothing to the driver.
+        // The driver does not know our parameters.
         let plain = address.split_once('?').map_or(address, |(plain, _)| plain);
         let config: Config = plain.parse().context("the address of the database")?;
         let (client, connection) = runtime.block_on(config.connect(NoTls))?;

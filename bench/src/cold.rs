@@ -1,8 +1,11 @@
-//! A thousand candles that a node has nothing of, in turn with the bare fetch of the same bytes.
+//! A thousand candles that a node has not cached, alternating with the bare fetch of the same
+//! bytes.
 //!
-//! `bench cold ADDRESS WORK` asks a store on PostgreSQL in process: first without a copy, as a question that misses it is answered, then with one that is
-//! emptied before each round, whose thread fills it meanwhile, and last out of that copy. The bare fetch takes the bodies of the blocks that the question reads, by
-//! their ids, in one prepared statement. Everything is in PostgreSQL's memory.
+//! `bench cold ADDRESS WORK` queries a store on PostgreSQL in process: first without a local copy,
+//! as a query that misses it is answered, then with one that is emptied before each round, whose
+//! thread fills it meanwhile, and last from that copy. The bare fetch reads the bodies of the
+//! blocks that the query needs, by their ids, in one prepared statement. Everything is in
+//! PostgreSQL's memory.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,12 +21,12 @@ use crate::contest::{Spread, now};
 use crate::query::{NOW, encode};
 use crate::sample::Random;
 
-/// The goal: at most so many times the bare fetch, at the median.
+/// The goal: at most this many times the bare fetch, at the median.
 const GOAL: f64 = 2.5;
 const ROUNDS: usize = 9;
 const QUESTIONS: usize = 200;
 
-/// A question, and the bodies that it needs.
+/// A query, and the bodies that it needs.
 struct Asked {
     query: Query,
     ids: Vec<i64>,
@@ -45,7 +48,7 @@ pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
         let near = far.clone().with_copy(&settings)?;
         missed.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
         near.settle_copy();
-        // The second time asks for bodies that the first has left to the thread.
+        // The second pass needs bodies that the first has left to the thread.
         for asked in &questions {
             answer(&history, &mut near.reader()?, &asked.query)?;
         }
@@ -80,7 +83,7 @@ pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A folder with nothing in it.
+/// An empty folder.
 fn emptied(work: &Path) -> anyhow::Result<std::path::PathBuf> {
     if work.exists() {
         std::fs::remove_dir_all(work)?;
@@ -89,7 +92,7 @@ fn emptied(work: &Path) -> anyhow::Result<std::path::PathBuf> {
     Ok(work.to_owned())
 }
 
-/// The p50 of both bare fetches and of questions, in microseconds, in turn.
+/// The p50 of both bare fetches and of queries, in microseconds, alternating.
 fn one_round(
     questions: &[Asked],
     history: &History,
@@ -138,7 +141,8 @@ fn answer(history: &History, reader: &mut Reader, query: &Query) -> anyhow::Resu
     Ok(bytes.len())
 }
 
-/// A thousand minutes up to a random stamp, of a random security each; the securities are asked for as often as each other.
+/// A thousand minutes up to a random stamp, of a random security each; every security is equally
+/// likely.
 fn questions(store: &Store, history: &History, bare: &Bare) -> anyhow::Result<Vec<Asked>> {
     let mut reader = store.reader()?;
     let series = reader.snapshot()?.all_series()?;

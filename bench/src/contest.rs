@@ -1,5 +1,5 @@
-//! Servers that take turns: each is asked for a moment, then the next, and what counts is a turn beside the first one's turn. The machine may be
-//! shared, and runs now quicker, now slower.
+//! Servers take turns: each is queried for a moment, then the next, and a turn is compared with the
+//! first server's turn of the same round. The machine may be shared, and its speed varies.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ const ROUNDS: usize = 9;
 
 pub(crate) type Frames = Arc<Vec<Vec<u8>>>;
 
-/// A server in the table, and what its turns came to.
+/// A server in the table, and the results of its turns.
 pub(crate) struct Contender<'a> {
     pub(crate) name: &'a str,
     pub(crate) server: &'a Server,
-    /// In percent of the first; none for the first itself and for what is shown beside.
+    /// In percent of the first; `None` for the first itself and for servers without a goal.
     goal: Option<f64>,
     runs: Vec<Run>,
-    /// Processor time that the server took for them all, in microseconds.
+    /// Processor time of the server for all its turns, in microseconds.
     processor_us: f64,
 }
 
@@ -34,7 +34,8 @@ impl<'a> Contender<'a> {
     }
 }
 
-/// Lets all have their turns with so many connections, every other round in the opposite order, and prints their lines.
+/// Runs the turns of all servers with this many connections, every other round in the opposite
+/// order, and prints their lines.
 pub(crate) async fn turns(
     all: &mut [Contender<'_>],
     connections: usize,
@@ -47,7 +48,7 @@ pub(crate) async fn turns(
         for _ in 0..connections {
             of_one.push(contender.server.connect().await?);
         }
-        // The first pass fills what is to be filled.
+        // The first pass fills caches.
         load::run(&mut of_one, frames, TURN).await?;
         sockets.push(of_one);
     }
@@ -113,7 +114,7 @@ fn line(
     Ok(out.flush()?)
 }
 
-/// What single turns lie between, and in the middle of.
+/// The minimum, median and maximum of single turns.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Spread {
     pub(crate) least: f64,

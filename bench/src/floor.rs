@@ -1,8 +1,9 @@
-//! The floor: a server that answers every message with a prebuilt one. It reads no more of a request than where it ends, and writes
-//! its answer in one piece: nothing that decides, looks up or puts together can be quicker, so everything is compared with it.
+//! The floor: a server that answers every message with a prebuilt one. It parses no more of a
+//! request than its length, and writes its answer in one piece: no server that decides, looks up or
+//! assembles can be faster, so everything is compared with it.
 //!
-//! With one answer, those bytes never leave the processor's cache. With several it sends them in turn, as a server that is asked
-//! for different candles must: what is slower then is memory, not code.
+//! With one answer, those bytes never leave the processor's cache. With several it sends them in
+//! turn, as a server for different candles must: the difference is memory, not code.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use wire::{Opcode, Packet, append_frame};
 /// Two bytes and the mask: requests are short enough to need no longer length.
 const HEAD: usize = 6;
 const LENGTH_MAX: u8 = 125;
-/// How far apart in the list of answers one connection begins from the next.
+/// The distance between the starting points of two connections in the list of answers.
 const APART: usize = 7919;
 
-/// Serves for ever on a port of the system's choice, and says which as the real server does.
+/// Serves forever on a free port, and prints it as the real server does.
 pub(crate) fn run(answer_bytes: &str, answers: &str) -> anyhow::Result<()> {
     let (answer_bytes, answers) = (answer_bytes.parse()?, answers.parse()?);
     tokio::runtime::Builder::new_multi_thread()
@@ -44,7 +45,7 @@ async fn serve(answer_bytes: usize, answers: usize) -> anyhow::Result<()> {
         let (stream, _) = listener.accept().await?;
         let framed = framed.clone();
         let turn = number.wrapping_mul(APART);
-        // A client that leaves ends its connection; there is nobody to tell.
+        // A client that disconnects ends its connection; there is no error to report.
         tokio::spawn(async move { answer_all(stream, &framed, turn).await.ok() });
     }
     Ok(())

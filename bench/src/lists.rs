@@ -1,5 +1,5 @@
-//! Watchlists and the list of securities, asked over HTTP on loopback: 2,000 securities with overnight hours, 100 of them followed. Then
-//! what is stored, of 20,000 securities.
+//! Watchlists and the list of securities, over HTTP on loopback: 2,000 securities with overnight
+//! hours, 100 of them followed. Then the inventory of 20,000 securities.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -14,17 +14,17 @@ use crate::paper::times::{Times, timed};
 use crate::server::{self, Server};
 
 const GROUPS: &str = "/v1/watchlist/groups";
-/// The goal: half of the answers within so many seconds.
+/// The goal: half of the answers within this many seconds.
 const GOAL: f64 = 0.001;
-/// The goal for a screen of what is stored: the browser has to draw it within the same 0.3 seconds.
+/// The goal for a screen of the inventory: the browser has to draw it within the same 0.3 seconds.
 const SCREEN_GOAL: f64 = 0.1;
 /// An evening in New York, before the clock of the bench.
 const EVENING: i64 = 1_794_535_200;
 
-/// How much of everything: all of it, or as little as shows that it runs.
+/// The size of the data: full, or minimal for a test.
 struct Size {
     securities: usize,
-    /// In the store that is listed.
+    /// In the store of the inventory.
     stored: usize,
     groups: usize,
     of_group: usize,
@@ -63,13 +63,14 @@ fn watchlists(chandler: &str, work: &Path, size: &Size) -> anyhow::Result<()> {
     for (name, path) in [("watchlists", GROUPS), ("security list", list), ("page of the list", page)] {
         measure(&mut client, name, ("GET", path), &[String::new()], (size.questions, GOAL))?;
     }
-    // Each is on the disk when it is answered, so this is the time of the disk.
+    // Each is on disk when it is answered, so this measures the disk.
     let change = |mode: &str| json!({"id": group, "securities": ["T1.US"], "mode": mode}).to_string();
     let changes = [change("remove"), change("add")];
     measure(&mut client, "a change", ("PUT", GROUPS), &changes, (size.questions / 10, GOAL))
 }
 
-/// What is stored: the first screen, one far down, a search, and the worst first, which is asked for until everything is compared.
+/// The inventory: the first screen, one far down, a search, and the worst coverage first, which is
+/// requested until everything is compared.
 fn inventory(chandler: &str, work: &Path, size: &Size) -> anyhow::Result<()> {
     let dir = folder(work, "inventory")?;
     let store = dir.to_str().context("a path that is no text")?;
@@ -136,7 +137,7 @@ fn import(chandler: &str, store: &str, dir: &Path, securities: usize) -> anyhow:
     Ok(())
 }
 
-/// Makes the groups; the number of the first.
+/// Creates the groups; returns the id of the first.
 fn follow(client: &mut HttpClient, size: &Size) -> anyhow::Result<String> {
     let mut first = None;
     for group in 0..size.groups {
@@ -150,8 +151,9 @@ fn follow(client: &mut HttpClient, size: &Size) -> anyhow::Result<String> {
     first.context("no group")
 }
 
-/// Asks so many times, with one body after the other, and prints a line: the first answer, p50, p99 and the worst in milliseconds, the bytes
-/// of an answer, and whether the p50 is within the goal.
+/// Sends a number of requests, cycling through the bodies, and prints a line: the first answer,
+/// p50, p99 and the worst in milliseconds, the bytes of an answer, and whether the p50 is within
+/// the goal.
 fn measure(
     client: &mut HttpClient,
     name: &str,

@@ -1,5 +1,6 @@
-//! A client that asks over WebSockets as fast as it is answered, and what its times come to. It shares the processors with what
-//! it measures, so it does as little as it can: a write for each question, and as few reads as the answer comes in.
+//! A WebSocket client that sends each request as soon as the last is answered, and its statistics.
+//! It shares the processors with the server, so it does as little as possible: a write for each
+//! request, and as few reads as possible for the answer.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,23 +10,23 @@ use anyhow::{Context, bail, ensure};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A frame's mask. Any will do; the server has to undo it all the same.
+/// A frame's mask. Its value does not matter; the server has to unmask anyway.
 const MASK: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
-/// Room for answers; an idle connection of the bench has none before it asks.
+/// Buffer size for answers; an idle connection of the bench has no buffer before its first request.
 const ROOM: usize = 256 << 10;
 
-/// One connection: a stream on which the upgrade has been answered.
+/// One connection: a stream after the upgrade.
 #[derive(Debug)]
 pub(crate) struct Socket {
     stream: TcpStream,
     buffer: Vec<u8>,
-    /// Bytes of the buffer that have come and belong to no message that was handed out.
+    /// Received bytes in the buffer.
     have: usize,
-    /// Bytes at its start that were handed out.
+    /// Bytes at its start that were already returned.
     told: usize,
 }
 
-/// The head of a frame that a server sent: what it is, and where its payload begins and ends.
+/// The head of a server's frame: its opcode, and where its payload begins and ends.
 #[derive(Clone, Copy, Debug)]
 struct Head {
     first: u8,
@@ -49,7 +50,7 @@ impl Socket {
         Ok(Socket { stream, buffer: Vec::new(), have: 0, told: 0 })
     }
 
-    /// Sends one message and reads one; pings on the way are passed over.
+    /// Sends one message and reads one; pings are skipped.
     pub(crate) async fn ask(&mut self, frame: &[u8]) -> anyhow::Result<&[u8]> {
         self.stream.write_all(frame).await?;
         loop {
@@ -63,7 +64,7 @@ impl Socket {
         }
     }
 
-    /// Gives up the room for answers: thousands of connections that nothing is asked on would fill the machine with it.
+    /// Releases the buffer: those of thousands of idle connections would fill the memory.
     pub(crate) fn rest(&mut self) {
         self.buffer.truncate(self.have);
         self.buffer.drain(..self.told);
@@ -71,7 +72,7 @@ impl Socket {
         (self.have, self.told) = (self.buffer.len(), 0);
     }
 
-    /// Waits for one whole frame, which then stands at the start of the buffer.
+    /// Waits for a complete frame, which is then at the start of the buffer.
     async fn frame(&mut self) -> anyhow::Result<Head> {
         self.buffer.copy_within(self.told..self.have, 0);
         self.have -= self.told;
@@ -93,7 +94,7 @@ impl Socket {
         }
     }
 
-    /// The head of the frame that the buffer begins with, if all of it has come.
+    /// The head of the first frame in the buffer, once it is complete.
     fn head(&self) -> anyhow::Result<Option<Head>> {
         let come = self.buffer.get(..self.have).unwrap_or_default();
         Ok(match *come {
@@ -130,7 +131,7 @@ pub(crate) fn frame(packet: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What a run of questions came to.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Run {
     pub(crate) answers: usize,
@@ -140,7 +141,8 @@ pub(crate) struct Run {
     pub(crate) bytes: usize,
 }
 
-/// Asks on all sockets at once for a while, each the frames in turn from a place of its own.
+/// Queries on all sockets concurrently for a while, each cycling through the frames from a
+/// different start.
 pub(crate) async fn run(
     sockets: &mut Vec<Socket>,
     frames: &Arc<Vec<Vec<u8>>>,
@@ -158,7 +160,7 @@ pub(crate) async fn run(
                 let frame = frames.get(turn % frames.len()).context("no question")?;
                 turn += 1;
                 let answer = socket.ask(frame).await?;
-                // Status of the response packet: a refusal would make a quick and meaningless run.
+                // Status of the response packet: a refusal would make the run fast and meaningless.
                 ensure!(answer.get(6) == Some(&0), "refused: {}", String::from_utf8_lossy(answer));
                 bytes += answer.len();
                 let answered = Instant::now();

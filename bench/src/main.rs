@@ -1,8 +1,12 @@
-//! Timed questions: the store in process, and the same candles as plain rows in SQLite.
+//! Timed queries: the store in process, and the same candles as plain rows in SQLite.
 //!
-//! `bench query STORE` asks a store what the bench's table reports (or only the named lines of it); `bench rows DATABASE ROWS` loads the raw integers that
-//! `prepare.py` wrote into a row table and asks it the same; `bench serve CHANDLER STORE` asks a server over WebSockets, in turn with
-//! one that knows nothing but one answer; `bench turns PLAN` and `bench first PLAN` compare servers on different stores; `bench cold` and `bench rate` ask PostgreSQL in process; `bench paper PART …` is about the paper account; `bench lists CHANDLER WORK` about watchlists and the list of securities. All print what `measure.py` puts into its tables.
+//! `bench query STORE` runs the queries of the bench's table (or only the named lines of it);
+//! `bench rows DATABASE ROWS` loads the raw integers that `prepare.py` wrote into a row table and
+//! runs the same queries; `bench serve CHANDLER STORE` queries a server over WebSockets, in turn
+//! with one that has only prebuilt answers; `bench turns PLAN` and `bench first PLAN` compare
+//! servers on different stores; `bench cold` and `bench rate` query PostgreSQL in process; `bench
+//! paper PART …` measures the paper account; `bench lists CHANDLER WORK` watchlists and the list of
+//! securities. All print the numbers that `measure.py` puts into its tables.
 
 mod bare;
 mod cold;

@@ -1,4 +1,4 @@
-//! Questions to a store, each answered from its blocks and encoded as it would be sent.
+//! Queries to a store, each answered from its blocks and encoded as it would be sent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use store::{Access, Lane, Reader, SeriesInfo, Store};
 
 use crate::sample::{RUNS, Random, Runs};
 
-/// The bench stands still on a Sunday: no candle is forming.
+/// The bench's clock is fixed on a Sunday: no candle is forming.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
 
 /// One line of the table.
@@ -23,7 +23,7 @@ struct Line {
     targets: Vec<Target>,
 }
 
-/// A symbol and the stamps that have a thousand candles of the line's period up to them; never none.
+/// A symbol, and the stamps with a thousand candles of the line's period up to them; never empty.
 #[derive(Clone, Debug)]
 struct Target {
     symbol: Symbol,
@@ -71,7 +71,7 @@ pub(crate) fn run(directory: &Path, only: &[&str]) -> anyhow::Result<()> {
     runs.print()
 }
 
-/// Every period that can have a thousand candles in twenty years, and days adjusted as well.
+/// Every period that can have a thousand candles in twenty years, and adjusted days.
 fn asked() -> impl Iterator<Item = (Period, Adjust)> {
     let short =
         |period: &Period| period.is_clock() || matches!(period, Period::Calendar(Span::Day | Span::Week));
@@ -79,7 +79,8 @@ fn asked() -> impl Iterator<Item = (Period, Adjust)> {
     plain.chain([(Period::DAY, Adjust::Forward)])
 }
 
-/// The symbols that have a thousand candles of a period. They share one calendar, so one of them is read for all.
+/// The symbols with a thousand candles of a period. They share one calendar, so one of them is read
+/// for all.
 fn targets(
     history: &History,
     reader: &mut Reader,
@@ -108,7 +109,7 @@ fn targets(
     Ok(targets)
 }
 
-/// The stamps of a symbol that have at least a thousand candles up to and including them.
+/// The stamps of a symbol with at least a thousand candles up to and including them.
 fn ends(history: &History, reader: &mut Reader, symbol: &Symbol, period: Period) -> anyhow::Result<Vec<i64>> {
     let select = Select::Offset { direction: Direction::Past, anchor: Anchor::Latest, count: COUNT_MAX };
     let query = Query {
@@ -160,7 +161,7 @@ pub(crate) fn encode(answer: &history::Answer, bytes: &mut Vec<u8>) {
     wire::encode_candles(answer.symbol.as_str(), answer.decimals, wire_rows(&answer.candles), bytes);
 }
 
-/// The columns side by side, as the encoder takes them.
+/// The columns zipped to rows for the encoder.
 fn wire_rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
     let prices = candles.open.iter().zip(&candles.high).zip(&candles.low).zip(&candles.close);
     let amounts = candles.volume.iter().zip(&candles.turnover).zip(&candles.session);

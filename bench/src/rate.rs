@@ -1,6 +1,8 @@
-//! The decision about the rate that all nodes share, in turn with bare round trips, and how many of them there are in a second.
+//! The shared rate decision of all nodes, alternating with bare round trips, and the number of
+//! decisions per second.
 //!
-//! `bench rate ADDRESS` asks for many accounts, so that none has to wait for another: what is measured is the decision, not a queue for a row.
+//! `bench rate ADDRESS` uses many accounts, so that none waits for another: it measures the
+//! decision, not contention for a row.
 
 use std::io::Write;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,11 +20,11 @@ const TIMES_GOAL: f64 = 1.5;
 const PER_SECOND_GOAL: f64 = 10_000.0;
 const ROUNDS: usize = 9;
 const DECISIONS: usize = 2_000;
-/// Accounts that ask in turn, so many that none comes to its limit.
+/// Accounts used in turn, so many that none reaches its limit.
 const ACCOUNTS: i64 = 20_000;
 /// The rule of the service.
 const RULE: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
-/// Threads that ask at once, and for how long.
+/// Concurrent threads, and for how long.
 const THREADS: [usize; 3] = [4, 8, 16];
 const TURN: Duration = Duration::from_secs(2);
 
@@ -32,7 +34,7 @@ pub(crate) fn run(address: &str) -> anyhow::Result<()> {
     let shared = accounts.shared().context("nothing is shared by nodes of this store")?;
     let trips = [Bare::connect(address, Driven::Here)?, Bare::connect(address, Driven::Elsewhere)?];
     let [bare, _] = &trips;
-    // As accounts are that have asked sixty times, long ago: a decision reads and writes as much as it ever does.
+    // Like accounts that made sixty requests long ago: a decision reads and writes the maximum.
     bare.run("delete from rate_window")?;
     bare.run(&format!(
         "insert into rate_window (account_id, times) select n, decode(repeat('00', 480), 'hex') from generate_series(1, {ACCOUNTS}) n"
@@ -47,7 +49,7 @@ fn decide(shared: &Shared, account: i64) -> anyhow::Result<bool> {
     Ok(matches!(shared.take_rate(AccountId(account), &RULE)?, RateDecision::Admitted(_)))
 }
 
-/// One client: a decision, then a bare round trip of either kind, and so on.
+/// One client: alternates a decision and a bare round trip of either kind.
 fn one_by_one(shared: &Shared, trips: &[Bare; 2]) -> anyhow::Result<()> {
     let [here, elsewhere] = trips;
     let ones = [here.prepare("select 1")?, elsewhere.prepare("select 1")?];
@@ -107,7 +109,7 @@ fn one_by_one(shared: &Shared, trips: &[Bare; 2]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Median and 99th of a hundred, in microseconds.
+/// Median and 99th percentile, in microseconds.
 fn percentiles(mut times: Vec<Duration>) -> (f64, f64) {
     times.sort_unstable();
     let at =
@@ -147,7 +149,7 @@ fn together(shared: &Shared) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// One account from sixteen threads: quick and wrong would be worthless.
+/// One account from sixteen threads: a fast but wrong result would be worthless.
 fn exact(shared: &Shared) -> anyhow::Result<()> {
     let account = ACCOUNTS + 1;
     let admitted = std::thread::scope(|scope| {

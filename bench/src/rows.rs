@@ -1,4 +1,4 @@
-//! The peer that is closest: the same candles as rows of a SQLite table, asked in process.
+//! The closest alternative: the same candles as rows of a SQLite table, queried in process.
 
 use std::fs::File;
 use std::io::{BufReader, Read, Write};

@@ -1,14 +1,14 @@
-//! Random questions and what their times come to.
+//! Random queries and the statistics of their times.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-/// Runs of each question; the best p50 is reported, because the machine may be shared.
+/// Runs of each query; the best p50 is reported, because the machine may be shared.
 pub(crate) const RUNS: usize = 9;
-/// Questions in a run.
+/// Queries in a run.
 pub(crate) const QUESTIONS: usize = 400;
 
-/// A small generator: the bench asks the same questions every time.
+/// A small random number generator: the bench runs the same queries every time.
 #[derive(Debug)]
 pub(crate) struct Random(u64);
 
@@ -26,7 +26,7 @@ impl Random {
     }
 }
 
-/// One run of a question: percentiles in microseconds, and the mean size of an answer.
+/// One run of a query: percentiles in microseconds, and the mean size of an answer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Run {
     p50: f64,
@@ -35,13 +35,14 @@ struct Run {
     size: usize,
 }
 
-/// The runs of every question, by name, in the order in which they were first asked. The runs of one question lie apart, so
-/// that a busy second of the machine spoils one run and not all of them.
+/// The runs of every query, by name, in order of their first run. The runs of one query are apart,
+/// so that a busy second of the machine affects one run and not all of them.
 #[derive(Debug, Default)]
 pub(crate) struct Runs(Vec<(String, Vec<Run>)>);
 
 impl Runs {
-    /// Asks `QUESTIONS` times. `ask` returns the answer's size; `make`, which makes the question, is not timed.
+    /// Runs `QUESTIONS` queries. `ask` returns the answer's size; `make`, which builds the query,
+    /// is not timed.
     pub(crate) fn run<Q>(
         &mut self,
         name: &str,
@@ -68,7 +69,8 @@ impl Runs {
         Ok(())
     }
 
-    /// A line for each question: name, p50, p90 and p99 of the run with the best p50, worst p50, size of an answer.
+    /// A line for each query: name, p50, p90 and p99 of the run with the best p50, worst p50, size
+    /// of an answer.
     pub(crate) fn print(&self) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         for (name, runs) in &self.0 {

@@ -1,8 +1,10 @@
-//! The server over WebSockets, in turn with the floor.
+//! The server over WebSockets, alternating with the floor.
 //!
-//! `bench serve CHANDLER STORE` starts servers on loopback, asks them in short turns, prints tables and stops them. With numbers of
-//! connections behind it, only those are measured, and nothing but cached answers; with `beside=OTHER` another executable takes its
-//! turns among them; with `questions=N` only so many different ones are asked, whose answers a processor may have in its cache.
+//! `bench serve CHANDLER STORE` starts servers on loopback, queries them in short turns, prints
+//! tables and stops them. With numbers of connections as further arguments, only those are
+//! measured, and only cached answers; with `beside=OTHER` another executable takes its turns among
+//! them; with `questions=N` only N different queries are used, whose answers may fit the
+//! processor's cache.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,7 +19,7 @@ use crate::load;
 use crate::sample::Random;
 use crate::server::{PER_ACCOUNT, Server, account, request};
 
-/// Connections, and the part of the floor that cached answers are to reach with them.
+/// Connections, and the percentage of the floor that cached answers are to reach with them.
 const CONNECTIONS: [(usize, f64); 3] = [(1, 50.0), (16, 70.0), (256, 50.0)];
 /// The same where nothing is cached.
 const UNCACHED: (usize, f64) = (16, 12.5);
@@ -25,7 +27,7 @@ const CACHE_MB: usize = 512;
 /// Securities and windows of the working set.
 const SYMBOLS: usize = 40;
 pub(crate) const WINDOWS: usize = 5;
-/// Connections that are left alone.
+/// Idle connections.
 const IDLE: usize = 10_000;
 
 pub(crate) fn run(chandler: &str, store: &str, options: &[&str]) -> anyhow::Result<()> {
@@ -82,7 +84,7 @@ async fn measure(chandler: &str, store: &str, options: &[&str]) -> anyhow::Resul
     idle(chandler, store, &mut out).await
 }
 
-/// Memory of connections on which nothing happens.
+/// Memory of idle connections.
 async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Result<()> {
     let tokens = (1..=IDLE / PER_ACCOUNT).map(|number| account(chandler, store, number));
     let tokens = tokens.collect::<Result<Vec<_>, _>>()?;
@@ -104,7 +106,7 @@ async fn idle(chandler: &str, store: &str, out: &mut impl Write) -> anyhow::Resu
     Ok(writeln!(out, "| {IDLE} | {each} | 10,000: {verdict} | {} |", now()?)?)
 }
 
-/// A thousand one-minute candles up to random stamps of the first securities that have so many.
+/// A thousand one-minute candles up to random stamps of the first securities with as many.
 pub(crate) fn questions(store: &Path) -> anyhow::Result<Vec<Vec<u8>>> {
     let store = Store::open(store, Access::Read)?;
     let mut reader = store.reader()?;

@@ -1,4 +1,4 @@
-//! The servers that are measured, each a process of its own on loopback, and accounts to ask them with.
+//! The measured servers, each a separate process on loopback, and accounts to query them with.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use wire::{Packet, control};
 
 use crate::load::{self, Socket};
 
-/// The bench stands still on a Sunday.
+/// The bench's clock is fixed on a Sunday.
 const CLOCK: &str = "2026-11-15T02:00:00Z";
 /// Connections that one account of the bench may have.
 pub(crate) const PER_ACCOUNT: usize = 1_000;
@@ -35,7 +35,7 @@ pub(crate) struct Launch<'a> {
 pub(crate) struct Server {
     child: Child,
     http: SocketAddr,
-    /// With what to sign in, where that is asked for.
+    /// The token to sign in with, if the server needs one.
     token: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl Server {
         Ok(server)
     }
 
-    /// The floor, as a process like the others, with so many answers of so many bytes.
+    /// The floor, as a process like the others, with `answers` answers of `answer_bytes` bytes.
     pub(crate) fn floor(answer_bytes: usize, answers: usize) -> anyhow::Result<Server> {
         let arguments = ["floor", &answer_bytes.to_string(), &answers.to_string()];
         Server::spawn(Command::new(std::env::current_exe()?).args(arguments))
@@ -105,14 +105,14 @@ impl Server {
     /// Processor time so far in microseconds, all threads, user and system.
     pub(crate) fn processor_us(&self) -> anyhow::Result<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name of the program stands in brackets and may hold anything.
+        // The name of the program is in brackets and may contain anything.
         let fields = stat.rsplit_once(')').context("no name")?.1.split_whitespace();
         let ticks = fields.skip(11).take(2).map(str::parse::<f64>).sum::<Result<f64, _>>()?;
-        // A tick is a hundredth of a second wherever Linux runs on x86 and ARM.
+        // A tick is a hundredth of a second on Linux on x86 and ARM.
         Ok(ticks * 10_000.0)
     }
 
-    /// A connection that may ask.
+    /// A signed-in connection.
     pub(crate) async fn connect(&self) -> anyhow::Result<Socket> {
         match &self.token {
             Some(token) => self.signed_in(token).await,
@@ -141,7 +141,8 @@ pub(crate) fn account_name(number: usize) -> String {
     format!("bench-{}-{number}", std::process::id())
 }
 
-/// Makes an account, and answers its token. A store that has been measured before has it already under another number.
+/// Creates an account, and returns its token. A store that was measured before already has it under
+/// another number.
 pub(crate) fn account(chandler: &str, store: &str, number: usize) -> anyhow::Result<String> {
     let name = account_name(number);
     let output = Command::new(chandler)

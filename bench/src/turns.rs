@@ -1,7 +1,8 @@
-//! Servers of any executable on any store, as a file describes them, beside the first of them.
+//! Servers of any executable on any store, described by a file, compared with the first of them.
 //!
-//! `bench turns PLAN` asks them in turn for what they have in memory; `bench first PLAN` starts each again and again, and asks once for each security: how
-//! long it takes until a server is ready, and what an answer takes that nothing was kept for. `before.py` and `postgres.py` write the plan.
+//! `bench turns PLAN` queries them in turn for cached answers; `bench first PLAN` starts each
+//! several times, and sends one query for each security: how long it takes until a server is ready,
+//! and how long an uncached answer takes. `before.py` and `postgres.py` write the plan.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,24 +16,25 @@ use crate::contest::{Contender, Frames, Spread, head, now, turns};
 use crate::serve::questions;
 use crate::server::{Launch, Server, account};
 
-/// How often each server is started for its first answers, not counting the time that charges the quota.
+/// How often each server is started for its first answers, not counting the start that charges the
+/// quota.
 const STARTS: usize = 5;
-/// Frames of a security; the first of them is its first question.
+/// Frames of a security; the first of them is its first query.
 const OF_SECURITY: usize = crate::serve::WINDOWS;
 
 /// What to measure.
 #[derive(Debug, Deserialize)]
 struct Plan {
-    /// A folder with the same candles in SQLite, from which the questions are made.
+    /// A folder with the same candles in SQLite, from which the queries are built.
     questions: PathBuf,
-    /// A folder for what servers need.
+    /// A folder for files of the servers.
     work: PathBuf,
     connections: Vec<usize>,
     cache_mb: usize,
     servers: Vec<Entry>,
 }
 
-/// One server. The first is what the others are compared with.
+/// One server. The others are compared with the first.
 #[derive(Debug, Deserialize)]
 struct Entry {
     name: String,
@@ -42,7 +44,7 @@ struct Entry {
     /// More arguments of `serve`.
     #[serde(default)]
     arguments: Vec<String>,
-    /// A folder that is emptied before each first answer: a node's own copy.
+    /// A folder that is emptied before each first answer: a node's local copy.
     copy: Option<PathBuf>,
     /// In percent of the first server's answers a second.
     goal: Option<f64>,
@@ -116,7 +118,7 @@ async fn take_turns(plan: &Plan) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What one start of a server came to, in microseconds.
+/// The result of one server start, in microseconds.
 #[derive(Clone, Copy, Debug, Default)]
 struct Start {
     ready: f64,
@@ -138,7 +140,7 @@ async fn first_answers(plan: &Plan) -> anyhow::Result<()> {
             let (entry, token) =
                 (plan.servers.get(place).context("no server")?, tokens.get(place).context("no token")?);
             let start = one_start(plan, entry, token, &frames).await?;
-            // The first time charges the quota, which is on the disk before the answer leaves.
+            // The first start charges the quota, which is on disk before the answer is sent.
             if let Some(starts) = starts.get_mut(place)
                 && round > 0
             {

@@ -1,5 +1,6 @@
-//! Puts the built front-end into the executable: each file of the folder that `make page` writes, packed, with its type and a
-//! tag made of its content. Without that folder a single page says how to make it, so that the crate builds without Node.
+//! Embeds the built front end in the executable: every file that `make page` writes, compressed,
+//! with its content type and an ETag derived from its content. Without a build, a single page
+//! explains how to make one, so the crate compiles without Node.
 
 use std::error::Error;
 use std::fmt::Write as _;
@@ -11,9 +12,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-/// Where `make page` writes, from this crate.
+/// Output folder of `make page`, relative to this crate.
 const BUILT: &str = "../../target/page/dist";
-/// What stands in for both documents.
+/// The page that replaces both documents when there is no build.
 const UNBUILT: &str = "src/pages/unbuilt.html";
 const DOCUMENTS: [&str; 2] = ["index.html", "desk.html"];
 const FILES_MAX: usize = 200;
@@ -28,7 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(folder) => PathBuf::from(folder),
         None => {
             let folder = here.join(BUILT);
-            // A path that is not there would count as changed in every build; an empty folder does so once it is filled.
+            // Cargo treats a missing path as changed on every build; an empty folder counts as
+            // changed only once it is filled.
             fs::create_dir_all(&folder).ok();
             folder
         }
@@ -51,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_table(&files)
 }
 
-/// Every file below a folder, by the path it is asked for.
+/// Collects every file below a folder, keyed by URL path.
 fn gather(folder: &Path, above: &str, files: &mut Vec<(String, PathBuf)>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

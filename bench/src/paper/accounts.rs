@@ -14,11 +14,11 @@ use trading::{Currency, Money, Settings, Tables};
 
 use super::world::World;
 
-/// The machine's time, for what is stored with it. The market has its own.
+/// The machine's time, for stored rows. The market has its own.
 pub(crate) const MACHINE: Timestamp = Timestamp(1_790_000_000);
 const NOTE: AuditNote<'static> = AuditNote { at: MACHINE, actor: "bench", reason: "bench" };
 
-/// A store of one's own, and a service over it.
+/// A separate store, and a service over it.
 pub(crate) struct House {
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) paper: Paper,
@@ -26,7 +26,7 @@ pub(crate) struct House {
 }
 
 impl House {
-    /// An empty store with the candles of a world, and a rate to convert dollars with.
+    /// A new store with the candles of a world, and a rate to convert dollars with.
     pub(crate) fn build(dir: &Path, world: &World) -> anyhow::Result<House> {
         if dir.exists() {
             std::fs::remove_dir_all(dir)?;
@@ -93,7 +93,7 @@ impl House {
     }
 }
 
-/// A clock that stands at an instant.
+/// A clock fixed at an instant.
 pub(crate) fn moment(at: Timestamp) -> Moment {
     Moment { as_of: AsOf::Replay(at), machine: MACHINE }
 }

@@ -1,4 +1,4 @@
-//! An account with a long past, asked over HTTP: 100,000 entries of its journal, 50,000 orders.
+//! An account with a long history, queried over HTTP: 100,000 journal entries, 50,000 orders.
 
 use std::io::Write;
 use std::path::Path;
@@ -20,10 +20,10 @@ use crate::server::{self, Server};
 
 /// Minutes between two orders of a security: a year of ten of them makes 100,000 entries.
 const EVERY: usize = 19;
-/// Entries that are written together.
+/// Entries written together.
 const TOGETHER: usize = 5_000;
 
-/// What has been made.
+/// The account that was created.
 pub(crate) struct Past {
     pub(crate) entries: u64,
     symbol: String,
@@ -54,8 +54,8 @@ pub(crate) fn prepare(work: &Path, size: Size) -> anyhow::Result<Past> {
     live(&house, id, &world, EVERY)
 }
 
-/// Lets an account live through a plan in memory, and writes its journal as if it had lived through it here. `every` are the minutes
-/// between two orders of a security.
+/// Runs an account through a plan in memory, and writes its journal as if it had run here. `every`
+/// is the number of minutes between two orders of a security.
 pub(crate) fn live(house: &House, id: AccountId, world: &World, every: usize) -> anyhow::Result<Past> {
     let (plan, tables) = (Plan::new(world, every)?, Tables::built_in()?);
     let (engine, mut reader) = (Engine::new(world, &tables), house.reader()?);
@@ -98,8 +98,8 @@ fn write(house: &House, id: AccountId, entries: &[Entry]) -> anyhow::Result<()> 
     Ok(())
 }
 
-/// Asks for everything that a client asks for; a line for each with the first answer, p50, p99 and the worst. Returns how many orders
-/// were submitted.
+/// Sends every request that a client sends; prints a line for each with the first answer, p50, p99
+/// and the worst. Returns how many orders were submitted.
 fn ask_all(client: &mut HttpClient, past: &Past, size: Size) -> anyhow::Result<usize> {
     let order = format!(
         r#"{{"symbol":"{}","order_type":"LO","side":"Buy","submitted_quantity":"100","submitted_price":"10","time_in_force":"Day"}}"#,

@@ -1,4 +1,4 @@
-//! A client of the HTTP interface on one connection, which it keeps.
+//! A client of the HTTP interface on one keep-alive connection.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,7 +18,8 @@ impl HttpClient {
         Ok(HttpClient { stream, token: token.to_owned(), buffer: Vec::new() })
     }
 
-    /// The body of an answer. One that is not 200 ends the bench: a refusal would be quick and meaningless.
+    /// The body of an answer. A status other than 200 ends the bench: a refusal would be fast and
+    /// meaningless.
     pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> anyhow::Result<String> {
         let request = format!(
             "{method} {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\

@@ -1,5 +1,6 @@
-//! One account, a year of ten securities, an order every half hour in each: the engine alone, with candles in memory. The same candles
-//! and orders are written to files, for the engines that it is compared with.
+//! One account, a year of ten securities, an order every half hour in each: the engine alone, with
+//! candles in memory. The same candles and orders are written to files, for the engines that it is
+//! compared with.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -19,7 +20,7 @@ use super::world::World;
 
 /// Minutes between two orders of a security.
 const EVERY: usize = 30;
-/// Runs of each set of rules, in turn.
+/// Runs of each set of rules, alternating.
 const RUNS: usize = 7;
 const CENT: i64 = market::PRICE_UNIT / 100;
 
@@ -30,7 +31,7 @@ type Fill = (usize, usize, Price);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Journal {
     Dropped,
-    /// As the text that a store keeps.
+    /// Serialized to the text that a store holds.
     Text,
 }
 
@@ -65,7 +66,8 @@ pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
     write_fills(&work.join("fills-chandler.csv"), first)
 }
 
-/// The rules that engines without fees, volumes and queues have: a limit that is touched is filled, all of it.
+/// The rules of engines without fees, volumes and queues: a limit that is touched is filled
+/// completely.
 fn same_rules() -> Settings {
     Settings { participation: None, touch: Touch::Touch, fees: FeePlan::None, ..Settings::default() }
 }
@@ -79,19 +81,19 @@ pub(crate) fn shares(world: &World) -> impl Iterator<Item = Command> + '_ {
     })
 }
 
-/// An account that has gone through a plan.
+/// An account that has run through a plan.
 #[derive(Debug, Default)]
 pub(crate) struct Life {
     pub(crate) account: Account,
     fills: Vec<Fill>,
-    /// The account's orders by those of the plan, and the other way round.
+    /// The account's order ids by planned order, and the inverse.
     ids: Vec<Option<OrderId>>,
     planned: Vec<usize>,
     bytes: usize,
 }
 
 impl Life {
-    /// An account with money enough for any plan, and what else it is given.
+    /// A new account with enough money for any plan, and with the given commands applied.
     pub(crate) fn begin(
         engine: &Engine<'_>,
         settings: &Settings,
@@ -108,12 +110,12 @@ impl Life {
         Ok(life)
     }
 
-    /// An account that is there already, and has no orders yet.
+    /// An existing account without orders.
     pub(crate) fn of(account: Account) -> Life {
         Life { account, ..Life::default() }
     }
 
-    /// Does one step of a plan. Returns what came of it.
+    /// Runs one step of a plan. Returns its events.
     pub(crate) fn step(
         &mut self,
         engine: &Engine<'_>,
@@ -126,7 +128,7 @@ impl Life {
         let command = match step {
             Step::Submit(order) => plan.command(world, order).context("no such order")?,
             Step::Cancel(order) => {
-                // As a strategy would: an order that is done is let be.
+                // As a strategy would: a finished order is not cancelled.
                 before = engine.advance(&mut self.account, now);
                 let id = self.ids.get(order).copied().flatten().context("not submitted")?;
                 if !self.account.order(id).is_some_and(trading::Order::is_open) {

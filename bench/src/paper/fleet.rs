@@ -1,5 +1,5 @@
-//! 10,000 open orders of 1,000 accounts over 500 securities, and the market goes on by a minute: the engine alone, and the service with
-//! its reading of candles and its journals.
+//! 10,000 open orders of 1,000 accounts over 500 securities, and the market advances by a minute:
+//! the engine alone, and the service with its reading of candles and its journals.
 
 use std::io::Write;
 use std::path::Path;
@@ -18,7 +18,7 @@ use super::world::World;
 
 /// The minute in whose last second the orders come.
 const ORDERS_AT: usize = 30;
-/// Clients that submit them at once, so that they share commits.
+/// Clients that submit them concurrently, so that they share commits.
 const CLIENTS: usize = 16;
 const CENT: i64 = market::PRICE_UNIT / 100;
 
@@ -28,7 +28,8 @@ pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
     service(work, &world, size)
 }
 
-/// The securities of an account are spread over all of them. Of its limits one in ten is near the market, the rest is far from it.
+/// The securities of an account are spread over all of them. One in ten of its limits is near the
+/// market, the rest is far from it.
 fn terms(world: &World, account: usize, order: usize) -> anyhow::Result<Terms> {
     let place = (account * 7 + order * 53) % world.symbols.len();
     let symbol = world.symbols.get(place).context("no such symbol")?.clone();
@@ -76,7 +77,7 @@ fn service(work: &Path, world: &World, size: Size) -> anyhow::Result<()> {
     for minute in ORDERS_AT..ORDERS_AT + size.minutes {
         let now = end_of(world, minute)?;
         let before = processor();
-        // What the server's job does each time that something may happen.
+        // The work of the server's job at each event.
         let (time, due) = timed(|| -> anyhow::Result<usize> {
             let due = house.paper.due(now, 1_024)?;
             house.paper.advance(&due, (&mut reader, moment(now)));
@@ -127,7 +128,7 @@ fn submit_all(house: &House, world: &World, size: Size) -> anyhow::Result<Vec<Ac
     Ok(ids)
 }
 
-/// Milliseconds of a minute: median, 90 percent, worst, and of the processor.
+/// Milliseconds of a minute: median, 90 percent, worst, and processor time.
 fn print(name: &str, times: &Times, busy: &Times, count: usize) -> anyhow::Result<()> {
     let ms = |seconds: f64| seconds * 1e3;
     let [median, ninety, worst] = [50, 90, 100].map(|percent| ms(times.at(percent)));

@@ -1,5 +1,6 @@
-//! What the paper account costs: its engine beside other engines, a minute of the market for many accounts, orders that are on the disk
-//! when they are answered, questions about an account with a long past, and its statements.
+//! The cost of the paper account: its engine compared with other engines, a minute of the market
+//! for many accounts, durable orders, queries about an account with a long history, and its
+//! statements.
 
 mod accounts;
 mod assets;
@@ -16,13 +17,13 @@ use std::path::Path;
 
 use anyhow::bail;
 
-/// How much of everything: all of it, or as little as shows that it runs.
+/// The size of the data: full, or minimal for a test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Size {
     /// Securities and trading days of the one account that is compared with other engines.
     pub(crate) securities: usize,
     pub(crate) days: usize,
-    /// Accounts, their orders and the securities of these, and minutes that are played.
+    /// Accounts, their orders, the securities of these, and minutes that are simulated.
     pub(crate) accounts: usize,
     pub(crate) orders_each: usize,
     pub(crate) fleet_securities: usize,
@@ -30,7 +31,7 @@ pub(crate) struct Size {
     /// Orders of a turn, and turns.
     pub(crate) submits: usize,
     pub(crate) turns: usize,
-    /// Trading days of the account with a long past, and questions about it.
+    /// Trading days of the account with a long history, and queries about it.
     pub(crate) past_days: usize,
     pub(crate) questions: usize,
 }
@@ -79,7 +80,7 @@ pub(crate) fn run(arguments: &[&str]) -> anyhow::Result<()> {
 mod tests {
     use super::*;
 
-    /// Numbers are for `make bench`; that all of it runs, and that nothing in it goes wrong, is for every day.
+    /// The numbers are for `make bench`; this test checks that all of it runs without errors.
     #[test]
     fn the_bench_of_the_paper_account_runs() {
         let work = tempfile::tempdir().unwrap();

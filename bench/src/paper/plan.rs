@@ -1,5 +1,6 @@
-//! The list of orders that every engine is given: for each security one at regular intervals, and before it the one before is cancelled
-//! if it is still open. Half of them are bought or sold at once, half wait for a better price.
+//! The list of orders for every engine: one for each security at regular intervals, and the
+//! previous one is cancelled first if it is still open. Half of them fill immediately, half wait
+//! for a better price.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -11,8 +12,8 @@ use super::world::{MINUTES_A_DAY, World};
 
 const QUANTITY: i64 = 100;
 const CENT: i64 = market::PRICE_UNIT / 100;
-/// How far limits lie from the close of the minute in which they are given, in hundredths of a percent: bought at once, sold at once,
-/// bought when it is cheaper, sold when it is dearer.
+/// The distance of limits from the close of their minute, in hundredths of a percent: buys and
+/// sells that fill immediately, buys below and sells above the market.
 const AWAY: [(Side, i64); 4] = [(Side::Buy, 50), (Side::Sell, -50), (Side::Buy, -12), (Side::Sell, 12)];
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,7 @@ pub(crate) struct PlannedOrder {
     pub(crate) price: Price,
 }
 
-/// What is done when a minute is over, before the next one begins.
+/// A step at the end of a minute, before the next one begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     Submit(usize),
@@ -37,7 +38,7 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    /// An order every so many minutes in each security; the securities take turns in between.
+    /// An order every `every` minutes in each security; the securities are staggered.
     pub(crate) fn new(world: &World, every: usize) -> anyhow::Result<Plan> {
         let (mut orders, mut steps) = (Vec::new(), Vec::new());
         for symbol in 0..world.symbols.len() {
@@ -61,13 +62,14 @@ impl Plan {
                 }
             }
         }
-        // Stable: what is done in one minute is done in the order of the securities.
+        // A stable sort: steps of one minute are in the order of the securities.
         steps.sort_by_key(|(minute, step)| (*minute, matches!(step, Step::Cancel(_))));
         Ok(Plan { orders, steps })
     }
 
-    /// When a step is done. An order comes in the last second of its minute, so that the next candle is the first to fill it, as in the
-    /// engines that know nothing shorter than a candle; a cancellation comes when the candle has acted.
+    /// The time of a step. An order comes in the last second of its minute, so that the next candle
+    /// is the first to fill it, as in engines without anything shorter than a candle; a
+    /// cancellation comes when the candle has taken effect.
     pub(crate) fn instant(world: &World, minute: usize, step: Step) -> anyhow::Result<Timestamp> {
         let stamp = world.stamp(minute)?.0;
         Ok(Timestamp(match step {

@@ -1,5 +1,5 @@
-//! A year of statements of an account with ten thousand trades: everything that is due when somebody asks for the list, made out of the
-//! journal, written, and listed.
+//! A year of statements of an account with ten thousand trades: everything that is due when the
+//! list is requested, built from the journal, written, and listed.
 
 use std::io::Write;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Orders that are on the disk when they are answered, beside one bare committed insert into the same database; and many clients at once,
-//! who share commits.
+//! Orders that are on disk when they are answered, compared with one bare committed insert into the
+//! same database; and many concurrent clients, which share commits.
 
 use std::io::Write;
 use std::path::Path;
@@ -17,9 +17,9 @@ use super::times::{Times, timed};
 use super::world::World;
 
 const CLIENTS: usize = 16;
-/// The minute of the day at which the clock stands.
+/// The minute of the day at which the clock is fixed.
 const MINUTE: usize = 60;
-/// As long as an entry of a journal.
+/// As long as a journal entry.
 const ROW_BYTES: usize = 600;
 
 pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
@@ -35,7 +35,7 @@ pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
     many_clients(&clients, size)
 }
 
-/// A table of the bench's own in the database of the accounts, written with the same care.
+/// A separate table in the database of the accounts, with the same durability.
 struct BareTable(Connection);
 
 impl BareTable {
@@ -54,7 +54,8 @@ impl BareTable {
     }
 }
 
-/// Somebody with an account and an order to submit, and to cancel again so that the account stays as it is.
+/// A client with an account and an order to submit, and to cancel again so that the account stays
+/// unchanged.
 struct Client<'a> {
     house: &'a House,
     id: AccountId,
@@ -72,7 +73,7 @@ impl<'a> Client<'a> {
         Ok(Client { house, id: house.account(number, now)?, submit, now })
     }
 
-    /// Times of so many submits, and of as many cancellations.
+    /// Times of `count` submits, and of as many cancellations.
     fn work(&self, count: usize, reader: &mut Reader) -> anyhow::Result<(Times, Times)> {
         let (mut submits, mut cancels) = (Times::default(), Times::default());
         for _ in 0..count {
@@ -98,7 +99,7 @@ fn one_client(client: &Client<'_>, bare: &BareTable, size: Size) -> anyhow::Resu
     client.work(size.submits, &mut reader)?;
     for _ in 0..size.turns {
         let (mut bares, mut owns) = (Times::default(), Times::default());
-        // One after the other: the disk is not the same from one second to the next.
+        // Alternating: the speed of the disk varies.
         for _ in 0..size.submits {
             let (time, done) = timed(|| bare.insert());
             done?;

@@ -1,4 +1,4 @@
-//! Times of many runs, and what they come to.
+//! Times of many runs, and their statistics.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,8 @@ pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (Duration, T) {
     (began.elapsed(), made)
 }
 
-/// Processor time of this thread so far, user and system, in seconds; 0 where the system does not tell.
+/// Processor time of this thread so far, user and system, in seconds; 0 if the system does not
+/// report it.
 pub(crate) fn processor() -> f64 {
     let usage = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds: f64 = usage.split_whitespace().next().and_then(|text| text.parse().ok()).unwrap_or(0.0);

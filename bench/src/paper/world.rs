@@ -1,5 +1,5 @@
-//! A made-up market: one-minute candles of American securities, in memory as the engine takes them, and as files for an import and for
-//! other engines.
+//! A synthetic market: one-minute candles of American securities, in memory as the engine reads
+//! them, and as files for an import and for other engines.
 
 use std::fmt::Write as _;
 use std::io::{BufWriter, Write};
@@ -25,16 +25,17 @@ pub(crate) struct World {
     pub(crate) symbols: Vec<Symbol>,
     /// By symbol. All have the same minutes.
     pub(crate) candles: Vec<Vec<EffectiveCandle>>,
-    /// By symbol: how many had acted when somebody last asked. The next question is mostly about a few minutes later.
+    /// By symbol: how many candles were effective at the last query. The next one is mostly a few
+    /// minutes later.
     acted: Vec<AtomicUsize>,
     rate: Rate,
 }
 
-/// How many minutes ahead are looked at before all of them are.
+/// How many minutes ahead are checked before all of them are.
 const NEAR: usize = 64;
 
 impl World {
-    /// So many securities on so many full trading days from the beginning of 2025 on.
+    /// `securities` on `days` full trading days from the beginning of 2025 on.
     pub(crate) fn new(securities: usize, days: usize) -> anyhow::Result<World> {
         let venues = Venues::built_in()?;
         let stamps = stamps(venues.of(Market::Us), days)?;
@@ -53,7 +54,7 @@ impl World {
         self.candles.first().map_or(0, Vec::len)
     }
 
-    /// A candle by the place of its symbol and the number of its minute.
+    /// A candle by the index of its symbol and of its minute.
     pub(crate) fn candle(&self, symbol: usize, minute: usize) -> anyhow::Result<&Candle> {
         let effective = self.candles.get(symbol).and_then(|candles| candles.get(minute));
         Ok(&effective.context("no such minute")?.candle)
@@ -63,7 +64,7 @@ impl World {
         Ok(self.candle(0, minute)?.time)
     }
 
-    /// The number of the minute that has a stamp.
+    /// The index of the minute with a stamp.
     pub(crate) fn minute_of(&self, stamp: Timestamp) -> usize {
         let first = self.candles.first().map(Vec::as_slice).unwrap_or_default();
         first.partition_point(|effective| effective.candle.time < stamp)
@@ -112,7 +113,7 @@ impl World {
         Ok(out.flush()?)
     }
 
-    /// The candles of a symbol: those that have acted at an instant, and those that have not.
+    /// The candles of a symbol: those that are effective at an instant, and the others.
     fn split(&self, symbol: &Symbol, at: Timestamp) -> Option<(&[EffectiveCandle], &[EffectiveCandle])> {
         let place = place(symbol)?;
         let (all, acted) = (self.candles.get(place)?, self.acted.get(place)?);
@@ -136,7 +137,7 @@ fn symbol(place: usize) -> anyhow::Result<Symbol> {
     Ok(Symbol::new(&ticker, Region::Us)?)
 }
 
-/// The other way round.
+/// The inverse.
 fn place(symbol: &Symbol) -> Option<usize> {
     let letters = symbol.as_str().as_bytes().get(..4)?;
     Some(letters.iter().fold(0, |place, letter| place * 26 + usize::from(letter.wrapping_sub(b'A'))))
@@ -156,13 +157,14 @@ fn stamps(venue: &Venue, days: usize) -> anyhow::Result<Vec<Timestamp>> {
     Ok(stamps)
 }
 
-/// A walk in cents around the price that it begins with.
+/// A random walk in cents around its first price.
 fn walk(stamps: &[Timestamp], seed: u64) -> impl Iterator<Item = Candle> + '_ {
     let mut random = Random::new(seed + 1);
     let start = 5_000 + (random.below(15_000) as i64);
     let mut close = start;
     stamps.iter().map(move |stamp| {
-        // Three dice are nearly a bell; a fifth of a per mille of pull keeps a year's walk where it began.
+        // The sum of three dice is nearly normal; a pull of a fifth of a per mille holds a year's
+        // walk near its start.
         let spread = (close / 400).max(4);
         let dice =
             |random: &mut Random| random.below(usize::try_from(spread).unwrap_or(4)) as i64 - spread / 2;

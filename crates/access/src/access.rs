@@ -32,27 +32,29 @@ use crate::{
     Right, Rights, Role, Secret, Terms, TermsChange, Validity,
 };
 
-/// Ten years. A token of API-key mode is kept in a configuration file beside the secret it comes with, so that a short
-/// life would cost its owner more than it would cost a thief; revoking the account ends it at once.
+/// Ten years. A token of API-key mode is in a configuration file together with its secret, so a
+/// short life would cost its owner more than it would cost a thief; revoking the account ends it
+/// immediately.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
-/// Accounts kept in memory before all are forgotten and read again.
+/// Cached accounts. When full, the cache is cleared.
 const CACHE_MAX: usize = 4_096;
 
-/// The accounts of a store, and everything that decides for them. One for each process, shared between threads.
+/// The accounts of a store, and all decisions about them. One for each process, shared between
+/// threads.
 #[derive(Debug)]
 pub struct Access {
-    /// Names this process in the links that it alone accepts.
+    /// Identifies this process in the links that only it accepts.
     pub(crate) instance: String,
     pub(crate) accounts: Arc<Accounts>,
     pub(crate) keys: Keys,
     pub(crate) rates: RateLimiter<AccountId>,
-    /// What is known here of the windows that the database keeps for all nodes.
+    /// This node's cache of the rate windows that the database holds for all nodes.
     pub(crate) shared_rates: SharedRates,
-    /// Whether the database is there.
+    /// Whether the database is reachable.
     pub(crate) health: DatabaseHealth,
-    /// The server of the database that was there at the last look, which one thread takes at a time.
+    /// The identity of the database server at the last check. The lock serializes checks.
     pub(crate) settled: Mutex<Option<String>>,
-    /// The connections that had been made to the database when that was looked at.
+    /// How many connections to the database had been made at that check.
     pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
@@ -74,7 +76,8 @@ pub struct Access {
 /// No version of a database: those are counted from 0 on.
 const UNSEEN: i64 = i64::MIN;
 
-/// Accounts as they were at a version of the database. What was learnt at an earlier one is of use only while the database is away.
+/// Accounts as read at a version of the database. Earlier versions are used only while the database
+/// is unreachable.
 #[derive(Debug, Default)]
 struct AccountCache {
     version: i64,
@@ -87,15 +90,16 @@ struct AccountCache {
 /// How fresh the data must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
-    /// What the database says now.
+    /// The current state of the database.
     Fresh,
-    /// What it said at the last look. For a connection that answers thousands of requests a second and has looked a moment
-    /// ago.
+    /// Its state at the last check. For a connection that answers thousands of requests a second
+    /// and has checked a moment ago.
     Recent,
 }
 
 impl AccountCache {
-    /// Makes room: what is old goes first, and all of it if that is not enough.
+    /// Makes room: evicts accounts of earlier versions first, and all of them if that is not
+    /// enough.
     fn make_room(&mut self) {
         let version = self.version;
         if self.accounts.len() >= CACHE_MAX {
@@ -132,15 +136,15 @@ impl NewAccount {
         NewAccount { name: name.into(), region, role, rights, terms, token_expires_at: None }
     }
 
-    /// Whether an account can be made of it, as far as its name and its terms tell.
+    /// Checks the name and the terms.
     pub fn check(&self) -> Result<(), AccessError> {
         check_name(&self.name)?;
         self.terms.row().map(drop)
     }
 }
 
-/// The credentials of a new account. They are shown this once: of the token there is a hash from now on, and no command
-/// gives the secret back.
+/// The credentials of a new account. They are shown only once: only a hash of the token is stored,
+/// and no command returns the secret.
 #[derive(Debug)]
 pub struct Created {
     pub account_id: AccountId,
@@ -184,14 +188,15 @@ impl Access {
         })
     }
 
-    /// How long this node goes on with what it knows when the database is away.
+    /// Sets the offline window: how long this node serves from memory while the database is
+    /// unreachable.
     #[must_use]
     pub fn with_grace(mut self, grace: Duration) -> Access {
         self.health.set_grace(grace);
         self
     }
 
-    /// The journals of paper accounts, which are kept beside the accounts.
+    /// The journals of paper accounts, which are in the same database as the accounts.
     pub fn journals(&self) -> Arc<Accounts> {
         self.accounts.clone()
     }
@@ -203,14 +208,14 @@ impl Access {
         self
     }
 
-    /// Which clients have to show a proof key when they ask for an authorization code.
+    /// Which clients must use PKCE for an authorization code.
     #[must_use]
     pub fn with_pkce(mut self, rule: PkceRule) -> Access {
         self.pkce = rule;
         self
     }
 
-    /// Which numbers levels are judged by.
+    /// Which numbers decide levels.
     #[must_use]
     pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
         self.levels_from = from;
@@ -295,8 +300,8 @@ impl Access {
         Ok(opened)
     }
 
-    /// Ends an account: its token, its sessions and, with their next request, its open connections, in every process
-    /// that serves this store. Whether this changed anything.
+    /// Ends an account: its token, its sessions and, with their next request, its open connections,
+    /// in every process that serves this store. Returns whether this changed anything.
     pub fn revoke(
         &self,
         id: AccountId,
@@ -308,7 +313,8 @@ impl Access {
         Ok(self.accounts.revoke(id, &AuditNote { at: now, actor: &actor, reason })?)
     }
 
-    /// The same for operators through the service: the last of them stays, because nobody else could let another one in there.
+    /// The same for operators through the service: the last operator cannot be revoked, because no
+    /// one could admit another one there.
     pub fn revoke_unless_last_operator(
         &self,
         id: AccountId,
@@ -332,8 +338,8 @@ impl Access {
         self.change_terms_if(id, None, change, by, present)
     }
 
-    /// The same if the terms, in words, are still those that the change was made upon: otherwise [`AccessError::TermsChanged`], and
-    /// nothing is changed. Without words nothing is compared.
+    /// The same if the terms, as text, are still those that the change is based on: otherwise
+    /// [`AccessError::TermsChanged`], and nothing is changed. Without a text nothing is compared.
     pub fn change_terms_if(
         &self,
         id: AccountId,
@@ -355,8 +361,8 @@ impl Access {
         Ok(changed)
     }
 
-    /// Lets an account see something, or changes from when until when it may. Holds from the next request on, in every
-    /// process. Whether there is such an account.
+    /// Grants a right, or changes its validity. It applies from the next request on, in every
+    /// process. Returns whether there is such an account.
     pub fn grant(
         &self,
         id: AccountId,
@@ -371,7 +377,7 @@ impl Access {
         Ok(self.accounts.grant(id, &rights::row(right, validity), &note)?)
     }
 
-    /// Takes a right away, from the next request on. Whether the account had it.
+    /// Withdraws a right, from the next request on. Returns whether the account had it.
     pub fn withdraw(
         &self,
         id: AccountId,
@@ -384,7 +390,8 @@ impl Access {
         Ok(self.accounts.withdraw(id, right.as_str(), &note)?)
     }
 
-    /// Writes to the audit that a connection of an account was closed. Nothing else that is stored changes.
+    /// Writes an audit row for a closed connection of an account. Nothing else that is stored
+    /// changes.
     pub fn note_closed(
         &self,
         connection: ConnectionId,
@@ -423,7 +430,7 @@ impl Access {
         Ok(self.accounts.remove_expired(now)?)
     }
 
-    /// Follows what is changed about accounts, where asking for it costs a way over the network. For servers.
+    /// Subscribes to changes of accounts, if the database is reached over a network. For servers.
     pub fn follow(&self) -> Result<(), AccessError> {
         Ok(self.accounts.follow()?)
     }
@@ -444,9 +451,10 @@ impl Access {
         self.asked(briefly(|| self.accounts.probe()))
     }
 
-    /// The version of the database now, as far as it can be asked. What was learnt at another one is not taken any more.
+    /// The current version of the database, or the last known one while it is unreachable. Values
+    /// cached at another version are not used any more.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
-        // Asked without the lock: the answer may take seconds, and everybody else needs the cache.
+        // Queried without the lock: the answer may take seconds, and other threads need the cache.
         let found = match self.goes_on_alone()? {
             false => match self.asked(briefly(|| self.accounts.version())) {
                 // Found just now.
@@ -460,7 +468,7 @@ impl Access {
         let mut cache = self.lock_cache();
         match (found, cache.seen()) {
             (None, None) => return Err(AccessError::Lost),
-            // Somebody else has asked later, and has got an answer before.
+            // Another thread has queried later, and was answered first.
             (Some(version), Some(seen)) if version <= seen => {}
             (None, Some(_)) => {}
             (Some(version), _) => {
@@ -472,13 +480,13 @@ impl Access {
         Ok(cache.version)
     }
 
-    /// Forgets accounts from which something was taken at a version, so that it is not good again when the database is away; all of them if none
-    /// are named.
+    /// Drops cached accounts after a withdrawal at a version, so that withdrawn rights are not
+    /// restored while the database is unreachable; all of them if none are given.
     pub(crate) fn forget_accounts(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
         let mut cache = self.lock_cache();
         if cache.seen().is_none_or(|seen| seen < version) {
-            // Whoever has read one before, and has not filed it yet, does not file it under this version.
+            // A thread that read an account before this must not cache it under this version.
             (cache.version, cache.filled) = (version, true);
             self.seen.store(version, Ordering::Release);
         }
@@ -493,13 +501,13 @@ impl Access {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The version of the database at the last look, if there was one.
+    /// The version of the database at the last check, if there was one.
     pub(crate) fn seen(&self) -> Option<i64> {
         Some(self.seen.load(Ordering::Acquire)).filter(|version| *version != UNSEEN)
     }
 
-    /// An account as it stands now, also if another process has changed it, with the version of the database at which that is
-    /// so.
+    /// The current state of an account, including changes of other processes, with the version of
+    /// the database at which it was read.
     pub(crate) fn look(
         &self,
         id: AccountId,
@@ -514,7 +522,8 @@ impl Access {
         if let Some((_, account)) = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at)) {
             return Ok(Some((version, Arc::clone(account))));
         }
-        // Not held while the row is read, which may take a while. It is at least as new as the version, and filed under no other.
+        // Not held during the read, which may take a while. The row is at least as new as the
+        // version, and cached under no other.
         drop(cache);
         let Some(row) = self.asked(self.accounts.account(id))? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
@@ -526,13 +535,13 @@ impl Access {
         Ok(Some((version, account)))
     }
 
-    /// The account of a caller as it was last seen here, if it was; nothing is asked for it.
+    /// The cached account of a caller, if there is one; queries nothing.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
         let cache = self.lock_cache();
         cache.accounts.get(&caller.account()).map(|(_, account)| Arc::clone(account))
     }
 
-    /// The account of a caller, if it still is what it was when they proved to be it.
+    /// The account of a caller, if it is still as it was when the caller was authenticated.
     pub(crate) fn standing(&self, caller: &Caller) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
         self.standing_at(caller, Freshness::Fresh)
     }

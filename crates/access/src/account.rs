@@ -13,18 +13,19 @@ const CONNECTIONS_DEFAULT: u32 = 10;
 /// What an account may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
-    /// What the operator has set; otherwise the level is earned, by assets and orders.
+    /// Set by the operator; otherwise the level is earned, by assets and orders.
     pub level: Option<Level>,
-    /// Securities a month, where the level is not to decide.
+    /// Securities a month; `None` for the quota of the level.
     pub quota: Option<u32>,
-    /// Where the rule of the service is not to hold.
+    /// `None` for the rule of the service.
     pub rate: Option<RateRule>,
     pub connections: u32,
-    /// From when on it is served, where the server is not to decide.
+    /// The earliest times served; `None` for the server's.
     pub floors: Option<FloorTable>,
-    /// It may look at its paper account, and neither order nor cancel anything.
+    /// It may read its paper account, but neither place nor cancel orders.
     pub read_only: bool,
-    /// The day as of which it is answered: what the interface gained later is left out. The newest form where there is none.
+    /// The API date: fields and values added to the interface later are left out. `None` for the
+    /// newest.
     pub api_date: Option<Date>,
 }
 
@@ -43,12 +44,12 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Without limits of rate, quota, connections and floors: for one's own.
+    /// Without limits of rate, quota, connections and floors: for the operator's own accounts.
     pub fn unlimited() -> Terms {
         TermsChange::unlimited().applied(&Terms::default())
     }
 
-    /// Whether nothing of what [`TermsChange::unlimited`] lifts is limited.
+    /// Whether every limit that [`TermsChange::unlimited`] lifts is lifted.
     pub fn is_unlimited(&self) -> bool {
         TermsChange::unlimited().applied(self) == *self
     }
@@ -89,7 +90,7 @@ impl Terms {
     }
 }
 
-/// A change of an account's terms; `None` leaves a term as it is.
+/// A change of an account's terms; `None` leaves a term unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TermsChange {
     pub level: Option<Option<Level>>,
@@ -117,7 +118,7 @@ impl From<&Terms> for TermsChange {
 }
 
 impl TermsChange {
-    /// Lifts every limit of an account at once. Its level and its other terms stay.
+    /// Lifts every limit of an account. Its level and its other terms stay.
     pub fn unlimited() -> TermsChange {
         TermsChange {
             quota: Some(Some(QUOTA_MAX)),
@@ -128,7 +129,7 @@ impl TermsChange {
         }
     }
 
-    /// The limits of an account that has none of its own: the published ones, and what the server says.
+    /// Restores the default limits: the published ones, and those of the server.
     pub fn limited() -> TermsChange {
         TermsChange {
             quota: Some(None),
@@ -152,7 +153,7 @@ impl TermsChange {
     }
 }
 
-/// In words, as the audit has them.
+/// The text of audit rows.
 impl fmt::Display for Terms {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.level {
@@ -176,7 +177,7 @@ impl fmt::Display for Terms {
     }
 }
 
-/// An account as it stands. Nothing in it is secret.
+/// An account. Nothing in it is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
     pub id: AccountId,
@@ -185,7 +186,7 @@ pub struct Account {
     pub role: Role,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
-    /// What it may see. Whether a right holds is a matter of time: see [`Rights::hold`].
+    /// Whether a right holds depends on the time: see [`Rights::hold`].
     pub rights: Rights,
     pub terms: Terms,
     /// Sessions of another epoch are void.
@@ -265,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn one_word_lifts_every_limit_and_another_restores_them() {
+    fn unlimited_lifts_every_limit_and_limited_restores_them() {
         let own = Terms { read_only: true, level: Level::new(2), quota: Some(7), ..Terms::default() };
         let lifted = TermsChange::unlimited().applied(&own);
         assert!(lifted.is_unlimited() && Terms::unlimited().is_unlimited());

@@ -14,7 +14,7 @@ pub enum Actor {
     Client(String),
     /// A client that is not authenticated, by its address.
     Address(IpAddr),
-    /// The service itself, because time has passed.
+    /// The service itself, for changes that follow from time alone.
     Service,
 }
 

@@ -1,6 +1,7 @@
-//! A cache of admissions for one connection. A request like the one before it takes no lock and touches no counter that all connections
-//! share: with many connections on several processors, those cost more than the rest of an answer from memory. It is not used any more once the
-//! accounts' database has a new version.
+//! A cache of admissions for one connection. A request like the one before it takes no lock and
+//! touches no counter that all connections share: with many connections on several processors,
+//! those cost more than the rest of an answer from memory. A new version of the accounts' database
+//! invalidates it.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,19 +10,20 @@ use market::{Symbol, Timestamp};
 
 use crate::{Account, Caller, Month, Standing};
 
-/// Securities that are remembered as paid for. A client that fetches much mostly pages through one after the other.
+/// Paid securities that are cached. A client that fetches many mostly pages through one after the
+/// other.
 const SECURITIES_MAX: usize = 16;
 
-/// Kept by a connection between its requests, and empty before the first.
+/// Held by a connection between its requests, and empty before the first.
 #[derive(Debug, Default)]
 pub struct AdmissionCache {
-    /// Who was admitted, and as what.
+    /// The last admitted caller, and the cached state of its account.
     last: Option<(Caller, Standpoint)>,
-    /// What was paid for then, the last one asked for at the end.
+    /// Securities paid for, the most recently requested last.
     paid: Vec<Symbol>,
 }
 
-/// An account and its level, at a version of the database and for a day of the market's.
+/// An account and its level, at a version of the database and for one day of the market.
 #[derive(Debug)]
 pub(crate) struct Grade {
     pub(crate) version: i64,
@@ -32,12 +34,12 @@ pub(crate) struct Grade {
     pub(crate) month: Month,
 }
 
-/// What is known of an account that was let in.
+/// The cached state of an admitted account.
 #[derive(Clone, Debug)]
 pub(crate) enum Standpoint {
-    /// That it stood, at a version of the database.
+    /// It exists and is not revoked, at a version of the database.
     Stands { version: i64, account: Arc<Account> },
-    /// Its level, too.
+    /// Its level is known, too.
     Graded(Arc<Grade>),
 }
 
@@ -66,18 +68,18 @@ impl AdmissionCache {
         AdmissionCache { last: Some((*caller, standpoint)), paid: Vec::new() }
     }
 
-    /// What a caller was admitted as at a version of the database.
+    /// The cached state of a caller's account at a version of the database.
     pub(crate) fn standpoint(&self, caller: &Caller, version: i64) -> Option<&Standpoint> {
         let (of, standpoint) = self.last.as_ref()?;
         (of == caller && standpoint.version() == version).then_some(standpoint)
     }
 
-    /// Whether a security is paid for, as far as is remembered.
+    /// Whether a security is cached as paid for.
     pub(crate) fn is_paid(&self, grade: &Arc<Grade>, symbol: &Symbol) -> bool {
         self.last.as_ref().is_some_and(|(_, last)| last.is(grade)) && self.paid.contains(symbol)
     }
 
-    /// Remembers that a caller was admitted, and that a security is paid for.
+    /// Caches that a caller was admitted, and that a security is paid for.
     pub(crate) fn learn(&mut self, caller: &Caller, grade: &Arc<Grade>, symbol: &Symbol) {
         if !self.last.as_ref().is_some_and(|(of, last)| of == caller && last.is(grade)) {
             self.last = Some((*caller, Standpoint::Graded(Arc::clone(grade))));

@@ -19,7 +19,7 @@ pub enum Demand<'a> {
     History { ticket: Ticket, symbol: &'a Symbol },
     /// Other quotes of one market.
     Quotes { caller: &'a Caller, market: Right },
-    /// What every account that stands may have besides: its profile, calendars.
+    /// Anything open to every active account: its profile, calendars.
     Open { caller: &'a Caller },
 }
 
@@ -40,16 +40,16 @@ pub enum NotOperator {
 pub struct Ticket(Standpoint);
 
 impl Ticket {
-    /// The account that asks, as it stood then.
+    /// The account of the request, at the time of the ticket.
     pub fn account(&self) -> &Account {
         self.0.account()
     }
 }
 
-/// What the rate rule of an account leaves it.
+/// What remains of an account's rate window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowance {
-    /// Requests in any so many `seconds`.
+    /// Requests in any window of `seconds`.
     pub limit: u32,
     pub seconds: u32,
     pub remaining: u32,
@@ -57,13 +57,14 @@ pub struct Allowance {
     pub more_in: Duration,
 }
 
-/// Credentials that a request may be answered: its account stands, and its credentials are good for what it asks. Only [`Access`] makes
-/// one. Where answers are counted, it is given back with [`Access::spend`] when the answer is made, and before it leaves.
+/// Proof that a request may be answered: its account is active, and its credentials cover the
+/// scope. Only [`Access`] makes one. Where answers are counted, it is given back with
+/// [`Access::spend`] when the answer is made, and before it is sent.
 #[derive(Debug)]
 #[must_use = "a permit that is not spent leaves the quota uncharged"]
 pub struct Permit {
     standpoint: Standpoint,
-    /// The level is another than the one last seen, which is to be written down.
+    /// The level differs from the recorded one, and has to be recorded.
     unrecorded: Option<UnrecordedLevel>,
     charge: Option<Charge>,
     /// The market's time.
@@ -77,16 +78,17 @@ struct Charge {
 }
 
 impl Permit {
-    /// For an account that stands, of whose level nothing has been asked.
+    /// For an active account whose level has not been looked up.
     pub(crate) fn of(version: i64, account: Arc<Account>, now: Timestamp) -> Permit {
         let standpoint = Standpoint::Stands { version, account };
         Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
-    /// What a request begins with whose caller has this already, so that the account is not looked up again.
+    /// An admission cache for further requests of the same caller, so that the account is not
+    /// looked up again.
     pub fn admission_cache(&self, caller: &Caller) -> AdmissionCache {
         let standpoint = match &self.standpoint {
-            // A level that is not recorded yet is not remembered.
+            // A level that is not recorded yet is not cached.
             Standpoint::Graded(grade) if self.unrecorded.is_some() => {
                 Standpoint::Stands { version: grade.version, account: Arc::clone(&grade.account) }
             }
@@ -95,12 +97,12 @@ impl Permit {
         AdmissionCache::of(caller, standpoint)
     }
 
-    /// The account that was admitted, as it stood then.
+    /// The admitted account, at the time of the permit.
     pub fn account(&self) -> &Arc<Account> {
         self.standpoint.account()
     }
 
-    /// Whether spending it is known to cost nothing, and so takes no time.
+    /// Whether spending it is known to cost nothing, and so does not block.
     pub fn is_free(&self) -> bool {
         let is_graded = matches!(self.standpoint, Standpoint::Graded(_));
         is_graded && self.charge.is_none() && self.unrecorded.is_none()
@@ -120,8 +122,8 @@ impl Permit {
         self.hold(right) == Hold::Held
     }
 
-    /// Whether overnight candles may be shown. A connection must also have asked for them; otherwise they are left out,
-    /// which is no refusal.
+    /// Whether overnight candles may be shown. A connection must also have requested them;
+    /// otherwise they are left out, which is not a refusal.
     pub fn overnight(&self) -> bool {
         self.holds(Right::UsOvernight)
     }
@@ -146,7 +148,7 @@ pub enum Refusal {
         limit: u32,
         month: Month,
         level: Level,
-        /// The limit is the account's own, not that of its level.
+        /// The limit is set for the account, not by its level.
         own_quota: bool,
         resets: Date,
     },
@@ -156,7 +158,7 @@ pub enum Refusal {
     ScopeMissing { scope: Scope },
     #[error(transparent)]
     NotOperator(NotOperator),
-    /// The database is away, and what it would have to note cannot be noted. Nothing was charged.
+    /// The database is unreachable, so a charge cannot be recorded. Nothing was charged.
     #[error(
         "new securities cannot be charged at the moment, because the database is away: those that this account has paid \
          for this month go on; try again later, nothing was charged"
@@ -177,7 +179,7 @@ fn within(caller: &Caller, account: &Account, scope: Scope) -> Result<(), Refusa
     let lacks = match (scope, account.role) {
         (Scope::Operator, Role::User) => NotOperator::Role,
         (Scope::Operator, Role::Operator) if caller.has(scope) => return Ok(()),
-        // What its owner has agreed to is a list without this.
+        // OAuth consent never includes the operator scope.
         (Scope::Operator, Role::Operator) if caller.is_oauth() => NotOperator::Program,
         (Scope::Operator, Role::Operator) => NotOperator::Address,
         (Scope::Quote | Scope::Trade | Scope::Account, _) if caller.has(scope) => return Ok(()),
@@ -201,9 +203,9 @@ impl Access {
         Ok(Permit::of(version, account, now))
     }
 
-    /// The first step of a history request, before its parameters are looked at. The window counts requests that get
-    /// this ticket, whatever becomes of them later; a request that is refused here is not counted, so a client that
-    /// keeps asking is not kept waiting for it.
+    /// The first step of a history request, before its parameters are parsed. The window counts
+    /// requests that get this ticket, whatever their outcome; a request refused here is not
+    /// counted, so retrying does not extend the wait.
     pub fn admit_rate(&self, caller: &Caller, uptime: Duration) -> Result<Ticket, Refusal> {
         self.admit_rate_of(caller, 1, Freshness::Fresh, uptime)
     }
@@ -223,7 +225,7 @@ impl Access {
         Ok(Ticket(Standpoint::Stands { version, account }))
     }
 
-    /// The same for a connection that remembers its requests before, going by [`Freshness::Recent`].
+    /// The same for a connection with an admission cache, by [`Freshness::Recent`].
     pub fn admit_rate_again(
         &self,
         caller: &Caller,
@@ -247,7 +249,7 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
-    /// The first step of every other quote command: whether it comes too fast after the others of its account.
+    /// The first step of every other quote command: checks the general rate limit of the account.
     pub fn admit_call(
         &self,
         caller: &Caller,
@@ -259,7 +261,7 @@ impl Access {
         self.count_call(&account, rule, uptime)
     }
 
-    /// The same for a connection that remembers its requests before, going by [`Freshness::Recent`].
+    /// The same for a connection with an admission cache, by [`Freshness::Recent`].
     pub fn admit_call_again(
         &self,
         caller: &Caller,
@@ -282,12 +284,13 @@ impl Access {
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
-    /// Whether the account of a caller is there and has not been revoked, and its sign-in has not been ended.
+    /// Whether the account of a caller exists and has not been revoked, and its sign-in has not
+    /// been ended.
     pub fn stands(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
-    /// Whether a caller is an operator, by credentials that are good for that, going by [`Freshness::Recent`].
+    /// Whether a caller is an operator, by credentials with that scope and [`Freshness::Recent`].
     pub fn is_operator(&self, caller: &Caller) -> Result<bool, AccessError> {
         let found = self.standing_at(caller, Freshness::Recent)?;
         Ok(found.is_some_and(|(_, account)| within(caller, &account, Scope::Operator).is_ok()))
@@ -302,7 +305,8 @@ impl Access {
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
-    /// The one door: access first, then whether the month has room. `now` is the market's.
+    /// The one entry point: checks access first, then whether the month has room. `now` is the
+    /// market's.
     pub fn admit(&self, demand: Demand<'_>, now: Timestamp) -> Result<Permit, Refusal> {
         match demand {
             Demand::History { ticket, symbol } => {
@@ -324,8 +328,8 @@ impl Access {
         }
     }
 
-    /// The same for a request for history of a connection that remembers its requests before. Nothing is remembered
-    /// of a refusal, of a new level that is not recorded yet, and of what has to be paid.
+    /// The same for a history request on a connection with an admission cache. Refusals, levels
+    /// that are not recorded yet and securities that are still to be paid for are not cached.
     pub fn admit_again(
         &self,
         caller: &Caller,
@@ -354,7 +358,7 @@ impl Access {
     ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), Refusal> {
         allow(ticket.account(), symbol.market().into(), now)?;
         Ok(match ticket.0 {
-            // A level that was not recorded yet has not been remembered.
+            // An unrecorded level is never cached, so this one is recorded.
             Standpoint::Graded(grade) if grade.day.contains(&now) => (grade, None),
             Standpoint::Graded(grade) => self.grade(grade.version, Arc::clone(&grade.account), now)?,
             Standpoint::Stands { version, account } => self.grade(version, account, now)?,
@@ -388,9 +392,9 @@ impl Access {
         }
     }
 
-    /// Pays for an answer that has been made. The first answer for a security in a month is on the disk before this
-    /// returns; the others cost nothing. Of two requests that race for the last free place one is refused here. `now` is the
-    /// machine's, for the audit.
+    /// Pays for an answer that has been made. The first answer for a security in a month is on disk
+    /// before this returns; the others cost nothing. Of two requests that race for the last free
+    /// place one is refused here. `now` is the machine's, for the audit.
     pub fn spend(&self, permit: Permit, now: Timestamp) -> Result<(), Refusal> {
         let Permit { standpoint, unrecorded, charge, now: at } = permit;
         let (grade, unrecorded) = match standpoint {
@@ -398,7 +402,7 @@ impl Access {
             Standpoint::Stands { version, account } => self.grade(version, account, at)?,
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        // A change of level that cannot be noted now is still noticed later: nothing is lost by it.
+        // A change of level that cannot be recorded now is found again later: nothing is lost.
         if let Some(unrecorded) = unrecorded.filter(|_| !self.health.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
@@ -422,7 +426,7 @@ impl Access {
         }
     }
 
-    /// What an answer would cost now, or that there is no room for it.
+    /// The cost of an answer now, or a refusal if the month has no room.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         if self.paid.is_paid(self.health.learnt(version), account.id, month, symbol) {
@@ -444,7 +448,7 @@ impl Access {
     }
 }
 
-/// What cannot be looked up or noted because the database is away.
+/// Maps an unreachable database to [`Refusal::Unchargeable`].
 fn unchargeable(error: AccessError) -> Refusal {
     if error.is_away() { Refusal::Unchargeable } else { Refusal::Failed(error) }
 }
@@ -475,7 +479,7 @@ fn no_access(right: Right, hold: Hold) -> String {
     }
 }
 
-/// Seconds with one decimal, rounded up: a client that waits so long does not come too early.
+/// Seconds with one decimal, rounded up: a client that waits this long is not too early.
 fn tenths_up(wait: Duration) -> String {
     let tenths = wait.as_nanos().div_ceil(100_000_000);
     format!("{}.{} s", tenths / 10, tenths % 10)

@@ -1,9 +1,10 @@
-//! People at a browser: signing in with a password, staying signed in by a cookie, and proving that a form came from a
-//! page of ours.
+//! People at a browser: signing in with a password, staying signed in by a cookie, and proving that
+//! a form came from a page of ours.
 //!
-//! A session cookie is 256 random bits, of which the database has a hash. Two more values are never stored: the CSRF token
-//! of a form, which ties it to a cookie, and the device cookie of a browser, which proves that the account was signed in
-//! to from it before. Such a browser does not wait for the failed attempts of others.
+//! A session cookie is 256 random bits, of which the database has a hash. Two more values are never
+//! stored: the CSRF token of a form, which ties it to a cookie, and the device cookie of a browser,
+//! which proves that the account was signed in to from it before. Such a browser is not delayed by
+//! the failed attempts of others.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -50,7 +51,8 @@ pub struct SignedIn {
     pub device: Secret,
 }
 
-/// Why a login was refused. None of them tells whether the name or the password was wrong.
+/// Why a login was refused. None of the messages reveals whether the name or the password was
+/// wrong.
 #[derive(Debug, thiserror::Error)]
 pub enum LoginRefused {
     #[error("name or password is wrong")]
@@ -63,7 +65,7 @@ pub enum LoginRefused {
     Failed(#[from] AccessError),
 }
 
-/// Why a device's code was not looked at.
+/// Why a device's code was not checked.
 #[derive(Debug, thiserror::Error)]
 pub enum CodeRefused {
     #[error("too many wrong codes: try again in {} s", .0.as_secs().max(1))]
@@ -80,8 +82,8 @@ pub struct Browser {
 }
 
 impl Access {
-    /// Gives an account a password for the pages, or another one, and ends every session that began with the one before.
-    /// Whether there is such an account.
+    /// Gives an account a password for the pages, or another one, and ends every session that began
+    /// with the one before. Returns whether the account exists.
     pub fn set_password(
         &self,
         id: AccountId,
@@ -94,7 +96,7 @@ impl Access {
         Ok(self.accounts.set_password(id, Some(&hash), &AuditNote { at: now, actor: &actor, reason: "" })?)
     }
 
-    /// Whether there was one.
+    /// Returns whether it had a password.
     pub fn remove_password(&self, id: AccountId, by: &Actor, now: Timestamp) -> Result<bool, AccessError> {
         let actor = by.to_string();
         Ok(self.accounts.set_password(id, None, &AuditNote { at: now, actor: &actor, reason: "" })?)
@@ -107,7 +109,7 @@ impl Access {
     /// Signs a person in. An unknown name, an account without a password, one that was revoked and a wrong password take
     /// the same work and get the same answer.
     pub fn sign_in(&self, who: &Login<'_>, at: Moment) -> Result<SignedIn, LoginRefused> {
-        // Names have no blanks around them; telephones put them there.
+        // Names have no surrounding blanks; phone keyboards add them.
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
@@ -167,7 +169,7 @@ impl Access {
         Ok(row.map(|row| Browser { account: row.account, name: row.name }))
     }
 
-    /// The permit of the person behind a session cookie, for pages about what is their account's own.
+    /// The permit of the person behind a session cookie, for pages about their own account.
     pub fn admit_browser(&self, cookie: &str, present: Present) -> Result<Option<Permit>, AccessError> {
         let Some(browser) = self.browser(cookie, present.machine)? else { return Ok(None) };
         let found = self.look(browser.account, Freshness::Fresh)?;
@@ -175,8 +177,8 @@ impl Access {
         Ok(found.map(|(version, account)| Permit::of(version, account, present.market)))
     }
 
-    /// The caller behind a session cookie, for requests of scripts on our pages. The session is looked up with every request,
-    /// so that its end takes effect at once.
+    /// The caller behind a session cookie, for requests of scripts on our pages. The session is
+    /// looked up for every request, so that ending it takes effect immediately.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
             return Err(NOBODY);
@@ -192,8 +194,9 @@ impl Access {
         }
     }
 
-    /// Signs a guest in without a password, as an account that is open to every visitor of this machine. `None` if there is no
-    /// such account. When there are too many guests, the session that was unused for longest is ended.
+    /// Signs a guest in without a password, as an account that is open to every visitor of this
+    /// machine. `None` if there is no such account. With too many guests, the least recently used
+    /// session is ended.
     pub fn sign_in_guest(
         &self,
         account: AccountId,
@@ -217,7 +220,7 @@ impl Access {
         Ok(Some(SignedIn { account, session, expires_at, device }))
     }
 
-    /// Ends a session. Whether there was one.
+    /// Ends a session. Returns whether it existed.
     pub fn sign_out(&self, cookie: &str, by: AccountId, now: Timestamp) -> Result<bool, AccessError> {
         let actor = Actor::Account(by).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
@@ -237,7 +240,7 @@ impl Access {
         URL_SAFE_NO_PAD.encode(self.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
 
-    /// Whether a CSRF token is the right one, in a time that does not depend on how wrong it is.
+    /// Verifies a CSRF token in constant time.
     pub fn is_csrf_token(&self, tag: &str, cookie: &str, purpose: &str) -> bool {
         if tag.len() > COOKIE_MAX {
             return false;
@@ -247,7 +250,8 @@ impl Access {
         bytes.is_some_and(|tag| self.keys.is_form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &tag))
     }
 
-    /// Looks for a device's code, unless too many wrong ones came from this address or account, or from all together.
+    /// Looks a device's code up, unless there were too many wrong ones from this address, from this
+    /// account or in total.
     pub fn guess_code<T>(
         &self,
         address: IpAddr,
@@ -280,7 +284,7 @@ impl Access {
 const NOBODY: Denial = Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
-/// A cookie, and when it ends.
+/// A new session cookie, and when it expires.
 pub(crate) fn new_session(now: Timestamp) -> Result<(Secret, Timestamp), AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     let session = Secret::new(URL_SAFE_NO_PAD.encode(bytes.as_slice()));
@@ -292,7 +296,7 @@ fn write_device(keys: &Keys, device: [u8; DEVICE_BYTES], account: AccountId) -> 
     Secret::new(URL_SAFE_NO_PAD.encode([device, tag].concat()))
 }
 
-/// The device of a device cookie, if we made it and for this account.
+/// The device id in a device cookie, if we made the cookie for this account.
 fn read_device(keys: &Keys, text: &str, account: AccountId) -> Option<[u8; DEVICE_BYTES]> {
     if text.len() > COOKIE_MAX {
         return None;

@@ -4,16 +4,16 @@ use store::AccountId;
 use crate::oauth::Family;
 use crate::scope::{Scope, Scopes};
 
-/// An authenticated account. Only [`Access`](crate::Access) makes one; whether the account still stands is checked anew
-/// each time it is used.
+/// An authenticated account. Only [`Access`](crate::Access) makes one; whether the account is still
+/// active is checked each time it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Caller {
     account: AccountId,
     epoch: u32,
-    /// When the token expires that it was authenticated with. A connection that is open by then may stay; none is opened
-    /// afterwards.
+    /// When the token that authenticated it expires. A connection that is open by then may stay;
+    /// none is opened afterwards.
     until: Timestamp,
-    /// What an OAuth token belongs to, which may end before the account does.
+    /// The family of an OAuth token, which may end before the account does.
     family: Option<Family>,
     manner: Manner,
     scopes: Scopes,
@@ -22,11 +22,11 @@ pub struct Caller {
 /// How the credentials were sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Manner {
-    /// In a header or body, which only the two ends see.
+    /// In a header or body, which only client and server see.
     Sent,
     /// By the cookie of a person who is signed in.
     Browser,
-    /// In the address of the request, which is kept in histories and logs of others.
+    /// In the URL, which browsers and proxies log.
     Address,
 }
 
@@ -39,7 +39,7 @@ impl Caller {
         Caller { manner: Manner::Browser, ..self }
     }
 
-    /// The same caller, whose proof stood in an address. They may do less.
+    /// The same caller with credentials from a URL, and so with fewer scopes.
     #[must_use]
     pub fn in_address(self) -> Caller {
         Caller { manner: Manner::Address, scopes: self.scopes.and(Scopes::ADDRESS), ..self }
@@ -57,12 +57,12 @@ impl Caller {
         Caller { family: Some(family), scopes: self.scopes.and(Scopes::PROGRAM), ..self }
     }
 
-    /// The same caller, good for no more than these.
+    /// The same caller, restricted to these scopes.
     pub(crate) fn within(self, scopes: Scopes) -> Caller {
         Caller { scopes: self.scopes.and(scopes), ..self }
     }
 
-    /// Whether the credentials are good for something. Whether the account may do it is another question.
+    /// Whether the credentials have a scope. Whether the account may use it is a separate check.
     pub fn has(&self, scope: Scope) -> bool {
         self.scopes.has(scope)
     }
@@ -75,12 +75,12 @@ impl Caller {
         self.account
     }
 
-    /// Whether it was a token of OAuth that proved it.
+    /// Whether an OAuth token authenticated it.
     pub fn is_oauth(&self) -> bool {
         self.family.is_some()
     }
 
-    /// Whether this is the program of a sign-in, by its id.
+    /// Whether this is the client of a sign-in, by its id.
     pub fn is_of(&self, sign_in: &str) -> bool {
         self.family.is_some_and(|family| family.text() == sign_in)
     }

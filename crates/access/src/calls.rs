@@ -14,7 +14,7 @@ const BUCKETS_SWEEP: usize = 4_096;
 /// The general limit of quote commands. Accounts whose rate is `unlimited` do not have it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallRule {
-    /// Calls a second, and so many at once after a pause; 0 for any number.
+    /// Calls a second, and the burst after a pause; 0 for no limit.
     pub per_second: u32,
     /// Calls that run at the same time; more of them wait.
     pub at_once: u32,
@@ -28,12 +28,13 @@ impl CallRule {
 /// The buckets of all accounts, for all listeners of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
-    /// When each bucket will be full again, in uptime. One that is full is not kept for long.
+    /// When each bucket will be full again, in uptime. Full buckets are evicted.
     full_at: Mutex<HashMap<AccountId, Duration>>,
 }
 
 impl Calls {
-    /// Takes a call out of the bucket, or says how long to wait until there is one. A call that is refused costs nothing.
+    /// Takes a call out of the bucket, or returns how long to wait for one. A refused call costs
+    /// nothing.
     pub(crate) fn pass(&self, account: AccountId, per_second: u32, uptime: Duration) -> Result<(), Duration> {
         let Some(each) = SECOND.checked_div(per_second) else { return Ok(()) };
         let mut buckets = self.full_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +43,7 @@ impl Calls {
         }
         let full_at = buckets.entry(account).or_insert(uptime);
         let next = (*full_at).max(uptime) + each;
-        // A bucket that needs more than a second to refill is empty. The remainder of the division is in the caller's favour.
+        // A bucket that needs more than a second to refill is empty. Rounding favours the caller.
         let empty_at = uptime + SECOND.max(each);
         if next > empty_at {
             return Err(next - empty_at);
@@ -66,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn ten_pass_at_once_and_then_one_each_tenth_of_a_second() {
+    fn a_burst_of_ten_passes_and_then_one_each_tenth_of_a_second() {
         let calls = Calls::default();
         let pass = |who, ms| calls.pass(who, 10, at(ms));
         assert!((0..10).all(|_| pass(ANN, 5_000).is_ok()));
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_of_accounts_that_have_gone_quiet_are_not_kept() {
+    fn buckets_of_idle_accounts_are_evicted() {
         let calls = Calls::default();
         for number in 0..100_000 {
             calls.pass(AccountId(number), 10, at(number.unsigned_abs() * 10)).unwrap();

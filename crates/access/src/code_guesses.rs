@@ -1,4 +1,4 @@
-//! How often codes of devices may be guessed.
+//! Rate limit for guessing device codes.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -10,13 +10,13 @@ use crate::{RateLimit, RateLimiter};
 
 /// Wrong codes from one address or account.
 const OF_ONE: RateLimit = RateLimit { requests: 5, within: Duration::from_secs(600) };
-/// Wrong codes from everybody together.
+/// Wrong codes of all clients together.
 const OF_ALL: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(60) };
 
-/// Codes of devices that were typed wrong.
+/// Wrong device codes.
 #[derive(Debug)]
 pub(crate) struct CodeGuesses {
-    /// A hundred a minute for ten minutes, each under two keys of its own: the table bounds itself.
+    /// At most a hundred a minute for ten minutes, two keys each, so the table is bounded.
     wrong: RateLimiter<Guesser>,
 }
 
@@ -34,7 +34,8 @@ impl Default for CodeGuesses {
 }
 
 impl CodeGuesses {
-    /// Lets a code be looked at, or says how long to wait. It counts as wrong until [`CodeGuesses::right`] says otherwise.
+    /// Admits a code to be checked, or returns how long to wait. It counts as wrong until
+    /// [`CodeGuesses::right`] takes that back.
     pub(crate) fn begin(
         &self,
         address: IpAddr,
@@ -50,14 +51,14 @@ impl CodeGuesses {
     }
 }
 
-/// A code that somebody has typed.
+/// A device code that was typed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Guess {
     pub(crate) address: IpAddr,
     pub(crate) account: AccountId,
 }
 
-/// What a guess counts against, in words, for all nodes.
+/// The limits that a guess counts against, with their keys in the shared database.
 pub(crate) fn limits(guess: Guess) -> [(String, RateLimit); 3] {
     let word = |guesser| match guesser {
         Guesser::Everybody => ("everybody".to_owned(), OF_ALL),
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_together_has_a_hundred_wrong_codes_a_minute() {
+    fn all_clients_together_have_a_hundred_wrong_codes_a_minute() {
         let codes = CodeGuesses::default();
         for number in 0..100_u8 {
             codes.begin(address(number), AccountId(i64::from(number)), START).unwrap();

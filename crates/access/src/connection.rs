@@ -11,7 +11,7 @@ use store::{AccountId, NewSlot, Shared};
 use crate::random::random;
 use crate::{AccessError, Lineage, Slots};
 
-/// Names a connection for as long as it is open, at whatever node; the server keeps its own map from it to a socket.
+/// Identifies an open connection across all nodes; the server maps it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId(u64);
 
@@ -24,7 +24,8 @@ impl ConnectionId {
         i64::try_from(self.0).unwrap_or(i64::MAX)
     }
 
-    /// Of a connection that signs in while the database, which numbers them, is away: beyond all its numbers.
+    /// For a connection that signs in while the database, which issues the ids, is unreachable:
+    /// above all ids of the database.
     pub(crate) fn alone() -> Result<ConnectionId, AccessError> {
         const FIRST: u64 = 1 << 62;
         Ok(ConnectionId(FIRST | (u64::from_be_bytes(random::<8>()?) >> 2)))
@@ -45,7 +46,7 @@ impl FromStr for ConnectionId {
     }
 }
 
-/// A connection that is counted until this is dropped, or until another takes its place.
+/// A connection. It is counted until this is dropped, or until another one replaces it.
 #[derive(Debug)]
 pub struct Connection {
     id: ConnectionId,
@@ -69,7 +70,7 @@ impl Drop for Connection {
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
     inner: Mutex<Inner>,
-    /// Where those of all nodes are kept, if there may be others.
+    /// The slots of all nodes, where a database is shared.
     shared: Option<Arc<Shared>>,
 }
 
@@ -77,7 +78,7 @@ pub(crate) struct Registry {
 struct Inner {
     last: u64,
     live: HashMap<AccountId, Vec<(ConnectionId, Lineage)>>,
-    /// As they are kept for all nodes.
+    /// The slots as stored in the shared database.
     slots: HashMap<ConnectionId, NewSlot>,
 }
 
@@ -93,7 +94,7 @@ impl Registry {
         Registry { shared, ..Registry::default() }
     }
 
-    /// Has a connection that has its seat already, among those of all nodes.
+    /// Registers a connection that already has its slot in the shared database.
     pub(crate) fn with_slot(self: &Arc<Registry>, id: ConnectionId, slot: NewSlot) -> Connection {
         let (account, lineage) = (slot.account, Lineage(slot.lineage));
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
@@ -102,12 +103,12 @@ impl Registry {
         Connection { id, account, registry: Arc::clone(self) }
     }
 
-    /// Whether this node has a connection that is kept for all of them.
+    /// Whether this node has the connection of a shared slot.
     pub(crate) fn has(&self, id: ConnectionId) -> bool {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).slots.contains_key(&id)
     }
 
-    /// Every connection of this node, as it is kept for all of them.
+    /// The connections of this node, as slots of the shared database.
     pub(crate) fn slots(&self) -> Vec<(i64, NewSlot)> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         let mut slots: Vec<_> = inner.slots.iter().map(|(id, slot)| (id.slot(), slot.clone())).collect();
@@ -115,8 +116,9 @@ impl Registry {
         slots
     }
 
-    /// Takes a seat, or answers how many are taken. The connection that signs on anew (`present`) and older ones of the
-    /// same lineage make room first: a client must not be locked out by its own past.
+    /// Takes a connection slot, or returns how many are taken. The connection that signs on again
+    /// (`present`) and older ones of the same lineage are released first: a client must not be
+    /// locked out by its own earlier connections.
     pub(crate) fn sit(
         self: &Arc<Registry>,
         account: AccountId,
@@ -127,7 +129,7 @@ impl Registry {
         self.sit_as(None, (account, lineage), present, limit)
     }
 
-    /// The same for a connection that gets its seat among those of all nodes later, when the database is there again.
+    /// The same while the database is unreachable; the slot is written to it later.
     pub(crate) fn sit_alone(
         self: &Arc<Registry>,
         id: ConnectionId,
@@ -163,7 +165,7 @@ impl Registry {
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);
-        // Signed on before as another account: that seat is free now.
+        // It was signed on as another account before: release that slot.
         if let Some((before, id)) = present.filter(|(before, _)| *before != account) {
             inner.leave(before, id);
         }
@@ -230,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_lineage_takes_its_own_seat_even_when_all_are_taken() {
+    fn the_same_lineage_takes_over_its_slot_when_all_are_taken() {
         let registry = Arc::new(Registry::default());
         let line = Lineage::new().unwrap();
         let old = sit(&registry, ALICE, line);
@@ -238,7 +240,7 @@ mod tests {
         let new = sit(&registry, ALICE, line);
         assert_eq!(new.superseded, [old.connection.id()]);
         assert_eq!(new.online, 2);
-        // The old socket closes later, which must not free the new one's seat.
+        // The old socket closes later, which must not release the new one's slot.
         drop(old);
         assert_eq!(registry.online(ALICE), 2);
     }

@@ -1,5 +1,6 @@
-//! Credentials as they were at one version of the database, where that is a server: a request need not ask it who its caller is, and callers that were seen
-//! before are recognized while it is away.
+//! A cache of credentials by version of the database, where that is a server: a request needs no
+//! query to authenticate its caller, and known callers are still authenticated while the database
+//! is unreachable.
 
 use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
@@ -10,7 +11,7 @@ use store::{AccountId, Credential, Hash, TokenRow};
 
 use crate::health::Learnt;
 
-/// Credentials of each kind that are kept before all are forgotten and read again.
+/// Cached credentials of each kind. When full, the cache is cleared.
 const KEPT_MAX: usize = 16_384;
 
 #[derive(Debug, Default)]
@@ -18,17 +19,17 @@ pub(crate) struct CredentialCache {
     inner: Mutex<Known>,
 }
 
-/// Each with the version at which it was learnt.
+/// Each value with the database version at which it was read.
 #[derive(Debug, Default)]
 struct Known {
-    /// What was learnt before this version is not kept any more: something was taken since.
+    /// Values read before this version are not stored: credentials were withdrawn since.
     floor: i64,
     by_key: HashMap<String, (i64, Credential)>,
     by_token: HashMap<Hash, (i64, Credential)>,
     tokens: HashMap<Hash, (i64, TokenRow)>,
 }
 
-/// What a key has, if that was learnt when it is of use.
+/// The cached value of a key, if its version is acceptable.
 fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known: &HashMap<K, (i64, V)>,
     key: &Q,
@@ -37,7 +38,7 @@ fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
     known.get(key).filter(|(at, _)| learnt.takes(*at)).map(|(_, value)| value.clone())
 }
 
-/// Keeps what was learnt. What is old goes first where there is no room, and all of it if that is not enough.
+/// Caches a value. When full, values of other versions are evicted first, then all of them.
 fn keep<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
     if known.len() >= KEPT_MAX && !known.contains_key(&key) {
         known.retain(|_, (at, _)| *at == version);
@@ -82,7 +83,8 @@ impl CredentialCache {
         }
     }
 
-    /// Forgets what accounts had, since something was taken from them at a version; of all accounts if none are named.
+    /// Drops the credentials of accounts after a withdrawal at a version; of all accounts if none
+    /// are given.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut known = self.lock();
         known.floor = known.floor.max(version);
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_learnt_at_one_version_says_nothing_at_another() {
+    fn credentials_of_another_version_are_not_used() {
         let cache = CredentialCache::default();
         let credential = Credential {
             app_key: "key".to_owned(),

@@ -1,4 +1,4 @@
-//! Credentials by what a caller shows of them: from memory where the database is a server and they are known, otherwise as the database has them.
+//! Looks credentials up: in the cache where the database is a server, otherwise in the database.
 
 use store::{Credential, Hash, TokenRow};
 
@@ -28,7 +28,8 @@ impl Access {
         if let Some(known) = self.credentials.by_token(self.health.learnt(version), hash) {
             return Ok(Some(known));
         }
-        // A token of OAuth that is known is none of these: then nothing is asked while the database is away.
+        // A known OAuth token is not an API-key token, so no query is needed while the database is
+        // unreachable.
         if self.credentials.token(self.health.learnt(version), hash).is_some() {
             return Ok(None);
         }
@@ -39,7 +40,7 @@ impl Access {
         Ok(found)
     }
 
-    /// A credential by a token that was replaced a moment ago. A token of OAuth that is known is none.
+    /// A credential by a token that was replaced recently. `None` for a known OAuth token.
     pub(crate) fn credential_by_replaced(
         &self,
         hash: &Hash,
@@ -54,7 +55,7 @@ impl Access {
         self.asked(self.accounts.credential_by_replaced(hash, now))
     }
 
-    /// A token of OAuth.
+    /// An OAuth token.
     pub(crate) fn oauth_token(&self, hash: &Hash) -> Result<Option<TokenRow>, AccessError> {
         if !self.is_shared() {
             return Ok(self.accounts.token(hash)?);

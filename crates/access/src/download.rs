@@ -1,4 +1,5 @@
-//! Pre-signed addresses: whoever has one may fetch the one file that it is for, until it expires, without any other proof.
+//! Pre-signed download URLs: the holder may fetch one file until the URL expires, without other
+//! credentials.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,21 +8,21 @@ use store::AccountId;
 
 use crate::{Access, AccessError};
 
-/// The longest signature that is looked at.
+/// The longest signature that is decoded.
 const SIGNATURE_MAX: usize = 64;
 
-/// What an address is good for.
+/// What a URL is good for.
 #[derive(Clone, Copy, Debug)]
 pub struct Download<'a> {
-    /// Whose file it is.
+    /// The owner of the file.
     pub account: AccountId,
-    /// The file, by its path in the address, and everything else that decides what is sent.
+    /// The file, by its path in the URL, with everything else that determines the response.
     pub path: &'a str,
     /// The machine's time.
     pub expires: Timestamp,
 }
 
-/// Why an address is not good.
+/// Why a URL was refused.
 #[derive(Debug, thiserror::Error)]
 pub enum DownloadRefused {
     #[error("this address was not made here, or something in it was changed")]
@@ -33,7 +34,7 @@ pub enum DownloadRefused {
 }
 
 impl Download<'_> {
-    /// What is signed. A path has no zero byte, so no two addresses have the same.
+    /// The signed message. A path has no zero byte, so no two URLs share a message.
     fn message(&self, ends: &AddressEnds) -> Vec<u8> {
         let numbers = [self.account.0.to_be_bytes(), self.expires.0.to_be_bytes()];
         let (epoch, password) = (ends.epoch.to_be_bytes(), ends.password.as_bytes());
@@ -41,22 +42,22 @@ impl Download<'_> {
     }
 }
 
-/// What ends the addresses of an account when it changes.
+/// A change of either invalidates all URLs of the account.
 struct AddressEnds {
     epoch: u32,
-    /// The hash of its password; empty where it has none.
+    /// The hash of its password; empty if it has none.
     password: String,
 }
 
 impl Access {
-    /// The signature of an address; `None` for an account that may not fetch anything.
+    /// The signature of a URL; `None` for an account that may not fetch anything.
     pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
         let Some(ends) = self.address_ends(download.account)? else { return Ok(None) };
         Ok(Some(URL_SAFE_NO_PAD.encode(self.keys.download_tag(&[&download.message(&ends)]))))
     }
 
-    /// Whether an address is one of ours, as it was made, and still good. Whatever ends all sessions of an account, as a new password
-    /// does, ends its addresses, too.
+    /// Whether a URL is ours, unmodified and still good. Anything that ends all sessions of an
+    /// account, such as a new password, ends its URLs, too.
     pub fn check_download(
         &self,
         download: &Download<'_>,
@@ -68,7 +69,7 @@ impl Access {
         }
         let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
         let ends = self.address_ends(download.account)?.ok_or(DownloadRefused::Forged)?;
-        // That an address has expired is told only to whoever has one that was good.
+        // Only the holder of a genuine URL learns that it has expired.
         if !self.keys.is_download_tag(&[&download.message(&ends)], &tag) {
             return Err(DownloadRefused::Forged);
         }
@@ -93,7 +94,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn an_address_is_good_as_it_was_made_until_it_expires_or_the_account_is_revoked() {
+    fn a_url_is_good_unmodified_until_it_expires_or_the_account_is_revoked() {
         let dir = tempfile::tempdir().unwrap();
         let access = Access::open(dir.path(), NOW).unwrap();
         let mut ids = Vec::new();
@@ -125,7 +126,7 @@ mod tests {
         for wrong in ["", "x", "%%", &signature[1..], &signature.to_lowercase(), &long] {
             assert_eq!(check(download, wrong, NOW).unwrap_err(), forged, "{wrong}");
         }
-        // Another password ends them, and so does taking it away.
+        // Another password ends them, and so does removing it.
         let password = |word: &str| {
             access.set_password(ids[0], &Secret::new(word.to_owned()), &Actor::Service, NOW).unwrap()
         };

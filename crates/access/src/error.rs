@@ -6,7 +6,7 @@ use store::{AccountId, Place, StoreError};
 
 use crate::{ReportError, Slots};
 
-/// What can go wrong with accounts and their keys. For people who run the service, never for its callers.
+/// Errors of accounts and their keys. For operators, never sent to callers.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     #[error(transparent)]
@@ -59,7 +59,7 @@ pub enum AccessError {
     TermsChanged,
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// The database is away for longer than this node goes on with what it knows.
+    /// The database has been unreachable for longer than the offline window.
     #[error("the database cannot be reached for longer than this node goes on without it")]
     Lost,
     #[error("cannot read the built-in calendar")]
@@ -67,7 +67,7 @@ pub enum AccessError {
 }
 
 impl AccessError {
-    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    /// Whether the database is unreachable, so that a retry may succeed later.
     pub fn is_away(&self) -> bool {
         match self {
             AccessError::Store(error) => error.is_away(),
@@ -81,12 +81,12 @@ impl AccessError {
         self.is_away() || matches!(self, AccessError::Store(error) if error.is_unanswered())
     }
 
-    /// Whether there is no space left for a change.
+    /// Whether there is no disk space left for a change.
     pub fn is_full(&self) -> bool {
         matches!(self, AccessError::Store(error) if error.is_full())
     }
 
-    /// How long to wait, if all that is wrong is that an account has done too much of something within an hour.
+    /// How long to wait, if the error is an hourly limit of an account.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             AccessError::Store(StoreError::TooOften { retry_after_s, .. }) => {
@@ -97,8 +97,8 @@ impl AccessError {
     }
 }
 
-/// Why a caller is not who they say. One variant for each answer a client can tell apart; their codes are chosen by
-/// the server. The messages may be sent as they are.
+/// Why authentication failed. One variant for each response a client can tell apart; the server
+/// chooses their codes. The messages may be sent verbatim.
 #[derive(Debug, thiserror::Error)]
 pub enum Denial {
     /// 401003
@@ -116,7 +116,8 @@ pub enum Denial {
     /// 403008
     #[error("the access token was issued without the scope openapi: sign in again and ask for it")]
     ScopeMissing,
-    /// A valid password or session, but all connections of the account are taken. Nothing is used up by this.
+    /// A valid password or session, but all connection slots of the account are taken. The password
+    /// stays good.
     #[error(
         "connections limitation is hit: {} of {} connections of this account are open: close one and try again",
         .0.online, .0.limit

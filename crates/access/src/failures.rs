@@ -1,15 +1,15 @@
-//! Failures counted by key, and how long to wait for them.
+//! Failures counted by key, and the delay they cause.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Counters of each kind that are kept at most.
+/// Maximum number of counters of each kind.
 pub(crate) const KEPT_MAX: usize = 20_000;
-/// A counter without a failure for so long is forgotten.
+/// A counter without a failure for this long is dropped.
 pub(crate) const FORGOTTEN_AFTER: Duration = Duration::from_secs(3_600);
 
-/// How failures turn into waiting: some are free, then one second, two, four and so on.
+/// How failures turn into delay: some are free, then one second, two, four and so on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slope {
     pub(crate) free: u32,
@@ -31,7 +31,7 @@ struct Counter {
     last: Duration,
 }
 
-/// How often each key has failed of late.
+/// Recent failures of each key.
 #[derive(Debug)]
 pub(crate) struct FailureTable<K>(HashMap<K, Counter>);
 
@@ -53,7 +53,7 @@ impl<K: Eq + Hash> FailureTable<K> {
         self.0.get(key).filter(|counter| counter.counts(uptime)).map_or(0, |counter| counter.failures)
     }
 
-    /// How many failures there are with this one.
+    /// Counts a failure; returns the number of failures including this one.
     pub(crate) fn fail(&mut self, key: K, uptime: Duration) -> u32 {
         if self.0.len() >= KEPT_MAX && !self.0.contains_key(&key) {
             self.make_room(uptime);
@@ -67,7 +67,7 @@ impl<K: Eq + Hash> FailureTable<K> {
         counter.failures
     }
 
-    /// Lets a counter count from now on.
+    /// Restarts the lifetime of a counter.
     pub(crate) fn touch(&mut self, key: &K, uptime: Duration) {
         if let Some(counter) = self.0.get_mut(key).filter(|counter| counter.counts(uptime)) {
             counter.last = uptime;
@@ -83,7 +83,7 @@ impl<K: Eq + Hash> FailureTable<K> {
         }
     }
 
-    /// Failures of a key and the last of them, as they are kept for all nodes.
+    /// The failures of a key and the time of the last, as stored for all nodes.
     pub(crate) fn get(&self, key: &K) -> Option<(u32, Duration)> {
         self.0.get(key).map(|counter| (counter.failures, counter.last))
     }
@@ -126,7 +126,7 @@ mod tests {
     const START: Duration = Duration::from_secs(100_000);
 
     #[test]
-    fn memory_is_bounded_and_what_holds_a_guesser_up_stays() {
+    fn memory_is_bounded_and_the_counters_of_guessers_stay() {
         let mut table = FailureTable::default();
         let guesser = u32::MAX;
         for _ in 0..10 {

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
-/// Guests at once: fewer than the browsers that the database lets one account be signed in with, which is 20.
+/// Concurrent guests: fewer than the 20 sessions that the database allows one account.
 const GUESTS_MAX: usize = 16;
 
 /// Hashes of session cookies, the most recently used at the end.
@@ -12,7 +12,7 @@ const GUESTS_MAX: usize = 16;
 pub(crate) struct Guests(Mutex<VecDeque<[u8; 32]>>);
 
 impl Guests {
-    /// Adds a session. The one that is evicted for it, if one is.
+    /// Adds a session; returns the one that is evicted for it, if any.
     pub(crate) fn come(&self, hash: [u8; 32]) -> Option<[u8; 32]> {
         let mut guests = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         guests.push_back(hash);

@@ -1,46 +1,51 @@
-//! Whether the database of accounts is there, where it is a server that several nodes share.
+//! Health of the accounts' database, where it is a server that several nodes share.
 //!
-//! When it is away, a node goes on by itself for a while with what it knows: accounts that it has seen, securities that they have paid for, and its share of their
-//! rates. Requests find out once; from then on nobody asks the database but the beat ([`Access::heartbeat`](crate::Access::beat)), so that no request waits
-//! for a server that is not there.
+//! When it is unreachable, a node serves for a while from memory: accounts that it has seen,
+//! securities that they have paid for, and its share of their rates. The first request that fails
+//! marks the database as unreachable; from then on only the heartbeat
+//! ([`Access::heartbeat`](crate::Access::heartbeat)) queries it, so that no request waits for an
+//! unreachable server.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a node goes on by itself when the database is away, unless it is told otherwise.
+/// Default offline window: how long a node serves from memory while the database is unreachable.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
-/// How long rates are shares at least after the database was found again. Nodes look for it each second, so by then every one that can reach
-/// it has brought back what it admitted by itself.
+/// Rates remain shares for at least this long after the database is found again. Nodes probe it
+/// each second, so by then every node that can reach it has written back what it admitted by
+/// itself.
 const SETTLES: Duration = Duration::from_secs(3);
 
-/// How long a request waits for the database where this node can answer from memory. A decision takes less than a millisecond.
+/// How long a request waits for the database where this node can answer from memory. A query takes
+/// less than a millisecond.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Runs a query for which this node has an answer in memory: it does not wait long for a silent database.
+/// Runs a query for which this node has an answer in memory, with a short timeout.
 pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
     store::waiting_at_most(PATIENCE, ask)
 }
 
-/// How a node stands with its database.
+/// The state of the database, as this node sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DatabaseState {
-    /// It is there, or is a file.
+    /// Reachable, or a file.
     Yes,
-    /// It is there again; other nodes may not have brought back yet what they admitted, so rates are shares.
+    /// Reachable again; other nodes may not have written back yet what they admitted, so rates are
+    /// shares.
     Settling,
-    /// It is away since so long, and this node goes on with what it knows.
+    /// Unreachable for this long; serving from cached state.
     Away(Duration),
-    /// It is away for longer than this node goes on without it.
+    /// Unreachable for longer than the offline window.
     Lost(Duration),
 }
 
-/// What is taken of what was learnt before.
+/// Which cached values are acceptable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Learnt {
-    /// What was learnt at this version of the database.
+    /// Those read at this version of the database.
     At(i64),
-    /// Whatever was learnt: the database is away, and nothing newer can be had.
+    /// All of them: the database is unreachable, so nothing newer can be read.
     Ever,
 }
 
@@ -59,7 +64,7 @@ pub(crate) struct DatabaseHealth {
     is_away: AtomicBool,
     is_lost: AtomicBool,
     is_settling: AtomicBool,
-    /// Nodes that were there when it was last looked.
+    /// Nodes at the last heartbeat.
     nodes: AtomicU32,
     since: Mutex<Since>,
 }
@@ -67,9 +72,9 @@ pub(crate) struct DatabaseHealth {
 /// In uptime.
 #[derive(Debug, Default)]
 struct Since {
-    /// When it was found to be away; `None` until somebody has looked at the clock.
+    /// When it became unreachable; `None` until a heartbeat has set the time.
     away: Option<Duration>,
-    /// When it was found again, or found to be another server; `None` if that is long ago.
+    /// When it was found again, or was replaced by another server; `None` if that is long ago.
     found: Option<Duration>,
 }
 
@@ -97,39 +102,40 @@ impl DatabaseHealth {
         self.grace = grace;
     }
 
-    /// Whether to go on without the database, and not to ask it.
+    /// Whether to serve without querying the database.
     pub(crate) fn is_away(&self) -> bool {
         self.is_away.load(Ordering::Acquire)
     }
 
-    /// What is taken of what was learnt, where a version of the database would be looked for.
+    /// Which cached values are acceptable where `version` is current.
     pub(crate) fn learnt(&self, version: i64) -> Learnt {
         if self.is_away() { Learnt::Ever } else { Learnt::At(version) }
     }
 
-    /// Whether it is away for too long to go on.
+    /// Whether the offline window is over.
     pub(crate) fn is_lost(&self) -> bool {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Whether rates are shares although the database is there.
+    /// Whether rates are shares although the database is reachable.
     pub(crate) fn is_settling(&self) -> bool {
         self.is_settling.load(Ordering::Acquire)
     }
 
-    /// It is another server than before: rates are shares until all nodes have brought back what they admitted.
+    /// The server was replaced: rates are shares until all nodes have written back what they
+    /// admitted.
     pub(crate) fn settle(&self, uptime: Duration) {
         let mut since = self.lock();
         since.found = Some(uptime);
         self.is_settling.store(true, Ordering::Release);
     }
 
-    /// Somebody has found that it is away.
+    /// Marks the database as unreachable.
     pub(crate) fn lose(&self) {
         self.is_away.store(true, Ordering::Release);
     }
 
-    /// Looks at the clock while it is away.
+    /// Starts the offline window, or ends it when it has passed.
     pub(crate) fn pass_time(&self, uptime: Duration) {
         if !self.is_away() {
             return;
@@ -140,19 +146,21 @@ impl DatabaseHealth {
         }
     }
 
-    /// Whether rates would still be shares if it was found now, with some nodes that have not brought back what they admitted or none.
+    /// Whether rates would still be shares if the database were found now. `has_unsettled`: some
+    /// nodes have not written back yet what they admitted.
     pub(crate) fn settles_on(&self, has_unsettled: bool, uptime: Duration) -> bool {
         has_unsettled || self.is_away() || self.lock().is_fresh(uptime)
     }
 
-    /// It is there, with so many nodes. `has_unsettled` if some of them have not brought back what they admitted.
+    /// Marks the database as reachable, with this number of nodes. `has_unsettled`: some of them
+    /// have not written back yet what they admitted.
     pub(crate) fn find(&self, nodes: u32, has_unsettled: bool, uptime: Duration) {
         let mut since = self.lock();
         if self.is_away() {
             since.found = Some(uptime);
         }
         let settles_on = has_unsettled || since.is_fresh(uptime);
-        // Others that were away as well are not counted until they have found it, and have their share all the same.
+        // Nodes that have not reconnected yet are not in the count, but still use their share.
         let least = if settles_on { self.nodes() } else { 1 };
         self.nodes.store(nodes.max(least), Ordering::Release);
         self.is_settling.store(settles_on, Ordering::Release);
@@ -165,7 +173,7 @@ impl DatabaseHealth {
         self.nodes.load(Ordering::Acquire)
     }
 
-    /// What one node may admit of a limit without asking the others: at least one.
+    /// The share of a limit that one node may admit without the others: at least one.
     pub(crate) fn share(&self, limit: u32) -> u32 {
         limit.checked_div(self.nodes()).unwrap_or(limit).max(1)
     }
@@ -190,7 +198,7 @@ mod tests {
     const S: fn(u64) -> Duration = Duration::from_secs;
 
     #[test]
-    fn a_node_goes_on_by_itself_for_its_grace_and_is_back_at_once() {
+    fn a_node_serves_for_its_offline_window_and_recovers_immediately() {
         let mut health = DatabaseHealth::default();
         health.set_grace(S(60));
         assert_eq!(health.state(S(100)), DatabaseState::Yes);
@@ -217,13 +225,13 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_shares_for_three_seconds_after_it_was_found_again() {
+    fn rates_are_shares_for_three_seconds_after_recovery() {
         let health = DatabaseHealth::default();
         health.find(2, false, S(10));
         assert_eq!(health.state(S(10)), DatabaseState::Yes, "it was never away");
         health.lose();
         assert!(health.settles_on(false, S(60)));
-        // The row of the other node is too old to count after so long; it comes back in a moment.
+        // The other node's row is too old to count after so long; that node returns shortly.
         health.find(1, false, S(60));
         assert_eq!((health.state(S(60)), health.share(60)), (DatabaseState::Settling, 30));
         health.find(3, false, S(61));
@@ -233,7 +241,7 @@ mod tests {
         assert!(!health.settles_on(false, S(63)) && health.settles_on(true, S(63)));
         health.find(2, false, S(63));
         assert_eq!((health.state(S(63)), health.share(60)), (DatabaseState::Yes, 30));
-        // Another server has taken its place.
+        // The server is replaced.
         health.settle(S(70));
         health.find(1, false, S(71));
         assert_eq!((health.state(S(71)), health.share(60)), (DatabaseState::Settling, 30));

@@ -1,7 +1,7 @@
-//! Letters that cannot be seen, or that change how the text around them reads.
+//! Invisible and bidirectional control characters.
 
-/// Control characters, marks of direction, zero-width letters, letters that are blank, tags. A name with one of them may look like
-/// another name, or like none.
+/// Control characters, direction marks, zero-width characters, blank letters, tags. A name with one
+/// of them may look like another name, or empty.
 pub(crate) fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
@@ -14,7 +14,8 @@ pub(crate) fn is_hidden(letter: char) -> bool {
         || matches!(letter, '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Letters that only change how the one before them is drawn, as in an emoji in colour. Alone they are nothing to see.
+/// Variation selectors: they only change how the character before them is drawn, such as an emoji
+/// in colour. Alone they are invisible.
 pub(crate) fn is_selector(letter: char) -> bool {
     matches!(letter, '\u{fe00}'..='\u{fe0f}')
 }

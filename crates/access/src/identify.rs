@@ -7,10 +7,10 @@ use crate::signature::signature_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Caller, Denial, Freshness, SignedRequest, verify_signature};
 
-/// Far more than any credential has.
+/// Far longer than any credential.
 const HEADER_BYTES_MAX: usize = 4_096;
 
-/// What credentials tell without the request that they sign.
+/// What credentials reveal before the signed request is available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognized {
     /// The token is known.
@@ -46,18 +46,18 @@ impl Access {
         Ok(if is_key { Recognized::Key } else { Recognized::Nobody })
     }
 
-    /// Who has sent a request. There are two ways to say so:
+    /// Authenticates a request. There are two modes:
     ///
-    /// * **signed**: app key, time and access token in their headers and a signature over them with the app secret.
-    ///   This is what clients in API-key mode send. A request signed without an access token proves only who holds the
-    ///   secret, and would outlive the token; it is refused.
-    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for people without a client
-    ///   library. The scheme word is the choice: it says that the token was meant to stand for itself. The same token
-    ///   sent bare, as API-key mode sends it, but without a signature is a request whose signature was lost or taken
-    ///   off, and is refused.
+    /// * **signed**: app key, time and access token in their headers and a signature over them with
+    ///   the app secret. This is what clients in API-key mode send. A request signed without an access
+    ///   token proves only who holds the secret, and would outlive the token; it is refused.
+    /// * **bearer**: `Authorization: Bearer <access token>`, the form of OAuth tokens, and for people
+    ///   without a client library. The scheme shows that the token was meant to be used without a
+    ///   signature. The same token without a scheme and without a signature is a request in API-key
+    ///   mode whose signature was lost or removed, and is refused.
     ///
-    /// In bearer mode neither the app key nor a signature is looked at: the one is a client id there, or empty, and the
-    /// other is a leftover. A token of OAuth is good as bearer only.
+    /// In bearer mode neither the app key nor a signature is read: the key is a client id there, or
+    /// empty, and the signature is left over. An OAuth token is good as bearer only.
     pub fn identify(&self, request: &SignedRequest<'_>, now: Timestamp) -> Result<Caller, Denial> {
         let header = |name| (request.header)(name).filter(|value| value.len() <= HEADER_BYTES_MAX);
         let missing = Denial::TokenInvalid("the access token is missing: send it as authorization");
@@ -101,8 +101,8 @@ impl Access {
         }
     }
 
-    /// Takes a request that changes something, and that has just been identified. If a signature proved it, that signature is good
-    /// this once, or for this moment.
+    /// Uses up the signature of an identified request that changes something, so that it cannot be
+    /// replayed. Where a repetition may be intended, the signature stays good for a moment.
     pub fn use_once(
         &self,
         request: &SignedRequest<'_>,
@@ -134,7 +134,7 @@ impl Access {
         }
     }
 
-    /// What to say about a token without a scheme: that it needs one, if it is one of OAuth's.
+    /// The error for a token without a scheme; an OAuth token needs one.
     fn bare(&self, token: Option<&str>, otherwise: Denial) -> Result<Denial, Denial> {
         Ok(match token {
             Some(token) if self.is_oauth_token(token)? => {
@@ -144,13 +144,13 @@ impl Access {
         })
     }
 
-    /// Whether a token was the one of a credential until a moment ago.
+    /// Whether a token is the recently replaced one of a credential.
     fn is_former(&self, token: &str, credential: &Credential, now: Timestamp) -> Result<bool, Denial> {
         let former = self.credential_by_replaced(&hash_token(token), now)?;
         Ok(former.is_some_and(|former| former.app_key == credential.app_key))
     }
 
-    /// The credential whose secret has signed a request.
+    /// The credential whose secret signed a request.
     pub(crate) fn signed(
         &self,
         request: &SignedRequest<'_>,

@@ -1,4 +1,5 @@
-//! Imports that operators begin and undo through the service, as rows of the audit. What accounts look at changes by them.
+//! Audit rows for imports that operators begin and undo through the service: they change what
+//! accounts see.
 
 use market::Timestamp;
 use store::AuditNote;
@@ -22,7 +23,8 @@ impl ImportStep {
 }
 
 impl Access {
-    /// Writes to the audit what was done with an import. Candles are in another database, so the row has a transaction of its own.
+    /// Writes an audit row for an import. Candles are in another database, so the row is a separate
+    /// transaction.
     pub fn note_import(
         &self,
         step: ImportStep,

@@ -1,13 +1,14 @@
-//! Reports as tables: columns with names, and rows that know their line. A file and a JSON document come to the same.
+//! Reports as tables: named columns, and rows with line numbers. CSV files and JSON documents both
+//! become tables.
 
-/// The largest file taken.
+/// The largest file accepted.
 pub const REPORT_BYTES_MAX: usize = 16 << 20;
 pub const REPORT_ROWS_MAX: usize = 100_000;
 const COLUMNS_MAX: usize = 16;
 /// The longest field; a name has 64 characters of up to four bytes.
 const FIELD_BYTES_MAX: usize = 256;
 
-/// What is wrong with a report, and on which line if it has lines.
+/// An error in a report, with its line if it has lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{problem}", line.map(|line| format!("line {line}: ")).unwrap_or_default())]
 pub struct ReportError {
@@ -25,7 +26,7 @@ impl ReportError {
     }
 }
 
-/// Rows of a report, before anything in them is understood.
+/// Rows of a report, not parsed yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
     columns: Vec<String>,
@@ -43,7 +44,7 @@ impl Table {
         Table { columns: columns.iter().map(|name| (*name).to_owned()).collect(), rows: Vec::new() }
     }
 
-    /// One more row, with a field for each column. `line` is what an error will call it.
+    /// Adds a row, with a field for each column. `line` is the number for error messages.
     pub fn push(&mut self, line: Option<usize>, fields: Vec<String>) -> Result<(), ReportError> {
         let problem = if self.rows.len() >= REPORT_ROWS_MAX {
             format!("a report has at most {REPORT_ROWS_MAX} rows: send it in parts")
@@ -58,7 +59,7 @@ impl Table {
         Err(ReportError::at(line, problem))
     }
 
-    /// Comma-separated text with a line of names first. Fields may be quoted, blank lines are passed over.
+    /// Comma-separated text with a header line. Fields may be quoted, blank lines are skipped.
     pub fn csv(bytes: &[u8]) -> Result<Table, ReportError> {
         if bytes.len() > REPORT_BYTES_MAX {
             return Err(ReportError::new(format!("the file is larger than {REPORT_BYTES_MAX} bytes")));
@@ -86,7 +87,8 @@ impl Table {
         table.ok_or_else(|| ReportError::new("there is nothing in it: the first line names the columns"))
     }
 
-    /// The rows, if the columns are the ones that are wanted, each once: all that are `needed`, and any that are `known`.
+    /// The rows, if the columns are valid, each once: all that are `needed`, and any that are
+    /// `known`.
     pub(crate) fn checked(&self, needed: &[&str], known: &[&str]) -> Result<&[Row], ReportError> {
         let wanted = || format!("the columns are {}", known.join(", "));
         for (index, name) in self.columns.iter().enumerate() {
@@ -114,7 +116,7 @@ impl Table {
     }
 }
 
-/// The fields of one line. A quoted field may hold commas, and a quote that is written twice.
+/// The fields of one line. A quoted field may hold commas and doubled quotes.
 fn fields(line: &str) -> Result<Vec<String>, &'static str> {
     let (mut fields, mut field) = (Vec::new(), String::new());
     let mut letters = line.chars().peekable();
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_taken_apart_at_its_commas_unless_they_are_quoted() {
+    fn a_line_is_split_at_unquoted_commas() {
         let cases: [(&str, &[&str]); 6] = [
             ("a,b", &["a", "b"]),
             (" a , b ,", &["a", "b", ""]),
@@ -187,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_has_no_more_rows_than_it_may() {
+    fn a_report_has_a_row_limit() {
         let text = format!("a\n{}", "1\n".repeat(REPORT_ROWS_MAX));
         assert_eq!(Table::csv(text.as_bytes()).unwrap().rows.len(), REPORT_ROWS_MAX);
         assert!(problem(&format!("{text}1\n")).contains("at most 100000 rows"));
@@ -195,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_that_are_unknown_missing_or_twice_are_named() {
+    fn unknown_missing_and_duplicate_columns_are_named() {
         let check = |text: &str| {
             Table::csv(text.as_bytes()).unwrap().checked(&["a"], &["a", "b"]).unwrap_err().to_string()
         };

@@ -7,9 +7,9 @@ use market::{Market, Timestamp, Zone, parse_date};
 )]
 pub struct ParseInstantError(String);
 
-/// A time as people write it wherever accounts are dealt with: `2026-11-13` or `20261113`, which is that day's first moment
-/// in Hong Kong because days and months of accounts are Hong Kong's, or an instant with its offset (RFC 3339). Parts of a
-/// second are dropped.
+/// Parses a time in account commands and requests: `2026-11-13` or `20261113`, which is that day's
+/// first moment in Hong Kong because days and months of accounts are Hong Kong's, or an instant
+/// with its offset (RFC 3339). Parts of a second are dropped.
 pub fn parse_instant(text: &str) -> Result<Timestamp, ParseInstantError> {
     if let Ok(at) = text.parse::<jiff::Timestamp>() {
         return Ok(Timestamp(at.as_second()));
@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_half_a_time_are_none() {
+    fn numbers_and_partial_times_are_rejected() {
         let long = "9".repeat(10_000);
         for text in
             ["", "soon", "1794708000", "2027-02-30", "2027-1-2", "20270230", "2027-12-31T00:00", &long]

@@ -1,4 +1,4 @@
-//! Judges levels: reads what an account has earned, and writes a change of its level down.
+//! Determines levels: reads what an account has earned, and records a change of its level.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,9 +14,10 @@ use crate::{
 
 /// The currency of the thresholds.
 pub(crate) const BASE: &str = "HKD";
-/// An amount of the base currency in [`Hkd`]: its four decimals and the eight of a rate of one.
+/// Converts an amount of the base currency to [`Hkd`]: four decimals of the amount and eight of a
+/// rate of one.
 const BASE_RATE: i128 = 100_000_000;
-/// Changes of level written down together.
+/// Changes of level recorded together.
 const CHANGES_MAX: usize = 1_000;
 
 impl Access {
@@ -25,12 +26,13 @@ impl Access {
         Ladder::new(self.steps()?)
     }
 
-    /// The steps that are there, whether or not they are a ladder.
+    /// The steps in the database, whether or not they form a valid ladder.
     pub fn steps(&self) -> Result<Vec<Step>, AccessError> {
         Ok(level::steps(&self.accounts.levels()?))
     }
 
-    /// Judges an account after `by` has changed what its level depends on, and records a change of level as theirs.
+    /// Determines an account's level after `by` has changed what it depends on, and records a
+    /// change of level as theirs.
     pub fn settle(&self, id: AccountId, by: &Actor, present: Present) -> Result<(), AccessError> {
         self.settle_each([id], by, present)
     }
@@ -60,8 +62,8 @@ impl Access {
         self.settle_each(accounts.iter().map(|account| account.id), by, present)
     }
 
-    /// Where an account stands at a time of the market, and whether its level is not recorded yet. Reads nothing from the
-    /// database while neither the day nor any account has changed.
+    /// The level of an account at a time of the market, and whether it is not recorded yet. Reads
+    /// nothing from the database while neither the day nor any account has changed.
     pub(crate) fn standing_of(
         &self,
         version: i64,
@@ -74,7 +76,7 @@ impl Access {
         }
         let standing = Arc::new(self.judge(account, day)?);
         let from = self.accounts.recorded_level(account.id)?;
-        // An account begins at the first level; that needs no writing down.
+        // An account begins at the first level, which needs no record.
         let before = from.map_or(Level::FIRST.number(), |seen| seen.level);
         let unrecorded = (before != standing.level.number()).then_some(UnrecordedLevel { from });
         self.standings.learn(version, account.id, &standing, unrecorded);
@@ -122,7 +124,7 @@ impl Access {
         Ok(Standing { day, level, reason, limit, own_quota: own.is_some(), grounds })
     }
 
-    /// What was complete before a trading day: its own assets and orders are not.
+    /// The grounds that were complete before a trading day: its own assets and orders are not.
     fn grounds(&self, id: AccountId, day: Date) -> Result<Grounds, AccessError> {
         let (month, [month_end, yesterday]) = (Month::of(day), self.days_before(day));
         let (before, source) = (month.previous(), self.source(id, day)?);
@@ -137,7 +139,8 @@ impl Access {
         Ok(Grounds { assets, orders })
     }
 
-    /// The two trading days whose assets the level of a trading day is judged by: the last of the month before, and the last before it.
+    /// The two trading days whose assets decide the level of a trading day: the last of the month
+    /// before, and the last before it.
     fn days_before(&self, day: Date) -> [Date; 2] {
         let firsts = [Month::of(day).first(), day];
         firsts.map(|first| self.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
@@ -169,7 +172,8 @@ impl Access {
         Ok(MonthOrders { count, source, month })
     }
 
-    /// The total of the latest day, up to a day, for which one is known. A paper account that owes more than it has is worth nothing.
+    /// The total of the latest known day up to `day`. A paper account with negative total is worth
+    /// nothing.
     fn worth(&self, id: AccountId, source: Source, day: Date) -> Result<Option<Worth>, AccessError> {
         let holdings = match source {
             Source::Reported => self.accounts.reported_assets_as_of(id, day)?,
@@ -184,7 +188,7 @@ impl Access {
         self.levels_from != LevelsFrom::Reported
     }
 
-    /// For which days paper accounts are to be tallied, so that levels can be judged at a time of the market, and foretold.
+    /// The days for which paper accounts must be tallied to determine current and next levels.
     pub fn tally_days(&self, now: Timestamp) -> TallyDays {
         let days = &self.standings.days;
         let (today, in_force) = (days.today(now), days.in_force(now));

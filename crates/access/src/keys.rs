@@ -1,9 +1,10 @@
-//! The key file, and what is made with it: sealed app secrets, and the authentication tags of session ids, CSRF tokens, device
-//! cookies, download addresses and password links.
+//! The key file, and the keys derived from it: sealed app secrets, and the authentication tags of
+//! session ids, CSRF tokens, device cookies, download addresses and password links.
 //!
-//! The file holds 32 random bytes: `secret.key` beside `accounts.db`, or a file of each node where the accounts are on PostgreSQL. A copy of the database alone thus reveals no secret, and neither does a copy of
-//! the key file alone. Every use has a key of its own, derived with a label, so that no use can be played
-//! against another.
+//! The file holds 32 random bytes: `secret.key` beside `accounts.db`, or a file of each node where
+//! the accounts are on PostgreSQL. A copy of the database alone thus reveals no secret, and neither
+//! does a copy of the key file alone. Every use has a separate key, derived with a label, so that a
+//! value made for one use is invalid for another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -28,9 +29,9 @@ const USER_CODE_LABEL: &[u8] = b"chandler user code 1";
 const DOWNLOAD_LABEL: &[u8] = b"chandler download 1";
 const PASSWORD_LINK_LABEL: &[u8] = b"chandler password link 1";
 const FINGERPRINT_LABEL: &[u8] = b"chandler fingerprint 1";
-/// First byte of what is sealed, so that another cipher can follow one day.
+/// First byte of a sealed secret, so that the cipher can change later.
 const SEAL_VERSION: u8 = 1;
-/// Long enough to be drawn by chance for every secret there will ever be.
+/// Long enough for random nonces over the lifetime of a key.
 const NONCE_BYTES: usize = 24;
 pub(crate) const TAG_BYTES: usize = 16;
 
@@ -75,7 +76,7 @@ impl Keys {
         Keys::create_or_load(path).map(|(keys, _)| keys)
     }
 
-    /// The same, and whether the file is of this call.
+    /// The same, and whether this call created the file.
     pub(crate) fn create_or_load(path: &Path) -> Result<(Keys, bool), AccessError> {
         let key: Key = Zeroizing::new(random()?);
         let is_ours = put(&key, path)?;
@@ -83,7 +84,7 @@ impl Keys {
         Ok((keys, is_ours))
     }
 
-    /// Copies a key file to where there is none.
+    /// Copies a key file, unless the target exists.
     pub(crate) fn copy(from: &Path, to: &Path) -> Result<(), AccessError> {
         let read = |source| AccessError::KeyFile { what: "read", path: from.to_owned(), source };
         let bytes = Zeroizing::new(fs::read(from).map_err(read)?);
@@ -107,17 +108,18 @@ impl Keys {
             user_code: derive(USER_CODE_LABEL),
             download: derive(DOWNLOAD_LABEL),
             password_link: derive(PASSWORD_LINK_LABEL),
-            // A hash of what is derived, so that what is stored is no key of anything.
+            // A hash of a derived key, so that the database stores no key.
             fingerprint: Sha256::digest(derive(FINGERPRINT_LABEL).as_slice()).into(),
         }
     }
 
-    /// Tells this key from every other, and nothing about it. For a database that several nodes use, which must all have the same key.
+    /// Identifies the key without revealing it. For a database shared by several nodes, which must
+    /// all have the same key.
     pub(crate) fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
     }
 
-    /// Seals an app secret for one account and app key; in any other row it will not open.
+    /// Seals an app secret for one account and app key; it does not open in any other row.
     pub(crate) fn seal(
         &self,
         secret: &Secret,
@@ -161,18 +163,19 @@ impl Keys {
         whole.first_chunk().copied().unwrap_or_default()
     }
 
-    /// Whether the tag of a session id is right, in a time that does not depend on how wrong it is.
+    /// Verifies the tag of a session id in constant time.
     pub(crate) fn is_session_tag(&self, bytes: &[u8], tag: &[u8; TAG_BYTES]) -> bool {
         mac(&self.session, &[bytes]).verify_truncated_left(tag).is_ok()
     }
 
-    /// What a user code is kept as. It is short enough to be guessed from a plain hash.
+    /// The stored form of a user code: keyed, because a code is short enough to be guessed from a
+    /// plain hash.
     pub(crate) fn hash_user_code(&self, code: &[u8]) -> [u8; 32] {
         mac(&self.user_code, &[code]).finalize().into_bytes().into()
     }
 
-    /// The authentication tag of a CSRF token or a device cookie. The first part is its purpose, so that no tag is good for
-    /// another.
+    /// The authentication tag of a CSRF token or a device cookie. The first part is its purpose, so
+    /// that no tag is good for another.
     pub(crate) fn form_tag(&self, parts: &[&[u8]]) -> [u8; TAG_BYTES] {
         let whole: [u8; 32] = mac(&self.form, parts).finalize().into_bytes().into();
         whole.first_chunk().copied().unwrap_or_default()
@@ -182,17 +185,17 @@ impl Keys {
         mac(&self.form, parts).verify_truncated_left(tag).is_ok()
     }
 
-    /// The signature of an address from which a file may be fetched.
+    /// The signature of a download URL.
     pub(crate) fn download_tag(&self, parts: &[&[u8]]) -> [u8; 32] {
         mac(&self.download, parts).finalize().into_bytes().into()
     }
 
-    /// Whether it is right, in a time that does not depend on how wrong it is.
+    /// Verifies it in constant time.
     pub(crate) fn is_download_tag(&self, parts: &[&[u8]], tag: &[u8]) -> bool {
         mac(&self.download, parts).verify_slice(tag).is_ok()
     }
 
-    /// The authentication tag of a link with which a password is set.
+    /// The authentication tag of a password link.
     pub(crate) fn password_link_tag(&self, bytes: &[u8]) -> [u8; 32] {
         mac(&self.password_link, &[bytes]).finalize().into_bytes().into()
     }
@@ -206,7 +209,7 @@ fn mac(key: &Key, parts: &[&[u8]]) -> Hmac<Sha256> {
     hmac(key.as_slice(), parts)
 }
 
-/// HMAC-SHA256 over parts that follow each other.
+/// HMAC-SHA256 over the concatenation of parts.
 pub(crate) fn hmac(key: &[u8], parts: &[&[u8]]) -> Hmac<Sha256> {
     #[expect(
         clippy::expect_used,
@@ -221,7 +224,7 @@ fn bound_to(account: AccountId, app_key: &str) -> Vec<u8> {
     [account.0.to_be_bytes().as_slice(), app_key.as_bytes()].concat()
 }
 
-/// Puts a key where there is none. Whether there was none.
+/// Creates the key file; returns false if it exists.
 fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     let fail = |source| AccessError::KeyFile { what: "create", path: path.to_owned(), source };
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -231,13 +234,14 @@ fn put(key: &Key, path: &Path) -> Result<bool, AccessError> {
     draft.push(format!(".{}", hex(&random::<8>()?)));
     let draft = PathBuf::from(draft);
     let placed = place(key, &draft, path);
-    // The draft is not needed any more, whether or not it was linked. One that is left behind does no harm: nothing is sealed with it.
+    // The draft is not needed any more, whether or not it was linked. A leftover draft is harmless:
+    // nothing is sealed with it.
     fs::remove_file(&draft).ok();
     placed.map_err(fail)
 }
 
-/// Writes the draft, then gives it its name in one step that fails if the name is taken: no process ever reads half a key. Whether the name
-/// was free.
+/// Writes the draft, then links it to its name, which fails if the name is taken: no process ever
+/// reads half a key. Returns whether the name was free.
 fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -251,7 +255,7 @@ fn place(key: &Key, draft: &Path, path: &Path) -> io::Result<bool> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
         Err(error) => return Err(error),
     };
-    // The name must last as long as the accounts that depend on it.
+    // The directory entry must be as durable as the accounts that depend on it.
     #[cfg(unix)]
     if let Some(dir) = path.parent() {
         File::open(dir)?.sync_all()?;
@@ -299,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_file_is_made_once_and_opens_what_it_sealed_later() {
+    fn the_key_file_is_created_once_and_opens_its_sealed_secrets() {
         let dir = tempfile::tempdir().unwrap();
         assert!(Keys::load(&Keys::path(dir.path())).unwrap().is_none());
         let first = Keys::create(&Keys::path(dir.path())).unwrap();
@@ -311,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_create_the_key_file_all_get_the_same() {
+    fn concurrent_creators_of_the_key_file_get_the_same_key() {
         let dir = tempfile::tempdir().unwrap();
         let tags: Vec<_> = std::thread::scope(|scope| {
             let threads: Vec<_> =

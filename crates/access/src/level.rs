@@ -49,7 +49,8 @@ impl Hkd {
     }
 }
 
-/// `HKD 80,000.00`. Cut, not rounded: what is short of a threshold must not look as if it reached it.
+/// `HKD 80,000.00`. Truncated, not rounded: an amount below a threshold must not look as if it
+/// reached it.
 impl fmt::Display for Hkd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = self.plain();
@@ -75,7 +76,7 @@ pub enum Source {
     Paper,
 }
 
-/// Behind a number: nothing for what was reported.
+/// A suffix for a number: empty for reported ones.
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -112,7 +113,7 @@ pub struct Grounds {
 /// Why a level is what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// The account is open, and nothing lifts it higher.
+    /// The account is open, and no condition of a higher level holds.
     Opened,
     Assets {
         worth: Worth,
@@ -120,11 +121,11 @@ pub enum Reason {
     },
     Orders {
         orders: MonthOrders,
-        /// What had to be exceeded.
+        /// The number of orders that had to be exceeded.
         exceeded: u32,
         level: Level,
     },
-    /// The operator has said so.
+    /// Set by the operator.
     Set,
 }
 
@@ -146,13 +147,13 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What a level has, and what it takes.
+/// What a level grants, and what it requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
     pub level: Level,
     /// Securities a month.
     pub quota: u32,
-    /// HKD that total assets must reach; `None` is no way up.
+    /// HKD that total assets must reach; `None` if the level cannot be earned by assets.
     pub assets: Option<u64>,
     /// Orders of a month that must be exceeded.
     pub orders: Option<u32>,
@@ -165,7 +166,7 @@ impl Step {
     }
 }
 
-/// A change of a step; `None` leaves a field as it is.
+/// A change of a step; `None` leaves a field unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepChange {
     pub level: Level,
@@ -182,8 +183,9 @@ impl From<Step> for StepChange {
 }
 
 impl StepChange {
-    /// The changed step, if the ladder is still valid with it. If the ladder is invalid already, because its rows were changed
-    /// by other means, any step is accepted: several may have to change before it is valid again.
+    /// The changed step, if the ladder is still valid with it. If the ladder is already invalid,
+    /// because its rows were changed by other means, any step is accepted: several may have to
+    /// change before it is valid again.
     pub(crate) fn applied(&self, rows: &[LevelRow]) -> Result<Step, AccessError> {
         let mut steps = steps(rows);
         let was_whole = faults(&steps).is_empty();
@@ -207,11 +209,11 @@ impl StepChange {
     }
 }
 
-/// All levels, the first one first. Each has more to it than the one before, or as much.
+/// All levels in ascending order. No value is lower than that of the level before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ladder(Vec<Step>);
 
-/// Everything that keeps steps from being a ladder.
+/// Everything that makes the steps an invalid ladder.
 fn faults(steps: &[Step]) -> Vec<String> {
     let mut faults = Vec::new();
     for number in 1..=6 {
@@ -285,7 +287,7 @@ impl Ladder {
     }
 }
 
-/// The levels whose value is less than the one before.
+/// The levels whose value is less than that of the level before.
 fn falls(values: impl Iterator<Item = (Level, u64)> + Clone) -> impl Iterator<Item = Level> {
     let pairs = values.clone().zip(values.skip(1));
     pairs.filter(|((_, one), (_, next))| next < one).map(|(_, (level, _))| level)
@@ -298,7 +300,7 @@ pub(crate) struct TradingDays {
     calendar: Calendar,
 }
 
-/// Days looked at for the next trading day; no market is closed for three weeks.
+/// Days searched for the next trading day; no market is closed for three weeks.
 const AHEAD_MAX: usize = 31;
 
 impl TradingDays {

@@ -1,20 +1,26 @@
-//! Who may ask, how often and how much: accounts, signatures, one-time passwords, sessions, rate and quota.
+//! Who may send requests, how often and how much: accounts, signatures, one-time passwords,
+//! sessions, rate and quota.
 //!
-//! The crate refuses to know that there is a network: no HTTP, no packets, no codes. It reads no clock either; three
-//! kinds of time come in as arguments and are never mixed. *Now* ([`Timestamp`](market::Timestamp)) is the wall clock
-//! that signatures and sessions are held against; the *market's now*, of the same type, decides which month a quota
-//! belongs to, which level is in force and whether a right holds; *uptime* is a clock that only runs forward, for the rate window and for one-time passwords.
+//! The crate knows nothing of the network: no HTTP, no packets, no codes. It reads no
+//! clock either; three kinds of time are arguments and are never mixed. *Now*
+//! ([`Timestamp`](market::Timestamp)) is the wall clock by which signatures and sessions expire;
+//! the *market's now*, of the same type, decides which month a quota belongs to, which level is in
+//! force and whether a right holds; *uptime* is a monotonic clock, for the rate window and for
+//! one-time passwords.
 //!
-//! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`]; [`Access::sign_on`] and
-//! [`Access::resume`] do the same for a connection. Then there is one door, `admit.rs`: [`Access::admit_within`] gives a [`Permit`]
-//! for something of a [`Scope`], [`Access::admit`] one for a [`Demand`] that counts or is of one market, or they say why not with a
-//! [`Refusal`]; nothing else makes a permit but [`Access::admit_browser`], for a person at a page. [`Access::quota`] says how far an
-//! account is through its month; its level is judged in `judge.rs` by the rules of `level.rs`. What lasts is in `store`.
+//! Start with [`Access`]. [`Access::identify`] turns a signed request into a [`Caller`];
+//! [`Access::sign_on`] and [`Access::resume`] do the same for a connection. Requests are then
+//! admitted in `admit.rs`: [`Access::admit_within`] returns a [`Permit`] for a [`Scope`],
+//! [`Access::admit`] one for a [`Demand`] that is counted or needs a market right; both refuse with
+//! a [`Refusal`]. The only other source of permits is [`Access::admit_browser`], for a person at a
+//! page. [`Access::quota`] says how far an account is through its month; its level is judged in
+//! `judge.rs` by the rules of `level.rs`. Persistent state is in `store`.
 //!
-//! Two rules say how often. History has a window of its own (`rate.rs`); all other quote commands together have the general
-//! rule ([`CallRule`], `calls.rs`), which [`Access::admit_call`] is asked for before anything else.
+//! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
+//! share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks before
+//! anything else.
 //!
-//! What an account follows is its own business and kept beside it: `watchlist.rs`.
+//! The securities that an account follows are in `watchlist.rs`.
 
 mod access;
 mod account;

@@ -1,18 +1,18 @@
-//! The clocks that callers read for this crate, which reads none.
+//! The clock readings that callers pass in; this crate reads no clock.
 
 use std::time::Duration;
 
 use market::Timestamp;
 
-/// One moment on two clocks: what day it is, and how long the process has run.
+/// One moment on two clocks: the wall clock, and the uptime of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moment {
     pub now: Timestamp,
     pub uptime: Duration,
 }
 
-/// One moment on the two clocks that say what day it is. The market's may stand still or lie in the past, and decides
-/// levels, months and rights; the machine's is when something was really done.
+/// One moment on two wall clocks. The market's may stand still or lie in the past, and decides
+/// levels, months and rights; the machine's is the real time, for the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Present {
     pub market: Timestamp,

@@ -2,7 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The network that an address counts for. An IPv6 address counts for its /64: a host with one has all 2^64 of them.
+/// The network that an address counts for. An IPv6 address counts for its /64: one host usually has
+/// all 2^64 of them.
 pub fn network_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
@@ -15,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ipv6_address_counts_for_its_network_and_a_mapped_one_for_its_ipv4_address() {
+    fn an_ipv6_address_counts_for_its_64_and_a_mapped_one_for_its_ipv4_address() {
         for (address, counts_for) in [
             ("192.0.2.1", "192.0.2.1"),
             ("::ffff:192.0.2.1", "192.0.2.1"),

@@ -1,7 +1,8 @@
-//! How accounts come to be open: the database, and the key file that belongs to it.
+//! Opens accounts: the database, and the key file that belongs to it.
 //!
-//! In a directory the key lies beside the database. On PostgreSQL every node has a file of its own, and all of them must be the same: the
-//! database has the fingerprint of the key that its secrets are sealed with, and never the key.
+//! In a directory the key lies beside the database. On PostgreSQL every node has a copy of the key
+//! file, and all of them must be the same: the database stores the fingerprint of the key that its
+//! secrets are sealed with, and never the key.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,13 +14,13 @@ use crate::keys::Keys;
 use crate::{Access, AccessError};
 
 impl Access {
-    /// Opens the accounts of a store in a directory, and creates database and key file where there are none. Accounts on PostgreSQL need
-    /// to be told where the key is: see [`Access::open_with_key`].
+    /// Opens the accounts of a store in a directory, and creates database and key file if they are
+    /// missing. Accounts on PostgreSQL need the path of the key: see [`Access::open_with_key`].
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Access, AccessError> {
         Access::open_with_key(&place.into(), None, now)
     }
 
-    /// The same with the key in a file of its own; `None` for the one beside the database.
+    /// The same with an explicit key file; `None` for the one beside the database.
     pub fn open_with_key(place: &Place, key: Option<&Path>, now: Timestamp) -> Result<Access, AccessError> {
         let key = key_file(place, key)?;
         let accounts = Accounts::open(place, now)?;
@@ -30,7 +31,8 @@ impl Access {
         Access::of(accounts, keys)
     }
 
-    /// Opens accounts and key file to look at them: nothing is created or brought forward, and every change is refused.
+    /// Opens accounts and key file read-only: nothing is created or migrated, and every change is
+    /// refused.
     pub fn look_at(place: impl Into<Place>, key: Option<&Path>) -> Result<Access, AccessError> {
         let place = place.into();
         let key = key_file(&place, key)?;
@@ -44,7 +46,7 @@ impl Access {
     }
 }
 
-/// Where the key of a store is.
+/// The path of a store's key file.
 pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessError> {
     match (named, place.path()) {
         (Some(path), _) => Ok(path.to_owned()),
@@ -53,8 +55,8 @@ pub fn key_file(place: &Place, named: Option<&Path>) -> Result<PathBuf, AccessEr
     }
 }
 
-/// Puts the key of accounts that were moved where it belongs: `from` is copied to `to`, unless that is there and the same, and a database on
-/// PostgreSQL notes which one it is.
+/// Copies the key of moved accounts from `from` to `to`, unless `to` exists and is the same, and
+/// stores its fingerprint in a database on PostgreSQL.
 pub fn hand_over_key(copied: &Copied, place: &Place, from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     check_key_target(from, to)?;
@@ -66,7 +68,8 @@ pub fn hand_over_key(copied: &Copied, place: &Place, from: &Path, to: &Path) -> 
     }
 }
 
-/// Whether a key file may become that of accounts that are brought there: it is not there yet, or it is the same as `from`.
+/// Checks that a key file may become that of moved accounts: it does not exist yet, or it is the
+/// same as `from`.
 pub fn check_key_target(from: &Path, to: &Path) -> Result<(), AccessError> {
     let keys = Keys::load(from)?.ok_or_else(|| AccessError::KeyMissing { path: from.to_owned() })?;
     match Keys::load(to)? {
@@ -81,8 +84,8 @@ fn beside(accounts: &Accounts, path: &Path) -> Result<Keys, AccessError> {
     match Keys::load(path)? {
         Some(keys) => Ok(keys),
         None if accounts.is_empty()? => Keys::create(path),
-        // A new key would open none of the secrets there are. But first look again: another process may have made
-        // the key and an account a moment ago.
+        // A new key could not open the existing secrets. Try again first: another process may have
+        // created the key and an account just now.
         None => Keys::load(path)?.ok_or_else(|| AccessError::KeyMissing { path: path.to_owned() }),
     }
 }
@@ -107,7 +110,7 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
             let (keys, is_ours) = Keys::create_or_load(path)?;
             let noted = note(accounts, &keys, place, path);
             if noted.is_err() && is_ours {
-                // Nothing is sealed with it. The key of the node that was quicker belongs there.
+                // Nothing is sealed with it. The key of the node that was first belongs there.
                 fs::remove_file(path).ok();
             }
             noted.map(|()| keys)
@@ -116,7 +119,8 @@ fn of_node(accounts: &Accounts, place: &Place, path: &Path) -> Result<Keys, Acce
     }
 }
 
-/// Of several nodes that begin at once, the first has its key noted, and the others are told.
+/// If several nodes start concurrently, the first one stores its key's fingerprint, and the others
+/// fail with an error.
 fn note(accounts: &Accounts, keys: &Keys, place: &Place, path: &Path) -> Result<(), AccessError> {
     let noted = accounts.note_sealing_key(keys.fingerprint())?;
     match noted == keys.fingerprint() {

@@ -1,7 +1,9 @@
-//! One-time passwords: with one, a connection signs on as the caller of the HTTP request that it was issued to.
+//! One-time passwords: with one, a connection signs on as the caller of the HTTP request that it
+//! was issued to.
 //!
-//! They live in memory: a minute is short, and the listeners that issue and take them are one process. Where several nodes share a database, they live there instead
-//! ([`store::Shared`]), and `sign_on.rs` uses them up.
+//! They are in memory: they last a minute, and one process issues and redeems them. Where several
+//! nodes share a database, they are stored there instead ([`store::Shared`]), and `sign_on.rs`
+//! redeems them.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -20,7 +22,7 @@ use crate::{AccessError, Caller, Denial, Secret};
 
 /// How long a one-time password is good for.
 pub const OTP_LIFE: Duration = Duration::from_secs(60);
-/// For this long an expired one is remembered, to tell it from an unknown one.
+/// Expired passwords are remembered for this long, so that the error can say that one has expired.
 const REMEMBERED: Duration = Duration::from_secs(600);
 const ALL_MAX: usize = 10_000;
 /// Passwords of one account, so that it cannot evict those of others.
@@ -34,7 +36,8 @@ pub(crate) const EXPIRED: Denial =
 
 #[derive(Debug, Default)]
 pub(crate) struct Otps {
-    /// In the order of issue, which is that of expiry. Few at any time, so looking through them is quick enough.
+    /// In order of issue, which is that of expiry. There are few at any time, so a linear search is
+    /// fast enough.
     issued: Mutex<VecDeque<Issued>>,
 }
 
@@ -65,15 +68,16 @@ impl Otps {
         Ok(otp)
     }
 
-    /// The account that a password was issued to, good or not, as long as that is remembered.
+    /// The account that a password was issued to, good or not, as long as it is remembered.
     pub(crate) fn issued_to(&self, otp: &str) -> Option<AccountId> {
         let hash = hash(otp);
         let issued = self.issued.lock().unwrap_or_else(PoisonError::into_inner);
         issued.iter().find(|one| one.hash == hash).map(|one| one.caller.account())
     }
 
-    /// Gives the caller of a password to `accept`, and uses the password up if that succeeds: a refused one stays good.
-    /// Two connections with the same password are served one after the other, so the second finds it used.
+    /// Passes the caller of a password to `accept`, and uses the password up if that succeeds:
+    /// after a refusal it stays good. Two connections with the same password are served one after
+    /// the other, so the second finds it used.
     pub(crate) fn redeem<T>(
         &self,
         otp: &str,
@@ -103,13 +107,13 @@ pub(crate) fn hash(otp: &str) -> [u8; 32] {
     Sha256::digest(otp.as_bytes()).into()
 }
 
-/// The hash of what may be a password of ours.
+/// The hash of a possible password; `None` if it is too long.
 pub(crate) fn fitting_hash(otp: &str) -> Option<[u8; 32]> {
     (otp.len() <= TEXT_MAX).then(|| hash(otp))
 }
 
-/// The form in which a caller is kept beside a password: a version, the account, its epoch, the end of the token, the scopes, and the family
-/// of an OAuth token.
+/// Version of the stored form of a caller: a version byte, the account, its epoch, the end of the
+/// token, the scopes, and the family of an OAuth token.
 const CALLER_VERSION: u8 = 1;
 
 pub(crate) fn write_caller(caller: &Caller) -> Vec<u8> {
@@ -166,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_is_read_as_it_is_written() {
+    fn a_stored_caller_round_trips() {
         let plain = caller(7);
         for caller in [
             plain,
@@ -182,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expired_password_is_told_from_an_unknown_one() {
+    fn an_expired_password_is_distinguished_from_an_unknown_one() {
         let otps = Otps::default();
         let otp = otps.issue(caller(1), START).unwrap();
         let late = redeem(&otps, otp.expose(), START + OTP_LIFE);
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_who_come_with_one_password_one_gets_in() {
+    fn of_concurrent_sign_ons_with_one_password_one_succeeds() {
         let otps = Otps::default();
         let otp = otps.issue(caller(1), START).unwrap();
         let entered: usize = std::thread::scope(|scope| {
@@ -215,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn one_account_cannot_push_out_the_password_of_another() {
+    fn one_account_cannot_evict_the_password_of_another() {
         let otps = Otps::default();
         let mine = otps.issue(caller(1), START).unwrap();
         let first = otps.issue(caller(2), START).unwrap();
@@ -226,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_old_passwords_leave() {
+    fn memory_is_bounded_and_old_passwords_are_dropped() {
         let otps = Otps::default();
         let length = || otps.issued.lock().unwrap().len();
         for id in 0..ALL_MAX as i64 + 10 {
-            // Straight into the queue: the search for the account's own would make this test slow.
+            // Directly into the queue: the search for the account's own would make this test slow.
             let mut issued = otps.issued.lock().unwrap();
             issued.push_back(Issued { hash: [0; 32], caller: caller(id), at: START });
             issued.truncate(ALL_MAX);

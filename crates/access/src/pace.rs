@@ -2,7 +2,7 @@ use std::fmt;
 
 use crate::{RateLimit, RateLimiter};
 
-/// How often a key may ask, over all nodes.
+/// A rate limit by key, over all nodes.
 #[derive(Debug)]
 pub struct Pace<K> {
     pub(crate) kind: &'static str,
@@ -11,12 +11,12 @@ pub struct Pace<K> {
 }
 
 impl<K: Eq + std::hash::Hash + fmt::Display> Pace<K> {
-    /// For accounts, and other keys of which there cannot be arbitrarily many. `kind` names it among all nodes.
+    /// For accounts and other bounded sets of keys. `kind` names the limit in the shared database.
     pub fn of_accounts(kind: &'static str, limit: RateLimit) -> Pace<K> {
         Pace { kind, limit, here: RateLimiter::of_accounts() }
     }
 
-    /// For addresses, and other keys that a client can choose.
+    /// For addresses and other keys that a client can choose.
     pub fn of_addresses(kind: &'static str, limit: RateLimit) -> Pace<K> {
         Pace { kind, limit, here: RateLimiter::of_addresses() }
     }

@@ -1,7 +1,7 @@
-//! Passwords of people, kept as Argon2id hashes.
+//! Passwords of people, stored as Argon2id hashes.
 //!
-//! A hash takes 19 MiB and some milliseconds by design, so a client that can cause hashes could use up the machine: two are
-//! made at once, a few more wait, and the rest is refused as busy.
+//! A hash takes 19 MiB and some milliseconds by design, so a client that can cause hashes could
+//! exhaust the machine: two run concurrently, a few more wait, and the rest is refused as busy.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::random::random;
 use crate::{AccessError, Secret};
 
 pub const PASSWORD_BYTES_MIN: usize = 8;
-/// Longer than any password, short enough to hash.
+/// Longer than any real password, short enough to hash.
 pub const PASSWORD_BYTES_MAX: usize = 1_024;
 
 const MEMORY_KIB: u32 = 19_456;
@@ -22,18 +22,18 @@ const PASSES: u32 = 2;
 const LANES: u32 = 1;
 const SALT_BYTES: usize = 16;
 
-/// The hash that is verified for a name without a password, so that it takes as long as for one with a password. Nobody knows its password,
-/// and even a match would be refused.
+/// The hash that is verified for a name without a password, so that it takes as long as for one
+/// with a password. Its password is unknown, and even a match would be refused.
 const NOBODY: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 
-/// Hashes at once, 19 MiB each.
+/// Concurrent hashes, 19 MiB each.
 const AT_ONCE: usize = 2;
-/// Each that waits holds a thread. Sixteen are through in a fraction of a second.
+/// Each waiting hash blocks a thread. Sixteen are done in a fraction of a second.
 const WAITING_MAX: usize = 16;
 const WAIT_MAX: Duration = Duration::from_secs(5);
 
-/// Why a password was not checked: too many are at the moment.
+/// The password was not checked: too many hashes are running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Busy;
 
@@ -49,7 +49,7 @@ struct Inside {
     waiting: usize,
 }
 
-/// A place in the gate, given back when it is dropped.
+/// A permit of the gate, released when it is dropped.
 struct Place<'a>(&'a Gate);
 
 impl Drop for Place<'_> {
@@ -80,7 +80,7 @@ impl Gate {
         Ok(Place(self))
     }
 
-    /// Whether a password belongs to a hash. Without a hash the answer is no, after the same work.
+    /// Verifies a password. Without a hash the result is false, after the same work.
     pub(crate) fn verify(&self, password: &Secret, hash: Option<&str>) -> Result<bool, Busy> {
         let _place = self.enter()?;
         let same = PasswordHash::new(hash.unwrap_or(NOBODY))
@@ -88,9 +88,9 @@ impl Gate {
         Ok(same && hash.is_some())
     }
 
-    /// The hash of a new password that somebody sends over the network.
+    /// The hash of a new password that was sent over the network.
     pub(crate) fn hash(&self, password: &Secret) -> Result<Result<String, AccessError>, Busy> {
-        // One that cannot be is refused without the work.
+        // An invalid password is refused before the work.
         if let Err(unfit) = check(password) {
             return Ok(Err(unfit));
         }
@@ -99,7 +99,7 @@ impl Gate {
     }
 }
 
-/// The hash of a new password, with a salt of its own.
+/// The hash of a new password, with a new salt.
 pub(crate) fn hash(password: &Secret) -> Result<String, AccessError> {
     check(password)?;
     let salt = random::<SALT_BYTES>()?;
@@ -113,7 +113,7 @@ fn check(password: &Secret) -> Result<(), AccessError> {
     let reason = match password.expose() {
         short if short.len() < PASSWORD_BYTES_MIN => "it has fewer than 8 bytes",
         long if long.len() > PASSWORD_BYTES_MAX => "it has more than 1024 bytes",
-        // A browser would send another one, or none.
+        // A browser would send a different password, or none.
         text if text.chars().any(char::is_control) => "it has control characters",
         _ => return Ok(()),
     };
@@ -121,7 +121,7 @@ fn check(password: &Secret) -> Result<(), AccessError> {
 }
 
 fn argon2() -> Argon2<'static> {
-    // These numbers are within what Argon2 allows; the test of their hash would fail otherwise.
+    // These parameters are within Argon2's limits; the test of their hash would fail otherwise.
     let params = Params::new(MEMORY_KIB, PASSES, LANES, None).unwrap_or_default();
     Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
 }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_opens_its_own_hash_alone() {
+    fn a_password_matches_only_its_own_hash() {
         let gate = Gate::default();
         let (one, two) = (hash(&secret("correct horse")).unwrap(), hash(&secret("correct horse")).unwrap());
         assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn two_hash_at_once_sixteen_wait_and_the_rest_is_turned_away() {
+    fn two_hashes_run_sixteen_wait_and_the_rest_is_refused() {
         let gate = Gate::default();
         let (first, second) = (gate.enter().unwrap(), gate.enter().unwrap());
         let all = Barrier::new(WAITING_MAX + 1);

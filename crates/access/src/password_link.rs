@@ -1,8 +1,10 @@
-//! Links with which somebody else sets the password of their account: an operator gives one out, and never learns the password.
+//! Password links: an operator issues one, and the account's owner sets the password with it, which
+//! the operator never learns.
 //!
-//! A link is nothing but an authentication tag over the account and the row of the audit that was written when it was given out; which row
-//! is the newest about a password decides whether it is good (`store::PasswordLinkRow`). It sets one password, and ends with its day, with another link
-//! for the same account, with a password that is set or removed by other means, and with the account.
+//! A link is an authentication tag over the account and the audit row of its issue; it is good
+//! while that row is the newest about the account's password (`store::PasswordLinkRow`). It sets
+//! one password, and ends after a day, with another link for the same account, with a password that
+//! is set or removed by other means, and with the account.
 
 use std::net::IpAddr;
 
@@ -14,17 +16,17 @@ use zeroize::Zeroizing;
 
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
-/// A day: long enough for a message to be read.
+/// A day: enough time to read a message.
 pub const PASSWORD_LINK_LIFE_S: i64 = 86_400;
 /// Longer than any token of ours.
 const TOKEN_MAX: usize = 128;
 /// Account, row and time, 8 bytes each.
 const MESSAGE_BYTES: usize = 24;
 
-/// A link that was given out.
+/// An issued link.
 #[derive(Debug)]
 pub struct PasswordLink {
-    /// What the address of the page ends with. Whoever has it may set the password.
+    /// The last part of the page's URL. Its holder may set the password.
     pub token: Secret,
     pub expires_at: Timestamp,
 }
@@ -36,7 +38,8 @@ pub struct LinkedAccount {
     pub name: String,
 }
 
-/// Why a link sets no password. That it was used or is late is told only to whoever has one that was good.
+/// Why a password link failed. Only the holder of a genuine link learns that it was used or has
+/// expired.
 #[derive(Debug, thiserror::Error)]
 pub enum PasswordLinkRefused {
     #[error("the password link was not made here, or something in it was changed")]
@@ -45,7 +48,7 @@ pub enum PasswordLinkRefused {
     Used,
     #[error("the password link has expired")]
     Expired,
-    /// The link is good still.
+    /// The link remains good.
     #[error("this cannot be a password: {0}")]
     Unfit(&'static str),
     #[error("too many passwords are looked at at the moment: try again")]
@@ -55,7 +58,8 @@ pub enum PasswordLinkRefused {
 }
 
 impl Access {
-    /// A link for an account, which ends the one before. `None` for an account that is not there or was revoked.
+    /// Issues a link for an account, which ends the one before. `None` for an account that does not
+    /// exist or was revoked.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -73,7 +77,7 @@ impl Access {
         }))
     }
 
-    /// Ends the link of an account. Whether there was one that had not been used.
+    /// Ends the link of an account. Returns whether there was an unused one.
     pub fn withdraw_password_link(
         &self,
         id: AccountId,
@@ -93,12 +97,13 @@ impl Access {
         Ok(self.accounts.password_link(id)?.map(end_of).filter(|end| now < *end))
     }
 
-    /// The account that a link is for, if it is good. Nothing is used up by this: programs that read mail open every address in it.
+    /// The account of a link, if the link is good. This does not use it up: mail scanners open
+    /// every URL in a message.
     pub fn linked_account(&self, token: &str, now: Timestamp) -> Result<LinkedAccount, PasswordLinkRefused> {
         self.linked(token, now).map(|(account, _)| account)
     }
 
-    /// Sets the password of the account that a link is for, and uses the link up.
+    /// Sets the password of a link's account, and uses the link up.
     pub fn set_password_by_link(
         &self,
         token: &str,
@@ -155,7 +160,7 @@ impl Access {
         Ok((LinkedAccount { id, name: account.name.clone() }, row))
     }
 
-    /// The account and the row of a token that was made here.
+    /// The account and the row of a genuine token.
     fn read_link(&self, token: &str) -> Option<(AccountId, PasswordLinkRow)> {
         if token.len() > TOKEN_MAX {
             return None;

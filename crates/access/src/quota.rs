@@ -1,4 +1,4 @@
-//! The quota: how many securities an account may ask for in a month, by its level.
+//! The quota: how many securities an account may request in a month, by its level.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -11,11 +11,11 @@ use crate::health::Learnt;
 
 /// More than there are securities in all markets served.
 pub const QUOTA_MAX: u32 = 100_000;
-/// Accounts whose months are remembered before all are forgotten and learnt again.
+/// Accounts whose months are cached. When full, the cache is cleared.
 const MONTHS_MAX: usize = 4_096;
 
-/// Which securities are known to be paid for, so that asking again does not touch the database. A set here is always a
-/// part of the one on disk: a miss means *look*, never *not counted*.
+/// A cache of paid securities, so that requesting one again does not query the database. Each set
+/// is a subset of the one on disk: a miss means *look it up*, never *not paid*.
 #[derive(Debug)]
 pub(crate) struct PaidSecurities {
     zone: Zone,
@@ -24,12 +24,12 @@ pub(crate) struct PaidSecurities {
 
 #[derive(Debug, Default)]
 struct Paid {
-    /// The newest version that anybody has asked for.
+    /// The newest version seen.
     version: i64,
     months: HashMap<AccountId, PaidMonth>,
 }
 
-/// The securities of one month, as they were learnt at a version.
+/// The paid securities of one month, read at one version.
 #[derive(Debug)]
 struct PaidMonth {
     version: i64,
@@ -53,7 +53,7 @@ impl PaidSecurities {
         if let Learnt::At(version) = learnt {
             paid.version = paid.version.max(version);
         }
-        // What an operator changes may be the usage itself, so what was learnt at another version says nothing.
+        // Operators can change usage, so entries of another version are not used.
         paid.months.get(&account).is_some_and(|known| {
             learnt.takes(known.version) && known.month == month && known.symbols.contains(symbol)
         })
@@ -61,7 +61,7 @@ impl PaidSecurities {
 
     pub(crate) fn paid(&self, version: i64, account: AccountId, month: Month, symbol: Symbol) {
         let mut paid = self.paid.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was learnt before a change says nothing about the time after it.
+        // The database changed since this was read.
         if paid.version != version {
             return;
         }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_paid_is_known_for_its_account_month_and_version_alone() {
+    fn paid_securities_are_cached_by_account_month_and_version() {
         let months = PaidSecurities::default();
         let (august, september) =
             (months.month(Timestamp(1_786_000_000)), months.month(Timestamp(1_789_000_000)));

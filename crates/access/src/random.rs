@@ -1,4 +1,4 @@
-//! The one place where chance enters.
+//! The only source of randomness.
 
 use crate::AccessError;
 

@@ -1,4 +1,4 @@
-//! How often an account may ask for history.
+//! The rate rule of history requests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 const REQUESTS_MAX: u32 = 10_000;
 const SECONDS_MAX: u32 = 3_600;
 
-/// How often an account may ask for history: `60/30` is sixty in any thirty seconds.
+/// How often an account may request history: `60/30` is sixty in any thirty seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateRule {
     Unlimited,
@@ -18,7 +18,7 @@ pub enum RateRule {
 pub struct ParseRateRuleError(String);
 
 impl RateRule {
-    /// The rule of the service, for accounts that have none of their own.
+    /// The published rule of the service, and the default.
     pub const SERVICE: RateRule = RateRule::Window { requests: 60, seconds: 30 };
 }
 
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rule_is_written_as_it_is_read() {
+    fn a_rule_round_trips_through_text() {
         for text in ["60/30", "1/1", "10000/3600", "unlimited"] {
             assert_eq!(text.parse::<RateRule>().unwrap().to_string(), text);
         }

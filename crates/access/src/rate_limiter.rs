@@ -1,7 +1,7 @@
 //! The rate limiter: an exact sliding window for each key.
 //!
-//! It is in memory, so a restart forgets what was counted. Time is uptime, so setting the machine's clock neither ends a wait nor causes
-//! one.
+//! It is in memory, so a restart resets it. Time is uptime, so setting the machine's clock neither
+//! ends a wait nor causes one.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
@@ -10,10 +10,10 @@ use std::time::Duration;
 
 /// At this number of accounts, idle ones are evicted.
 const ACCOUNTS_SWEEP: usize = 4_096;
-/// Addresses remembered at most.
+/// Maximum number of addresses.
 const ADDRESSES_MAX: usize = 20_000;
 
-/// At most so many `requests` in any time `within` long.
+/// At most `requests` in any window of length `within`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub requests: u32,
@@ -35,27 +35,27 @@ pub struct RateLimiter<K> {
     when_full: WhenFull,
 }
 
-/// What happens to a new key when there are too many, and none is idle.
+/// Handles a new key when the table is full and none is idle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WhenFull {
     Remember,
-    /// It passes without being counted: a flood of keys must not lock out all other callers.
+    /// It passes uncounted: a flood of keys must not lock out all other callers.
     LetThrough,
 }
 
 impl<K: Eq + Hash> RateLimiter<K> {
-    /// For accounts and other keys of which there cannot be arbitrarily many. Each is counted.
+    /// For accounts and other bounded sets of keys. Each is counted.
     pub fn of_accounts() -> RateLimiter<K> {
         RateLimiter { windows: Mutex::default(), sweep_at: ACCOUNTS_SWEEP, when_full: WhenFull::Remember }
     }
 
-    /// For addresses and other keys that a client can choose. There is a bound on how many are remembered.
+    /// For addresses and other keys that a client can choose. The number of keys is bounded.
     pub fn of_addresses() -> RateLimiter<K> {
         RateLimiter { windows: Mutex::default(), sweep_at: ADDRESSES_MAX, when_full: WhenFull::LetThrough }
     }
 
-    /// Counts a request that is worth so many `calls`, or says how long to wait until it will be counted. More calls than
-    /// the limit never pass.
+    /// Counts a request as `calls`, or returns how long to wait until it would pass. More calls
+    /// than the limit never pass.
     pub fn pass(&self, key: K, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let mut windows = self.lock();
         match self.remember(&mut windows, key, uptime) {
@@ -64,7 +64,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// Counts a request for several keys, each with a limit of its own: for all of them or for none.
+    /// Counts a request for several keys, each with its limit: for all of them or for none.
     pub(crate) fn pass_all<const N: usize>(
         &self,
         keys: [(K, RateLimit); N],
@@ -88,7 +88,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Ok(())
     }
 
-    /// Takes back the last request that was counted for each of these keys.
+    /// Uncounts the last request of each of these keys.
     pub(crate) fn take_back<const N: usize>(&self, keys: [K; N]) {
         let mut windows = self.lock();
         for key in keys {
@@ -98,7 +98,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         }
     }
 
-    /// How many calls would pass now, and how long until there are more of them; counts nothing.
+    /// How many calls would pass now, and how long until there are more; counts nothing.
     pub(crate) fn remaining(&self, key: &K, limit: RateLimit, uptime: Duration) -> (u32, Duration) {
         let windows = self.lock();
         let live = |passed: &&Duration| **passed + limit.within > uptime;
@@ -132,24 +132,25 @@ impl<K: Eq + Hash> RateLimiter<K> {
     }
 }
 
-/// When the last requests were let through. Never longer than the limit's number, and of a request that was refused it
-/// knows nothing: refusing costs no memory and extends no wait.
+/// The times of admitted requests. Never longer than the limit, and without refused requests:
+/// refusing costs no memory and extends no wait.
 #[derive(Debug, Default)]
 struct Window {
     passed: VecDeque<Duration>,
-    /// The length it had when it was last looked at.
+    /// The window length at its last use.
     within: Duration,
 }
 
 impl Window {
-    /// Whether so many calls more would pass, or how long until they would.
+    /// Whether `calls` more would pass, or how long until they would.
     fn room(&mut self, limit: RateLimit, calls: u32, uptime: Duration) -> Result<(), Duration> {
         let now = self.now(uptime);
         self.within = limit.within;
         while self.passed.front().is_some_and(|first| *first + limit.within <= now) {
             self.passed.pop_front();
         }
-        // Only a limit that has just become stricter leaves more than its number; those above it have to go first.
+        // Only a limit that has just become stricter leaves more than its number; the excess has to
+        // expire first.
         match (self.passed.len() + calls as usize).checked_sub(limit.requests as usize) {
             None | Some(0) => Ok(()),
             Some(above) => {
@@ -164,7 +165,7 @@ impl Window {
         self.passed.extend(std::iter::repeat_n(now, calls as usize));
     }
 
-    /// Two threads may read the clock in one order and come here in the other.
+    /// Two threads may read the clock in one order and get here in the other.
     fn now(&self, uptime: Duration) -> Duration {
         self.passed.back().map_or(uptime, |last| uptime.max(*last))
     }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_so_many_requests_in_any_window() {
+    fn an_address_has_a_number_of_requests_in_any_window() {
         let (limiter, limit) = (RateLimiter::of_addresses(), limit(2, 60));
         let pass = |address: &str, at| {
             limiter.pass(network_of(address.parse().unwrap()), limit, 1, START + seconds(at))
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_bounded_and_those_that_have_gone_quiet_make_room() {
+    fn addresses_are_bounded_and_idle_ones_are_evicted() {
         let (limiter, limit) = (RateLimiter::of_addresses(), limit(1, 60));
         for key in 0..ADDRESSES_MAX + 10 {
             assert_eq!(limiter.pass(key, limit, 1, START), Ok(()));
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stricter_rule_holds_at_once() {
+    fn a_stricter_rule_holds_immediately() {
         let rates = RateLimiter::of_accounts();
         let pass = |requests, at| rates.pass(ALICE, limit(requests, 10), 1, MS(at));
         assert!((0..5).all(|at| pass(5, at * 1_000).is_ok()));
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_remains_is_told_without_counting() {
+    fn reading_the_remaining_calls_counts_nothing() {
         let rates = RateLimiter::of_accounts();
         let remaining = |at| rates.remaining(&ALICE, limit(3, 10), MS(at));
         assert_eq!(remaining(0), (3, MS(0)));
@@ -298,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn quiet_accounts_are_forgotten_before_memory_grows() {
+    fn idle_accounts_are_evicted_before_memory_grows() {
         let rates = RateLimiter::of_accounts();
         let later = Duration::from_secs(30);
         for id in 0..ACCOUNTS_SWEEP as i64 {
@@ -326,7 +327,7 @@ mod tests {
     }
 
     proptest! {
-        /// The plainest thing that is right: remember every request let through, count those of the last `length`.
+        /// The reference model: remember every admitted request, count those of the last `length`.
         #[test]
         fn the_window_agrees_with_counting_everything(
             requests in 1_u32..8,

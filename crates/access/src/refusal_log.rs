@@ -1,9 +1,9 @@
-//! Keeps refused logins from filling the disk with rows of the audit.
+//! Limits the audit rows of refused logins, so that they cannot fill the disk.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Rows about refused logins in a minute; the rest is counted.
+/// Rows about refused logins in a minute; the rest is only counted.
 const ROWS_A_MINUTE: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -42,14 +42,14 @@ impl RefusalLog {
         RefusalRows { suppressed, this }
     }
 
-    /// Refusals of an earlier minute that got no row, when a login was accepted.
+    /// Refusals of an earlier minute that got no row; called when a login was accepted.
     pub(crate) fn suppressed(&self, uptime: Duration) -> Option<u64> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner).turn(uptime)
     }
 }
 
 impl Minute {
-    /// Begins the next minute if this one is over, and gives what was suppressed in it.
+    /// Begins the next minute if this one is over; returns the number of refusals suppressed in it.
     fn turn(&mut self, uptime: Duration) -> Option<u64> {
         if uptime < self.since + MINUTE {
             return None;
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixty_refusals_a_minute_get_a_row_and_the_rest_become_a_number() {
+    fn sixty_refusals_a_minute_get_a_row_and_the_rest_are_counted() {
         let log = RefusalLog::default();
         let mut at = Duration::from_secs(100_000);
         let rows = (0..1_000).filter(|_| log.refused(at).this).count();

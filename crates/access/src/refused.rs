@@ -1,5 +1,5 @@
-//! Refused logins of every kind, as rows of the audit. A row never holds a secret, nor text that the client sent: people send
-//! secrets where names belong.
+//! Refused logins of every kind, as audit rows. A row never holds a secret, nor text that the
+//! client sent: people type secrets where names belong.
 
 use std::net::IpAddr;
 
@@ -19,14 +19,14 @@ pub enum Offered<'a> {
     Request(&'a SignedRequest<'a>),
     OneTimePassword(&'a str),
     Session(&'a str),
-    /// A session cookie, which is not written down.
+    /// A session cookie, which is not written to the audit.
     Browser,
-    /// A client of OAuth, and what it wanted tokens for, if it wanted some.
+    /// An OAuth client, and the grant it presented, if any.
     Client(PresentedClient<'a>, Option<Grant<'a>>),
 }
 
 impl Access {
-    /// Writes a refused login down. A request without credentials is no login.
+    /// Records a refused login. A request without credentials is not a login.
     pub fn note_denied(
         &self,
         offered: Offered<'_>,
@@ -44,7 +44,8 @@ impl Access {
         }
     }
 
-    /// The same for clients of OAuth: a secret that is not theirs, a code or token that is unknown, late or was used before.
+    /// The same for OAuth clients: a wrong secret, or a code or token that is unknown, expired or
+    /// used before.
     pub fn note_declined(
         &self,
         offered: Offered<'_>,
@@ -65,8 +66,8 @@ impl Access {
         })
     }
 
-    /// Writes one row, unless there were too many in this minute: those are counted, and the number is written later. What the
-    /// row says is only looked up for one that is written.
+    /// Writes one row, unless there were too many in this minute: those are counted, and the number
+    /// is written later. The text of a row is built only if it is written.
     pub(crate) fn note_refused_login(
         &self,
         from: IpAddr,
@@ -91,18 +92,18 @@ impl Access {
         Ok(self.accounts.note(None, "login.refused", &note)?)
     }
 
-    /// The account that refused credentials belong to, if they tell.
+    /// The account that refused credentials belong to, if that is known.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
             Offered::OneTimePassword(otp) => match self.accounts.shared() {
                 None => Ok(self.otps.issued_to(otp)),
                 Some(shared) => Ok(shared.issued_password(&otp::hash(otp))?.map(|issued| issued.account)),
             },
-            // A session that has expired is still marked by us, and names its account.
+            // An expired session still has our tag, and names its account.
             Offered::Session(id) => Ok(session::read(&self.keys, id, Timestamp(i64::MIN))
                 .ok()
                 .map(|(caller, _)| caller.account())),
-            // Of a session that has ended there is no row that would say whose it was.
+            // An ended session has no row that would name its account.
             Offered::Browser | Offered::Client(_, None) => Ok(None),
             Offered::Client(_, Some(grant)) => self.behind_grant(&grant),
             Offered::Request(request) => self.behind_request(request),
@@ -123,7 +124,7 @@ impl Access {
 
     fn behind_request(&self, request: &SignedRequest<'_>) -> Result<Option<AccountId>, AccessError> {
         if let Some(authorization) = (request.header)("authorization") {
-            // Bare or with its scheme: the token is what comes last.
+            // Bare or with a scheme: the token is the last word.
             let token = authorization.trim().rsplit(' ').next().unwrap_or_default();
             let hash = hash_token(token);
             if let Some(credential) = self.accounts.credential_by_token(&hash)? {

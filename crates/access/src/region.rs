@@ -1,7 +1,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Where an account is at home. It is the prefix of the account's tokens, by which clients tell regions apart.
+/// The home region of an account. It is the prefix of the account's tokens, by which clients tell
+/// regions apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     #[default]
@@ -39,7 +40,7 @@ impl FromStr for Region {
     }
 }
 
-/// What a caller may do beyond their own account.
+/// What a caller may do beyond its own account.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     #[default]

@@ -1,8 +1,9 @@
-//! A signed request that changes something is good once. Its signature stays valid for minutes, so a recorded request could be
-//! replayed. Signatures are therefore remembered for as long as they are valid.
+//! Replay protection: a signed request that changes something is good once. Its signature stays
+//! valid for minutes, so a recorded request could be replayed. Signatures are therefore remembered
+//! for as long as they are valid.
 //!
-//! SDKs sign with whole seconds, so two equal orders of one second have the same signature, and so has one that an SDK sends again because
-//! it came too early. Such changes may come again for a moment.
+//! SDKs sign with whole seconds, so two equal orders in one second have the same signature, and so
+//! has a retry of an order that was sent too early. Such changes may be repeated for a moment.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -13,33 +14,35 @@ use store::{SignatureLimits, SignatureOutcome};
 
 use crate::signature::TIMESTAMP_TOLERANCE_S;
 
-/// Signatures of one key that are remembered: more changes than that within ten minutes are refused. A program that plays months in an
-/// hour sends some hundred orders a second.
+/// Signatures of one key that are remembered: more changes than that within ten minutes are
+/// refused. A program that replays months in an hour sends some hundred orders a second.
 const EACH_MAX: u32 = 100_000;
-/// Of all keys: some fifty megabytes.
+/// Signatures of all keys: some fifty megabytes.
 const ALL_MAX: usize = 500_000;
-/// How long after its first use a signature may come again where that can be meant: the second it was made in, and one on the way.
+/// How long after its first use a signature may be repeated where that can be intended: the second
+/// it was made in, and one in transit.
 const AGAIN_S: i64 = 2;
 
-/// What is remembered of one key, over all nodes. A signature made by a clock that is ahead by the whole tolerance stays valid this long.
+/// Limits of the signatures of one key, over all nodes. A signature made by a clock that is ahead
+/// by the whole tolerance stays valid this long.
 pub(crate) const LIMITS: SignatureLimits =
     SignatureLimits { each_max: EACH_MAX, kept_s: 2 * TIMESTAMP_TOLERANCE_S as i64 + 1 };
 
-/// Whether a client can mean the same change twice.
+/// Whether a client may intend the same change twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repetition {
-    /// What is set is set.
+    /// The change is idempotent, so a repetition is a replay.
     Never,
-    /// As with orders: two of them are not one.
+    /// Such as orders: two equal ones are two orders.
     InAMoment,
 }
 
-/// What became of a signature.
+/// The result of using a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SignatureUse {
     Good,
     Again,
-    /// There is no room to remember it, so it cannot be let through.
+    /// There is no room to remember it, so it is refused.
     NoRoom,
 }
 
@@ -50,19 +53,19 @@ pub(crate) struct Replays {
 
 #[derive(Debug, Default)]
 struct SeenSignatures {
-    /// When each is forgotten, so that the oldest are found first.
+    /// By time of expiry, so that the oldest are found first.
     order: BTreeSet<(Timestamp, Fingerprint)>,
-    /// What is remembered, of which key, and since when.
+    /// Each with its key and the time of its first use.
     fingerprints: HashMap<Fingerprint, (Key, Timestamp)>,
     each: HashMap<Key, usize>,
 }
 
-/// Half of a digest of the key, and of key and signature: nothing that could be used again.
+/// Half of a digest of the key, and of key and signature: useless to an attacker.
 type Fingerprint = [u8; 16];
 type Key = [u8; 16];
 
 impl Replays {
-    /// Takes a signature that has been verified just now.
+    /// Uses a signature that was just verified.
     pub(crate) fn take(
         &self,
         app_key: &str,
@@ -89,7 +92,7 @@ impl Replays {
     }
 }
 
-/// What the database says of a signature.
+/// Interprets the database's result.
 pub(crate) fn judged(outcome: SignatureOutcome, repetition: Repetition) -> SignatureUse {
     match outcome {
         SignatureOutcome::New => SignatureUse::Good,
@@ -103,7 +106,7 @@ fn used_before(age_s: i64, repetition: Repetition) -> SignatureUse {
     if is_meant { SignatureUse::Good } else { SignatureUse::Again }
 }
 
-/// The key, and the signature with it.
+/// The fingerprints of the key, and of key and signature.
 pub(crate) fn fingerprint(app_key: &str, signature: &[u8; 32]) -> (Key, Fingerprint) {
     (digest(&[app_key.as_bytes()]), digest(&[app_key.as_bytes(), signature]))
 }
@@ -150,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signature_is_good_once_for_as_long_as_it_would_be_taken() {
+    fn a_signature_is_good_once_for_as_long_as_it_is_valid() {
         let replays = Replays::default();
         let first = |key, number, after: i64| {
             replays.take(key, &signature(number), Repetition::Never, Timestamp(NOW.0 + after))
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_remembered_is_bounded_and_nobody_is_let_through_for_want_of_room() {
+    fn signatures_are_bounded_and_refused_when_there_is_no_room() {
         let replays = Replays::default();
         let take = |key: &str, signature: &[u8; 32]| replays.take(key, signature, Repetition::Never, NOW);
         for number in 0..u64::from(EACH_MAX) {
@@ -185,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_meant_twice_may_come_again_in_the_same_moment() {
+    fn a_repeatable_change_may_be_repeated_within_two_seconds() {
         let replays = Replays::default();
         let take =
             |after: i64| replays.take("ann", &signature(1), Repetition::InAMoment, Timestamp(NOW.0 + after));

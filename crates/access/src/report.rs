@@ -1,4 +1,5 @@
-//! What operators report about accounts: assets, completed orders, exchange rates. A report is taken whole or not at all.
+//! Operators' reports about accounts: assets, completed orders, exchange rates. A report is
+//! accepted whole or not at all.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,24 +13,25 @@ use crate::inputs::Row;
 use crate::judge::BASE;
 use crate::{Access, AccessError, Actor, Present, ReportError, Step, StepChange, Table};
 
-/// Decimals of an amount and of a rate, as they are kept.
+/// Decimals of stored amounts and rates.
 const AMOUNT_DECIMALS: u32 = 4;
 const RATE_DECIMALS: u32 = 8;
-/// Ten trillions of a currency, and a million HKD for one unit: no account is worth more, and their product is exact.
+/// Ten trillion of a currency, and a million HKD for one unit: no account is worth more, and their
+/// product does not overflow.
 const AMOUNT_MAX: i128 = 10_000_000_000_000 * 10_i128.pow(AMOUNT_DECIMALS);
 const RATE_MAX: i128 = 1_000_000 * 10_i128.pow(RATE_DECIMALS);
 const _: () = assert!(AMOUNT_MAX < i64::MAX as i128);
 const _: () = assert!(RATE_MAX < i64::MAX as i128);
 const ORDERS_MAX: u32 = 1_000_000;
 const ORDER_ID_MAX: usize = 64;
-/// Days before this are typing errors.
+/// Earlier days are typing errors.
 const FIRST_DAY: Date = Date::constant(1990, 1, 1);
 
-/// How much of a report there was.
+/// The size of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reported {
     pub rows: usize,
-    /// Accounts it was about; none for exchange rates.
+    /// Accounts in it; none for exchange rates.
     pub accounts: usize,
 }
 
@@ -47,13 +49,14 @@ pub struct RateEntry {
     pub currency: String,
     pub day: Date,
     pub rate: String,
-    /// An approximate rate that comes with the program. A reported one takes precedence from its day on.
+    /// An approximate rate that is built in. A reported one takes precedence from its day on.
     pub builtin: bool,
 }
 
 impl Access {
-    /// Takes `account,day,currency,amount`: what accounts were worth at the end of days. A second report of the same
-    /// account, day and currency replaces the first. Without a day it is today's, in Hong Kong.
+    /// Accepts `account,day,currency,amount`: the worth of accounts at the end of days. A second
+    /// report of the same account, day and currency replaces the first. Without a day it is
+    /// today's, in Hong Kong.
     pub fn report_assets(
         &self,
         table: &Table,
@@ -86,8 +89,8 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Takes `account,day,count`, all orders of a day as a number that replaces the one before, or
-    /// `account,day,order_id`, one order that is counted once however often it is reported.
+    /// Accepts `account,day,count`, the number of orders of a day, which replaces the one before,
+    /// or `account,day,order_id`, one order that is counted once however often it is reported.
     pub fn report_orders(
         &self,
         table: &Table,
@@ -116,7 +119,7 @@ impl Access {
         self.reported(rows.len(), entries.iter().map(|entry| entry.account), by, present)
     }
 
-    /// Takes `currency,day,rate`: HKD for one unit, from that day on until the next rate.
+    /// Accepts `currency,day,rate`: HKD for one unit, from that day until the next rate.
     pub fn report_rates(&self, table: &Table, by: &Actor, present: Present) -> Result<Reported, AccessError> {
         let rows = table.checked(&["currency", "rate"], &["currency", "day", "rate"])?;
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
@@ -143,7 +146,8 @@ impl Access {
         Ok(Reported { rows: rows.len(), accounts: 0 })
     }
 
-    /// Changes what is named of one step of the ladder, if it stays one. The step as it is then.
+    /// Changes the given thresholds of one level, if the ladder remains valid. Returns the changed
+    /// step.
     pub fn change_level(
         &self,
         change: impl Into<StepChange>,
@@ -161,7 +165,7 @@ impl Access {
                 );
                 Ok::<_, AccessError>((LevelRow { number: level.number(), quota, assets, orders }, reason))
             })?;
-        // While the ladder is invalid, no account is judged.
+        // While the ladder is invalid, no level is determined.
         if self.ladder().is_ok() {
             self.settle_all(by, present)?;
         }
@@ -216,7 +220,7 @@ impl Access {
     }
 }
 
-/// One row on its way to values.
+/// Parses one row.
 struct Reader<'a> {
     table: &'a Table,
     row: &'a Row,
@@ -336,7 +340,7 @@ impl Access {
         }
     }
 
-    /// The date in Hong Kong at a time of the market, which reports without a day are for.
+    /// The date in Hong Kong at a time of the market; the default day of reports.
     pub fn today(&self, now: Timestamp) -> Date {
         self.standings.days.today(now)
     }
@@ -350,7 +354,7 @@ fn unrated(entry: &ReportedAssetsRow) -> String {
     )
 }
 
-/// For the audit.
+/// The reason of the audit row.
 fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String {
     let rows = if rows == 1 { "1 row".to_owned() } else { format!("{rows} rows") };
     match (days.clone().min(), days.max()) {
@@ -360,7 +364,7 @@ fn audit_reason(rows: usize, days: impl Iterator<Item = Date> + Clone) -> String
     }
 }
 
-/// As short as it is exact, but for money at least with cents.
+/// Without trailing zeros beyond the second decimal.
 fn decimal(value: i64, decimals: u32) -> String {
     let unit = 10_i64.pow(decimals);
     let digits = format!("{:0width$}", value % unit, width = usize::try_from(decimals).unwrap_or(0));

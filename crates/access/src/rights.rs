@@ -11,7 +11,8 @@ use crate::AccessError;
 /// The last second of the year 9999: the latest time that clients can read.
 pub const TIME_MAX: Timestamp = Timestamp(253_402_300_799);
 
-/// A package of quotes. Singapore and US options can be granted although no history of them is kept.
+/// A package of quotes. Singapore and US options can be granted although there is no history of
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Right {
     Hk,
@@ -30,7 +31,7 @@ pub struct ParseRightError(String);
 impl Right {
     pub const ALL: [Right; 6] =
         [Right::Hk, Right::Us, Right::UsOvernight, Right::Cn, Right::Sg, Right::UsOptions];
-    /// The packages that are a market, which an account gets by default.
+    /// The packages that are markets, which an account gets by default.
     pub const MARKETS: [Right; 4] = [Right::Hk, Right::Us, Right::Cn, Right::Sg];
 
     pub fn as_str(self) -> &'static str {
@@ -75,8 +76,8 @@ impl FromStr for Right {
     }
 }
 
-/// When a right holds: from its start, and up to its end without it. Both are the market's time, because they say which
-/// market data may be seen; without one there is no limit on that side.
+/// When a right holds: from its start until its end, exclusive. Both are the market's time, because
+/// they limit which market data may be seen; `None` is no limit on that side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Validity {
     pub starts_at: Option<Timestamp>,
@@ -139,7 +140,7 @@ impl Default for Rights {
 impl Rights {
     pub const NONE: Rights = Rights([None; Right::ALL.len()]);
 
-    /// Those that are granted, whether or not their time has come.
+    /// The granted rights, whether or not they hold now.
     pub fn iter(&self) -> impl Iterator<Item = (Right, Validity)> {
         Right::ALL.into_iter().zip(self.0).filter_map(|(right, validity)| Some((right, validity?)))
     }
@@ -166,7 +167,7 @@ impl Rights {
         self.hold(right, now) == Hold::Held
     }
 
-    /// These and another one, without limits of time.
+    /// Adds a right without limits of time.
     #[must_use]
     pub fn with(self, right: Right) -> Rights {
         self.with_for(right, Validity::ALWAYS)
@@ -186,7 +187,7 @@ impl Rights {
         self.iter().map(|(right, validity)| row(right, validity)).collect()
     }
 
-    /// A package that this program does not know is nothing that can be shown, and no reason to refuse the rest.
+    /// An unknown package grants nothing, and does not invalidate the others.
     pub(crate) fn of(rows: &[RightRow]) -> Rights {
         rows.iter().fold(Rights::NONE, |rights, row| match Right::of(&row.package) {
             Some(right) => {
@@ -236,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rights_are_written_as_they_are_read() {
+    fn rights_round_trip_through_text() {
         for text in ["HK", "HK,US", "US,CN,SG", "US,US_OVERNIGHT,US_OPTIONS", "none"] {
             assert_eq!(text.parse::<Rights>().unwrap().to_string(), text);
         }
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_holds_from_its_first_second_and_no_longer_in_its_last() {
+    fn a_right_holds_from_its_start_until_its_end_exclusive() {
         let (from, until) = (Timestamp(100), Timestamp(200));
         let rights =
             Rights::NONE.with_for(Right::Hk, Validity { starts_at: Some(from), ends_at: Some(until) });
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_the_database_come_back_as_they_went() {
+    fn rows_of_the_database_round_trip() {
         let dated = Validity { starts_at: Some(Timestamp(1)), ends_at: None };
         let rights = Rights::default().with_for(Right::UsOptions, dated);
         let mut rows = rights.rows();

@@ -1,22 +1,22 @@
-//! What credentials are good for. Whether the account itself may is asked besides: the scope `operator` is of no use to an account
-//! without the role, and `quote` shows no market without the right to it.
+//! Scopes of credentials. The account's own rights are checked separately: the scope `operator` is
+//! of no use to an account without the role, and `quote` shows no market without the right to it.
 
 use std::fmt;
 
-/// One of the things that credentials may be good for.
+/// A scope of credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scope {
     /// Candles, quotes, securities and calendars.
     Quote,
     /// Orders, assets and everything that moves them.
     Trade,
-    /// The account itself: what it may, has used, and has open.
+    /// The account itself: its rights, usage and connections.
     Account,
     /// Power over other accounts and the store, for accounts with the operator's role.
     Operator,
 }
 
-/// What credentials are good for, all of it.
+/// A set of scopes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Scopes(u8);
 
@@ -46,9 +46,9 @@ impl Scopes {
     pub const NONE: Scopes = Scopes(0);
     /// Of the account's own credentials: an API key, a password.
     pub const ALL: Scopes = Scopes::PROGRAM.with(Scope::Operator);
-    /// Of a program that its owner has let in: what the owner agreed to is a list without power over others.
+    /// Of an OAuth client: its owner's consent never includes the operator scope.
     pub const PROGRAM: Scopes = Scopes::NONE.with(Scope::Quote).with(Scope::Trade).with(Scope::Account);
-    /// Of a token in an address, which others get to see.
+    /// Of a token in a URL, which others may see.
     pub const ADDRESS: Scopes = Scopes::NONE.with(Scope::Quote);
 
     #[must_use]
@@ -60,24 +60,24 @@ impl Scopes {
         self.0 & scope.bit() != 0
     }
 
-    /// Those that are in one of them.
+    /// The union.
     #[must_use]
     pub const fn or(self, other: Scopes) -> Scopes {
         Scopes(self.0 | other.0)
     }
 
-    /// Those that are in both.
+    /// The intersection.
     #[must_use]
     pub const fn and(self, other: Scopes) -> Scopes {
         Scopes(self.0 & other.0)
     }
 
-    /// As a number, a bit each.
+    /// As a bit set.
     pub(crate) const fn bits(self) -> u8 {
         self.0
     }
 
-    /// Those of a number; `None` if it has a bit of no scope.
+    /// From a bit set; `None` if it has an unknown bit.
     pub(crate) const fn of_bits(bits: u8) -> Option<Scopes> {
         if bits & !Scopes::ALL.0 == 0 { Some(Scopes(bits)) } else { None }
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_has_no_power_over_others_and_an_address_shows_prices_alone() {
+    fn an_oauth_client_is_no_operator_and_a_url_token_has_quotes_only() {
         assert_eq!(Scopes::ALL.to_string(), "quote trade account operator");
         assert_eq!(Scopes::PROGRAM.to_string(), "quote trade account");
         assert_eq!(Scopes::ADDRESS.to_string(), "quote");

@@ -2,7 +2,8 @@ use std::fmt;
 
 use zeroize::Zeroizing;
 
-/// Text that is shown once, to whom it belongs. It does not print, and its memory is wiped when it goes.
+/// Secret text that is shown only once, to its owner. It does not print, and its memory is wiped
+/// when it is dropped.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
@@ -11,7 +12,7 @@ impl Secret {
         Secret(Zeroizing::new(text))
     }
 
-    /// The text itself. Every call of this is a place to look at in review.
+    /// The text itself. Review every call of this.
     pub fn expose(&self) -> &str {
         &self.0
     }

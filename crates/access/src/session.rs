@@ -1,4 +1,5 @@
-//! Session ids that carry their own proof: a reconnecting client needs no row anywhere, and a restart forgets nothing.
+//! Self-authenticating session ids: a reconnecting client needs no row in a database, and they
+//! survive a restart.
 //!
 //! | bytes | what |
 //! |---|---|
@@ -13,8 +14,9 @@
 //! | 8 | random, so that no two ids are the same |
 //! | 16 | tag: HMAC-SHA256 over all before it, cut |
 //!
-//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 are the same without scopes, and are good for
-//! the scopes of an account and of a program. Versions 1 and 2 did not know the end of the token, and are refused.
+//! Numbers are big-endian; the whole is base64url without padding. Versions 3 and 4 are the same
+//! without scopes, and are good for the scopes of an account and of a program. Versions 1 and 2 did
+//! not know the end of the token, and are refused.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -28,11 +30,11 @@ use crate::random::random;
 use crate::scope::Scopes;
 use crate::{AccessError, Caller, Denial, Secret};
 
-/// A day, or less if the token ends sooner. An id stays good until then however often it is used.
+/// A day, or less if the token ends sooner. Using an id does not end it.
 pub const SESSION_LIFE_S: i64 = 86_400;
 const VERSION: u8 = 5;
 const VERSION_OAUTH: u8 = 6;
-/// Those that the last release issued: they are used for a day.
+/// Versions issued by the last release, which are valid for a day.
 const UNSCOPED: u8 = 3;
 const UNSCOPED_OAUTH: u8 = 4;
 const BODY_BYTES_MAX: usize = 1 + 8 + 4 + 8 + 8 + 16 + 1 + 16 + 8;
@@ -69,7 +71,7 @@ pub(crate) fn issue(
     Ok(Session { id: Secret::new(URL_SAFE_NO_PAD.encode(&bytes)), expires_at_ms })
 }
 
-/// Who a session id was issued to. Whether that account still stands is not in it.
+/// The caller that a session id was issued to. Whether that account is still active is not checked.
 pub(crate) fn read(keys: &Keys, id: &str, now: Timestamp) -> Result<(Caller, Lineage), Denial> {
     let invalid = || Denial::TokenInvalid("the session is not one of this service: authenticate again");
     if id.len() > TEXT_MAX {
@@ -147,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_ends_with_its_token_and_remembers_when_that_is_and_what_it_is_good_for() {
+    fn a_session_ends_with_its_token_and_has_its_scopes() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         let until = Timestamp(NOW.0 + 100);
         let plain = Caller::new(AccountId(7), 3, until);
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_of_the_last_release_is_good_for_what_was_asked_of_it_then() {
+    fn a_session_of_the_last_release_has_the_scopes_of_its_kind() {
         let (keys, lineage) = (keys(), Lineage::new().unwrap());
         for (caller, version) in [(caller(), 3), (caller().of_family(Family([5; 16])), 4)] {
             let session = issue(&keys, caller, lineage, NOW).unwrap();
@@ -182,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_was_touched_or_made_with_another_key_is_refused() {
+    fn a_session_that_was_modified_or_made_with_another_key_is_refused() {
         let keys = keys();
         let session = issue(&keys, caller(), Lineage::new().unwrap(), NOW).unwrap();
         let bytes = URL_SAFE_NO_PAD.decode(session.id.expose()).unwrap();

@@ -1,4 +1,5 @@
-//! What the database decides for all nodes, and what this node decides by itself: where there is one process, and while the database is away.
+//! Decisions that the database takes for all nodes, and those that this node takes alone: in a
+//! single process, and while the database is unreachable.
 
 use std::fmt;
 use std::sync::atomic::Ordering;
@@ -10,9 +11,9 @@ use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow,
 use crate::health::{DatabaseHealth, DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
 
-/// A decision about a rate is known to be the present for so long.
+/// How long a rate decision counts as current.
 const RECENT: Duration = Duration::from_millis(200);
-/// Connections that are listed at most.
+/// The most connections that are listed.
 const SEATS_MAX: u32 = 100_000;
 
 /// A connection, at this node or another.
@@ -50,32 +51,32 @@ impl Access {
         self.accounts.shared().is_some()
     }
 
-    /// How this node stands with its database.
+    /// The state of the database, as this node sees it.
     pub fn reached(&self, uptime: Duration) -> DatabaseState {
         self.health.state(uptime)
     }
 
-    /// How many nodes there are, as of the last beat; 1 where there is one process.
+    /// The number of nodes at the last heartbeat; 1 for a single process.
     pub fn nodes_online(&self) -> u32 {
         self.health.nodes()
     }
 
-    /// What time it is at the database, where that is a server and has been heard of.
+    /// The database's clock, if it is a server and its time is known.
     pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
         self.shared_rates.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
     }
 
-    /// The nodes of the database; none where there is one process.
+    /// The nodes of the database; none for a single process.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
         self.accounts.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
     }
 
-    /// What is shared, unless it cannot be asked at the moment.
+    /// The shared state, unless the database is unreachable.
     pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
         self.accounts.shared().filter(|_| !self.health.is_away())
     }
 
-    /// Takes note if the database was found to be away.
+    /// Marks the database as unreachable if that is the error.
     pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
         answer.map_err(|error| {
             self.note_away(&error);
@@ -89,14 +90,14 @@ impl Access {
         }
     }
 
-    /// Takes note of a decision that the database has not answered, and that was taken here instead.
+    /// Notes a query that the database has not answered, and that was decided here instead.
     fn note_unanswered(&self, error: &StoreError) {
         if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
             self.health.lose();
         }
     }
 
-    /// Whether this node may go on with what it knows.
+    /// Whether this node serves from memory.
     pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
         match (self.health.is_away(), self.health.is_lost()) {
             (_, true) => Err(AccessError::Lost),
@@ -104,7 +105,7 @@ impl Access {
         }
     }
 
-    /// Counts a request for history, or says how long it waits.
+    /// Counts a history request, or returns how long it has to wait.
     pub(crate) fn pass_rate(
         &self,
         id: AccountId,
@@ -128,21 +129,22 @@ impl Access {
         }
         let decision = match briefly(|| shared.take_rate(id, &ask)) {
             Ok(decision) => decision,
-            // Whether an answer that was lost has counted is not known; it is decided anew by the share.
+            // Whether the lost query was counted is unknown; the share decides instead.
             Err(error) if is_decided_here(&error) => {
                 self.note_unanswered(&error);
                 return Ok(by_share());
             }
             Err(error) => return Err(error.into()),
         };
-        // The connection may have been made for this very question, and to another server. That one has counted it, which does no harm.
+        // The connection may have been made by this very query, and to another server. That one has
+        // counted the request, which does no harm.
         self.look_for_another_server(shared, uptime);
         if self.health.is_away() || self.health.is_settling() {
             return Ok(by_share());
         }
         let passed = self.shared_rates.decided(id, &ask, decision, uptime);
         if shared.connections_made() != made {
-            // Whoever noticed that may have done so before this request was written down here.
+            // The thread that detected this may have done so before this request was recorded here.
             self.shared_rates.owe(id);
         }
         Ok(passed)
@@ -193,7 +195,8 @@ impl Access {
         Ok(self.calls.pass(id, self.health.share(per_second), uptime))
     }
 
-    /// Counts a request of a key, or says how long it waits. While the database is away each node has its share.
+    /// Counts a request of a key, or returns how long it has to wait. While the database is
+    /// unreachable, each node has its share.
     pub fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
@@ -210,7 +213,8 @@ impl Access {
         let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
         match briefly(|| shared.take_pace(&limit)) {
             Ok(taken) => taken,
-            // A pace bounds work. A failure of the database is met again by the request itself.
+            // A rate limit only bounds work. The request itself will report a failure of the
+            // database.
             Err(error) => {
                 self.note_unanswered(&error);
                 pace.here.pass(key, pace.limit, 1, uptime)
@@ -218,7 +222,8 @@ impl Access {
         }
     }
 
-    /// Connections of an account, or of all, at every node; `None` where there is one process, which has its own list.
+    /// Connections of an account, or of all, at every node; `None` for a single process, which has
+    /// its own list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(None) };
         let rows = self.asked(shared.slots(of, SEATS_MAX))?;
@@ -237,7 +242,7 @@ impl Access {
         self.asked(shared.end_slot(id.slot(), why))
     }
 
-    /// Remembers something about a client by its lineage, for whichever node it goes on with.
+    /// Stores something about a client by its lineage, for whichever node it connects to next.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
         let Some(shared) = self.shared_if_there() else { return Ok(()) };
         self.asked(briefly(|| shared.remember_client(&lineage.0, word)))
@@ -248,9 +253,10 @@ impl Access {
         self.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
-    /// Says that this node is there, and learns what others have done: which of its connections are to be closed, and how many nodes there are. To be
-    /// called about every second; while the database is away, this alone asks whether it is there again. `silent` are
-    /// connections that have stopped to answer, or answer again.
+    /// Reports this node as alive, and reads what others have changed: which of its connections are
+    /// to be closed, and how many nodes there are. To be called about every second; while the
+    /// database is unreachable, only this checks whether it is back. `silent` are connections that
+    /// have stopped responding, or respond again.
     pub fn heartbeat(
         &self,
         name: &str,
@@ -264,7 +270,8 @@ impl Access {
             let heartbeat = shared.heartbeat(name, &incarnation)?;
             self.shared_rates.set_clock(heartbeat.now_us, uptime);
             if self.health.is_away() {
-                // By the connections that requests have, too: one that failed a moment ago would be found to be away by the next of them.
+                // Also over the connections of requests: one that failed a moment ago would make
+                // the next request mark the database as unreachable.
                 shared.nodes()?;
             }
             if heartbeat.has_joined || self.health.is_away() {
@@ -273,7 +280,8 @@ impl Access {
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
             if self.health.is_settling() && !self.health.settles_on(heartbeat.unsettled > 0, uptime) {
-                // What was admitted by share since the beginning of this beat. The database decides in a moment.
+                // Requests admitted by share since the start of this heartbeat. From now on the
+                // database decides.
                 self.bring_back(shared, uptime)?;
             }
             Ok(heartbeat)
@@ -285,7 +293,7 @@ impl Access {
         let was_settling = self.health.is_settling();
         self.health.find(heartbeat.nodes, heartbeat.unsettled > 0, uptime);
         if was_settling && !self.health.is_settling() {
-            // What others have brought back changes what was refused.
+            // Admissions that other nodes have written back change earlier refusals.
             self.shared_rates.forget_refusals();
         }
         self.forget_withdrawn(shared, uptime)?;
@@ -293,7 +301,8 @@ impl Access {
         Ok(self.to_close(shared, heartbeat.ended))
     }
 
-    /// Looks, when a connection was made anew, whether it is still the same server. One looks, and whoever comes meanwhile waits for the answer: no longer than a statement may take.
+    /// Checks, after a reconnect, whether it is still the same server. One thread checks, and
+    /// others wait for the result: no longer than a statement may take.
     fn look_for_another_server(&self, shared: &Shared, uptime: Duration) {
         let is_known =
             || self.health.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
@@ -304,28 +313,30 @@ impl Access {
         if !is_known()
             && let Err(error) = self.look_again(shared, &mut settled, uptime)
         {
-            // What else it may be is met again by the request itself.
+            // The request itself will report any other error.
             self.note_away(&error);
         }
     }
 
-    /// Which server it is.
+    /// The identity of the server.
     fn look_at_server(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
         self.look_again(shared, &mut self.settled(), uptime)
     }
 
-    /// Looks which server it is. Where it may lack what this node has admitted, because it is another one or because connections to it have ended, all of that is owed to
-    /// it from now on. Other nodes owe theirs to another server, too: first of all rates are shares, and the beats say when all have brought it back.
+    /// Reads the identity of the server. If it may lack this node's admissions, because it was
+    /// replaced or because connections to it have ended, all of them become pending. A replaced
+    /// server lacks those of other nodes, too: rates are shares until the heartbeats report that
+    /// all have written them back.
     fn look_again(
         &self,
         shared: &Shared,
         settled: &mut Option<String>,
         uptime: Duration,
     ) -> Result<String, StoreError> {
-        // Those that are made while it is asked are looked at once more.
+        // Connections made during the query are checked again.
         let made = shared.connections_made();
         let incarnation = match self.health.is_away() {
-            // To find it again may take new connections.
+            // Finding it again may take new connections.
             true => shared.incarnation()?,
             false => briefly(|| shared.incarnation())?,
         };
@@ -344,18 +355,18 @@ impl Access {
         self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Brings back what this node has admitted and the database may lack.
+    /// Writes back this node's admissions that the database may lack.
     fn bring_back(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
         self.shared_rates.bring_back(uptime, |owed| shared.bring_back(owed))
     }
 
-    /// Takes this node away from the others: it stops.
+    /// Removes this node from the list: it stops.
     pub fn leave_nodes(&self) -> Result<(), AccessError> {
         self.accounts.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
     }
 
-    /// Removes what is shared and has ended. One node at a time does it. `from` is where a former call has stopped; the answer is where the
-    /// next one goes on, `None` at the end.
+    /// Removes expired shared state. One node at a time does it. `from` is where a former call has
+    /// stopped; returns where the next one continues, `None` at the end.
     pub fn sweep_shared(
         &self,
         from: Option<i64>,
@@ -374,7 +385,7 @@ impl Access {
 }
 
 impl DatabaseHealth {
-    /// A share where the database is away; all of it where there is one process.
+    /// The share while the database is unreachable; the whole limit otherwise.
     fn share_of_shared(&self, limit: u32) -> u32 {
         if self.is_away() { self.share(limit) } else { limit }
     }

@@ -1,10 +1,13 @@
-//! What a node knows of the rate windows that the database keeps for all nodes.
+//! A node's cache of the rate windows that the database holds for all nodes.
 //!
-//! Who was refused is refused here until the wait is over, without asking again: times only get newer, so nothing becomes free sooner. What this
-//! node has admitted itself is remembered as long as it counts: for its share while the database is away, and to be brought back when it is there again.
+//! A refused account is refused here until the wait is over, without another query: times only get
+//! newer, so no slot frees up sooner. Requests that this node has admitted are remembered as long
+//! as they count: for its share while the database is unreachable, and to be written back when it
+//! is reachable again.
 //!
-//! What the database may not have is *owed* to it: what was admitted here by share, and everything when a connection had to be made anew, since the server may have
-//! lost its last moments. It is brought back by the next beat; until then it counts beside what the database says.
+//! Admissions that the database may lack are *pending*: those admitted here by share, and all of
+//! them after a reconnect, since the server may have lost its last transactions. The next heartbeat
+//! writes them back; until then they count in addition to the database's times.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -23,11 +26,11 @@ pub(crate) struct SharedRates {
 #[derive(Debug, Default)]
 struct Known {
     accounts: HashMap<AccountId, KnownWindow>,
-    /// Of which accounts the database may lack something. In the order of their numbers, in which they are brought back.
+    /// Accounts with pending admissions, in the order of their ids, in which they are written back.
     owed: BTreeSet<AccountId>,
-    /// Those of them that are being brought back.
+    /// Those of them whose write is in flight.
     on_the_way: BTreeSet<AccountId>,
-    /// A time of the database, and the uptime at which it was that.
+    /// A reading of the database's clock, and the uptime at which it was taken.
     clock: Option<(i64, Duration)>,
     sweep_at: usize,
 }
@@ -35,16 +38,16 @@ struct Known {
 #[derive(Debug)]
 struct KnownWindow {
     rule: (u32, Duration),
-    /// Until then every request that counts as so many is refused.
+    /// Until then every request of this many calls is refused.
     refused: Option<(Duration, u32)>,
-    /// What was admitted here, oldest first, by both clocks.
+    /// Requests admitted here, oldest first, by both clocks.
     own: VecDeque<(Duration, i64)>,
-    /// What the database said last, and when.
+    /// The database's last response, and when it came.
     last: Option<(RateTimes, Duration)>,
 }
 
 impl SharedRates {
-    /// Whether a request is known to be refused, and for how long.
+    /// Whether a request is known to be refused, and how long it has to wait.
     pub(crate) fn refused(&self, id: AccountId, ask: &RateAsk, uptime: Duration) -> Option<Duration> {
         let known = self.lock();
         let window = known.accounts.get(&id).filter(|window| window.rule == rule(ask))?;
@@ -52,7 +55,7 @@ impl SharedRates {
         (ask.calls >= calls && until > uptime).then(|| until.saturating_sub(uptime))
     }
 
-    /// Takes in what the database has decided.
+    /// Records a decision of the database.
     pub(crate) fn decided(
         &self,
         id: AccountId,
@@ -68,7 +71,8 @@ impl SharedRates {
                 let window = known.window(id, ask, uptime);
                 let wait = if is_owed { window.wait_beside(&times, ask) } else { Duration::ZERO };
                 if !wait.is_zero() {
-                    // The database has counted it, for want of what it lacks. That is one too many for a window, never one too few.
+                    // The database has counted it because it misses our admissions: this errs on
+                    // the strict side.
                     window.refused = Some((uptime + wait, ask.calls));
                     window.last = Some((times, uptime));
                     return Err(wait);
@@ -89,8 +93,9 @@ impl SharedRates {
         }
     }
 
-    /// Decides by itself: at most `share` of what this node admits, in any window, and never more than the rule has beside what the database
-    /// said last of all nodes, as long as any of it counts.
+    /// Decides without the database: at most `share` requests of this node in any window, and never
+    /// more than the rule allows together with the database's last response, as long as any of its
+    /// times count.
     pub(crate) fn pass_share(
         &self,
         id: AccountId,
@@ -111,7 +116,7 @@ impl SharedRates {
         if !wait.is_zero() {
             return Err(wait);
         }
-        // A time of its own: by its time a request is told from others when it is brought back.
+        // A unique time: it identifies the request when it is written back.
         let newest = window.own.back().map_or(0, |(_, at_us)| *at_us);
         let at_us = if now_us > 0 { now_us.max(newest.saturating_add(1)) } else { 0 };
         window.own.extend(std::iter::repeat_n((uptime, at_us), ask.calls as usize));
@@ -119,8 +124,8 @@ impl SharedRates {
         Ok(())
     }
 
-    /// How many requests would pass and how long until there are more, as far as is known here: from the last decision, with what was
-    /// admitted here since. `None` if nothing is known of the last moments.
+    /// How many requests would pass and how long until there are more, by the database's last
+    /// decision. `None` if that is older than `recent`.
     pub(crate) fn remaining(
         &self,
         id: AccountId,
@@ -135,8 +140,8 @@ impl SharedRates {
         Some((ask.requests.saturating_sub(now.count(ask.within)), now.until_more(ask.within)))
     }
 
-    /// Has what the database may lack written to it, as far as it still counts. Nothing is written where nothing is owed. What cannot be written stays owed, and so does what comes
-    /// meanwhile.
+    /// Writes pending admissions that still count to the database. If the write fails they stay
+    /// pending, and so do those that are added meanwhile.
     pub(crate) fn bring_back<E>(
         &self,
         uptime: Duration,
@@ -152,12 +157,12 @@ impl SharedRates {
         written
     }
 
-    /// The database may lack something of an account.
+    /// Marks an account's admissions as pending.
     pub(crate) fn owe(&self, id: AccountId) {
         self.lock().owed.insert(id);
     }
 
-    /// The database may lack something of all accounts.
+    /// Marks the admissions of all accounts as pending.
     pub(crate) fn owe_all(&self) {
         let mut known = self.lock();
         let Known { accounts, owed, .. } = &mut *known;
@@ -165,23 +170,23 @@ impl SharedRates {
         owed.extend(admitted.map(|(account, _)| *account));
     }
 
-    /// Takes in what time it is at the database.
+    /// Records a reading of the database's clock.
     pub(crate) fn set_clock(&self, now_us: i64, uptime: Duration) {
         self.lock().clock = Some((now_us, uptime));
     }
 
-    /// What time it is at the database, in microseconds, as far as is known.
+    /// The database's time in microseconds, if it is known.
     pub(crate) fn clock(&self, uptime: Duration) -> Option<i64> {
         Some(self.lock().at(uptime)).filter(|at_us| *at_us > 0)
     }
 
-    /// What was refused may be admitted by now: the windows have changed.
+    /// Drops cached refusals: the windows have changed.
     pub(crate) fn forget_refusals(&self) {
         self.lock().accounts.values_mut().for_each(|window| (window.refused, window.last) = (None, None));
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
-        // Nothing is half done in it when a thread panics.
+        // A panicking thread leaves no partial update.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -207,7 +212,7 @@ impl Known {
         let owed = self.on_the_way.iter().filter_map(|account| {
             let window = self.accounts.get_mut(account)?;
             window.forget(uptime);
-            // Without a time of the database there is none to bring back.
+            // Without a database time there is nothing to write back.
             let times = window.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| *at_us > 0);
             let times_us: Vec<i64> = times.collect();
             let is_any = !times_us.is_empty();
@@ -216,7 +221,8 @@ impl Known {
         owed.collect()
     }
 
-    /// The database's time at an uptime, as far as it is known. Without one, nothing was ever decided there that could be brought back.
+    /// The database's time at an uptime; 0 if it is unknown. Without one, the database has decided
+    /// nothing yet that could be written back.
     fn at(&self, uptime: Duration) -> i64 {
         self.clock.map_or(0, |(at_us, at)| later(at_us, at, uptime))
     }
@@ -230,13 +236,15 @@ impl KnownWindow {
         }
     }
 
-    /// How long a request waits that the database has just admitted with these times, when what was admitted here and is not among them counts, too.
+    /// The wait after the database has admitted a request, counting local admissions that it has
+    /// not seen.
     fn wait_beside(&self, times: &RateTimes, ask: &RateAsk) -> Duration {
         let before = times.times_us.get(ask.calls as usize..).unwrap_or_default();
         self.wait_with(before, times.now_us, ask)
     }
 
-    /// How long a request waits by what the database said last and what was admitted here since. Zero if it said nothing that still counts.
+    /// The wait by the database's last response and local admissions since. Zero if none of its
+    /// times count any more.
     fn wait_after_last(&self, ask: &RateAsk, uptime: Duration) -> Duration {
         let last = self.last.as_ref().filter(|(_, at)| uptime.saturating_sub(*at) < ask.within);
         last.map_or(Duration::ZERO, |(times, at)| {
@@ -244,7 +252,8 @@ impl KnownWindow {
         })
     }
 
-    /// How long a request waits by times, newest first, and what was admitted here and is not among them.
+    /// The wait by the database's times, newest first, merged with local admissions that are not
+    /// among them.
     fn wait_with(&self, times_us: &[i64], now_us: i64, ask: &RateAsk) -> Duration {
         let is_among = |at_us: &i64| times_us.binary_search_by(|time| at_us.cmp(time)).is_ok();
         let lacking = self.own.iter().map(|(_, at_us)| *at_us).filter(|at_us| !is_among(at_us));
@@ -259,7 +268,7 @@ impl KnownWindow {
     }
 }
 
-/// The time of the database at an uptime, if it was `at_us` at another.
+/// The database's time at `uptime`, if it was `at_us` at `at`.
 fn later(at_us: i64, at: Duration, uptime: Duration) -> i64 {
     let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
     at_us.saturating_add(passed)
@@ -295,14 +304,14 @@ mod tests {
         back
     }
 
-    /// What is brought back, in seconds of the database.
+    /// The times written back, in seconds of the database.
     fn brought(rates: &SharedRates, uptime: Duration) -> Vec<(AccountId, Vec<i64>)> {
         let seconds = |times: &[i64]| times.iter().map(|time| time / 1_000_000).collect();
         back(rates, uptime).iter().map(|one| (one.account, seconds(&one.times_us))).collect()
     }
 
     #[test]
-    fn who_was_refused_is_not_asked_about_again_until_the_wait_is_over() {
+    fn a_refusal_is_cached_until_the_wait_is_over() {
         let rates = SharedRates::default();
         let refused = RateDecision::Refused(times(1_000, &[999, 990]));
         assert_eq!(rates.decided(ANN, &ask(2, 1), refused, S(5)), Err(S(20)));
@@ -319,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn while_the_database_is_away_a_node_admits_its_share_and_counts_what_it_admitted_before() {
+    fn offline_a_node_admits_its_share_and_counts_earlier_admissions() {
         let rates = SharedRates::default();
         for second in 0..3 {
             let admitted = RateDecision::Admitted(times(1_000 + second, &[1_000 + second]));
@@ -330,12 +339,12 @@ mod tests {
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(21)), Ok(()));
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(22)), Err(S(18)));
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(40)), Ok(()));
-        // By the database's clock, which went on as this one did.
+        // By the database's clock, which advanced as this one did.
         assert_eq!(brought(&rates, S(40)), [(ANN, vec![1_001, 1_002, 1_010, 1_011, 1_030])]);
     }
 
     #[test]
-    fn what_was_admitted_by_share_is_brought_back_once_and_nothing_else() {
+    fn admissions_by_share_are_written_back_once() {
         let rates = SharedRates::default();
         let bob = AccountId(2);
         rates.set_clock(1_000_000_000, S(10));
@@ -347,7 +356,7 @@ mod tests {
         rates.pass_share(bob, &ask(10, 1), 5, S(11)).unwrap();
         assert_eq!(brought(&rates, S(12)), [(bob, vec![1_000, 1_001])]);
         assert_eq!(brought(&rates, S(12)), []);
-        // What comes while it is written, and what could not be written.
+        // A request during the write, and a write that fails.
         rates.pass_share(bob, &ask(10, 1), 5, S(13)).unwrap();
         let meanwhile = rates.bring_back(S(13), |_| {
             rates.pass_share(ANN, &ask(10, 1), 5, S(14)).unwrap();
@@ -356,7 +365,7 @@ mod tests {
         assert_eq!(meanwhile, Ok(()));
         assert_eq!(rates.bring_back(S(15), |_| Err("away")), Err("away"));
         assert_eq!(brought(&rates, S(15)), [(ANN, vec![1_000, 1_004])]);
-        // All of it, when the server may have lost its last moments, as far as it counts.
+        // All that still count, when the server may have lost its last transactions.
         rates.owe_all();
         assert_eq!(brought(&rates, S(40)), [(ANN, vec![1_004]), (bob, vec![1_001, 1_003])]);
         rates.owe(ANN);
@@ -364,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_the_same_moment_has_a_time_of_its_own() {
+    fn requests_of_the_same_moment_have_distinct_times() {
         let rates = SharedRates::default();
         rates.set_clock(5, S(10));
         (0..3).for_each(|_| rates.pass_share(ANN, &ask(10, 1), 5, S(10)).unwrap());
@@ -372,14 +381,14 @@ mod tests {
     }
 
     #[test]
-    fn what_the_database_may_have_lost_counts_until_it_is_brought_back() {
+    fn admissions_the_database_may_have_lost_count_until_written_back() {
         let rates = SharedRates::default();
         for second in 0..3 {
             let admitted = RateDecision::Admitted(times(1_000 + second, &[1_000 + second]));
             rates.decided(ANN, &ask(3, 1), admitted, S(10 + second.unsigned_abs())).unwrap();
         }
         rates.owe_all();
-        // It knows of none of the three, and admits a fourth.
+        // It has none of the three, and admits a fourth.
         let forgetful = || RateDecision::Admitted(times(1_005, &[1_005]));
         assert_eq!(rates.decided(ANN, &ask(3, 1), forgetful(), S(15)), Err(S(25)));
         assert_eq!(rates.refused(ANN, &ask(3, 1), S(15)), Some(S(25)));
@@ -394,9 +403,9 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_not_beside_what_others_are_known_to_have_been_admitted() {
+    fn a_share_counts_known_admissions_of_other_nodes() {
         let rates = SharedRates::default();
-        // Seven of others, two of which leave soon, and one of this node.
+        // Seven admissions of other nodes, two of which expire soon, and one of this node.
         let others = [999, 998, 997, 996, 995, 975, 974];
         let all: Vec<i64> = [1_000].into_iter().chain(others).collect();
         rates.decided(ANN, &ask(10, 1), RateDecision::Admitted(times(1_000, &all)), S(10)).unwrap();
@@ -407,12 +416,12 @@ mod tests {
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(14)), Ok(()));
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(15)), Ok(()));
         assert_eq!(rates.pass_share(ANN, &ask(10, 1), 5, S(16)), Err(S(24)), "that was its share");
-        // A window later nothing is known of others.
+        // A window later nothing is known of other nodes.
         assert_eq!(rates.pass_share(ANN, &ask(10, 5), 5, S(45)), Ok(()));
     }
 
     #[test]
-    fn what_is_left_is_known_for_a_moment_after_a_decision() {
+    fn remaining_calls_are_known_shortly_after_a_decision() {
         let rates = SharedRates::default();
         let admitted = RateDecision::Admitted(times(1_000, &[1_000, 980]));
         rates.decided(ANN, &ask(10, 1), admitted, S(5)).unwrap();
@@ -422,13 +431,13 @@ mod tests {
     }
 
     #[test]
-    fn accounts_that_have_gone_quiet_are_not_kept() {
+    fn idle_accounts_are_evicted() {
         let rates = SharedRates::default();
         for number in 0..20_000_u64 {
             let id = AccountId(i64::try_from(number).unwrap());
             rates.pass_share(id, &ask(10, 1), 5, Duration::from_millis(10 * number)).unwrap();
         }
-        // Those of thirty seconds, and as many again before they are looked through.
+        // Those of thirty seconds, and as many again before the sweep.
         assert!(rates.lock().accounts.len() <= 2 * ACCOUNTS_SWEEP);
     }
 }

@@ -1,6 +1,7 @@
-//! Failed sign-ins over all nodes: judged by `throttle.rs` as in one process, over the rows of one name and one address, by the database's clock.
+//! Failed sign-ins over all nodes: the rules of `throttle.rs`, applied to the database rows of one
+//! name and one address, by the database's clock.
 //!
-//! Names are kept as digests: people type passwords where names belong.
+//! Names are stored as digests: people type passwords where names belong.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,11 +18,11 @@ use crate::sign_in_queue::{PLACE_KEPT_FOR, QueueState, wider_words};
 use crate::throttle::{AdmittedAttempt, CounterState, Counters, Place, SignInAttempt};
 use crate::{Access, AccessError, Region};
 
-/// For how long an address is known after a sign-in from it.
+/// How long an address is known after a sign-in from it.
 const KNOWN_FOR: Duration = Duration::from_secs(90 * 86_400);
 
 impl Access {
-    /// Lets an attempt to sign in through, or says how long to wait.
+    /// Admits an attempt to sign in, or returns how long to wait.
     pub(crate) fn begin_sign_in(
         &self,
         who: SignInAttempt<'_>,
@@ -34,7 +35,7 @@ impl Access {
         })
     }
 
-    /// Takes the failure of an attempt back whose password was right.
+    /// Uncounts an attempt whose password was right.
     pub(crate) fn sign_in_was_right(&self, attempt: AdmittedAttempt) -> Result<(), AccessError> {
         let Some(shared) = self.accounts.shared() else {
             self.guards.sign_ins.right(attempt);
@@ -44,7 +45,7 @@ impl Access {
         self.judge_sign_in(shared, &name, place, address, |counters, _| counters.right(attempt))
     }
 
-    /// Takes the failure of an attempt back whose password was not verified.
+    /// Uncounts an attempt whose password was not verified.
     pub(crate) fn sign_in_was_undone(&self, attempt: &AdmittedAttempt) -> Result<(), AccessError> {
         let Some(shared) = self.accounts.shared() else {
             self.guards.sign_ins.undone(attempt);
@@ -72,7 +73,7 @@ impl Access {
         }))
     }
 
-    /// Whether a device asks too soon whether its code was approved.
+    /// Whether a device polls too soon.
     pub(crate) fn polls_too_fast(
         &self,
         code: Hash,
@@ -96,7 +97,7 @@ impl Access {
         }))
     }
 
-    /// A device has its tokens and asks no more.
+    /// Drops a device that has its tokens and polls no more.
     pub(crate) fn forget_poller(&self, code: &Hash) -> Result<(), AccessError> {
         let Some(shared) = self.accounts.shared() else {
             self.oauth.pollers.forget(code);
@@ -110,7 +111,8 @@ impl Access {
         }))
     }
 
-    /// Lets a device's code be looked at, or says how long to wait. It counts as wrong until it is given back.
+    /// Admits a device code to be checked, or returns how long to wait. It counts as wrong until it
+    /// is taken back.
     pub(crate) fn begin_guess(
         &self,
         guess: Guess,
@@ -132,7 +134,7 @@ impl Access {
         Ok(self.asked(shared.take_paces(&limits))?.map(Some))
     }
 
-    /// A code was right, or could not be looked at.
+    /// Takes a guess back: the code was right, or could not be checked.
     pub(crate) fn guess_was_right(&self, guess: Guess, taken: Option<&PaceTake>) -> Result<(), AccessError> {
         match self.accounts.shared().zip(taken) {
             None => {
@@ -144,7 +146,7 @@ impl Access {
     }
 }
 
-/// The rows of one place at one name.
+/// The row keys of one place and one name.
 #[derive(Debug)]
 struct SignInKeys {
     pair: GuardKey,
@@ -205,7 +207,7 @@ impl SignInKeys {
         let full_at = state.queue.full_at.filter(|full_at| *full_at > now);
         table.put(self.queue.clone(), full_at.map(|full_at| row(0, full_at, full_at)));
         table.put(self.place.clone(), state.queue.place.map(|due| row(0, due, due + PLACE_KEPT_FOR)));
-        // Known since it was last met; written again at most once a day.
+        // Known since the last sign-in; written at most once a day.
         let day = Duration::from_secs(86_400);
         let is_old = table.get(&self.known).is_none_or(|known| time(known.at_us) + day < now);
         if state.is_known && is_old {
@@ -236,9 +238,9 @@ fn digest(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What several nodes come to, each with the rows alone, is what one process comes to.
+    /// Several nodes, each with nothing but the rows, decide as one process does.
     #[test]
-    fn judged_by_rows_it_is_the_same_as_judged_in_memory() {
+    fn rows_and_memory_give_the_same_decisions() {
         let (mut here, mut table) = (Counters::default(), GuardTable::default());
         let start = Duration::from_secs(1_700_000_000);
         let address = |last: u8| IpAddr::from([192, 0, 2, last]);
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_is_kept_as_it_was_typed() {
+    fn names_are_stored_as_digests_only() {
         let keys = SignInKeys::of("my password", Place::Device([7; 16]), [192, 0, 2, 1].into());
         assert!(keys.all().iter().all(|key| !key.key.contains("password")));
         assert_ne!(keys.queue, SignInKeys::of("ann", Place::Device([7; 16]), [192, 0, 2, 1].into()).queue);

@@ -4,7 +4,7 @@ use crate::password::Gate;
 use crate::refusal_log::RefusalLog;
 use crate::throttle::SignIns;
 
-/// What limits guessing of passwords and codes, and guests.
+/// Limits on guessing passwords and codes, and on guests.
 #[derive(Debug, Default)]
 pub(crate) struct SignInGuards {
     pub(crate) gate: Gate,

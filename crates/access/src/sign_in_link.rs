@@ -1,8 +1,10 @@
-//! One-time links for the user of this machine: an address that signs a browser in once, within minutes, at the server that printed it.
+//! One-time sign-in links for the user of this machine: a URL that signs a browser in once, within
+//! minutes, at the server that printed it.
 //!
-//! Whoever can read the files of a store can do with it as they like, so a link gives them nothing that they do not have. All that is to be
-//! kept is that nobody else can use it: its token is 256 random bits, of which the database has a hash; it ends with its first use, with
-//! its time, and with the server that gave it out. Where it may come from is the server's to judge.
+//! Anyone who can read the files of a store already has full access to it, so a link grants them
+//! nothing new. It must only be useless to others: its token is 256 random bits, of which the
+//! database has a hash; it ends with its first use, after ten minutes, and with the server that
+//! issued it. The server decides which addresses may use it.
 
 use std::net::IpAddr;
 
@@ -21,9 +23,9 @@ use crate::{Access, AccessError, Account, Actor, Moment, NewAccount, Right, Righ
 pub const SIGN_IN_LINK_LIFE_S: i64 = 600;
 /// Longer than any token of ours.
 const TOKEN_MAX: usize = 128;
-/// What the account of the user of this machine is called.
+/// The name of the account of this machine's user.
 const LOCAL_NAME: &str = "local";
-/// Names that are tried for it: somebody may have given one of them to another account.
+/// Names that are tried for it: one of them may belong to another account.
 const LOCAL_NAMES_MAX: u32 = 100;
 
 /// A browser that a link has signed in.
@@ -33,11 +35,11 @@ pub struct SignedInByLink {
     /// The cookie of the session.
     pub session: Secret,
     pub expires_at: Timestamp,
-    /// The page that the link leads to.
+    /// The page that the link opens.
     pub next: String,
 }
 
-/// Why a link signs nobody in.
+/// Why a link did not sign in.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkRefused {
     #[error("the one-time link was not made here, or something in it was changed")]
@@ -53,7 +55,7 @@ pub enum LinkRefused {
 }
 
 impl Account {
-    /// Whether it is the one that [`Access::local_account`] makes.
+    /// Whether it is the account that [`Access::local_account`] creates.
     pub fn is_local(&self) -> bool {
         self.role == Role::Operator && local_names().any(|name| name == self.name)
     }
@@ -65,8 +67,8 @@ fn local_names() -> impl Iterator<Item = String> {
 }
 
 impl Access {
-    /// The account of the user of this machine, which has an operator's role and no limits. It is created if it is not there; nobody gets
-    /// its API key, and it has no password.
+    /// The account of this machine's user, which has the operator role and no limits. It is created
+    /// if it does not exist; its API key is never shown, and it has no password.
     pub fn local_account(&self, by: &Actor, now: Timestamp) -> Result<Account, AccessError> {
         for name in local_names() {
             let found = match self.account_named(&name)? {
@@ -75,7 +77,7 @@ impl Access {
                     let named = NewAccount::named(name.clone(), Terms::unlimited());
                     let new = NewAccount { rights, role: Role::Operator, ..named };
                     match self.create(&new, by, now) {
-                        // Another process may have been quicker.
+                        // Another process may have created it first.
                         Ok(_) | Err(AccessError::Store(StoreError::Taken { .. })) => {}
                         Err(error) => return Err(error),
                     }
@@ -92,7 +94,7 @@ impl Access {
         Err(AccessError::Name { name: LOCAL_NAME.to_owned(), reason })
     }
 
-    /// The token of a new link for an account, which leads to a page. It is good at this server alone, once.
+    /// The token of a new link for an account and a page. It is good once, at this server only.
     pub fn issue_sign_in_link(
         &self,
         account: AccountId,

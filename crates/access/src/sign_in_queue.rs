@@ -1,12 +1,12 @@
 //! The queue for sign-ins to an account whose password is being guessed.
 //!
-//! Unknown addresses take their attempts at a name from a token bucket of twenty, which gains one every half minute. When
-//! it is empty, an attempt gets a place in a queue: a time from which on it is let through, however many others come
-//! meanwhile. The place is at the end of the queue, but no farther away than half a minute, doubled for each failure of
-//! that address. So the guesses of others delay the owner of an account and never lock them out, while guessers wait
-//! for each other.
+//! Attempts from unknown addresses at a name share a token bucket of twenty, which refills by one
+//! every half minute. When it is empty, an attempt gets a place in a queue: a time from which on it
+//! is admitted, whatever others do. The place is at the end of the queue, but at most half a minute
+//! away, doubled for each failure of that address. So the guesses of others delay the owner of an
+//! account and never lock them out, while guessers wait for each other.
 //!
-//! Networks are cheap, so those of one wider network share what they may: see [`wider`].
+//! Networks are cheap, so those of one wider network share their failures: see [`wider`].
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,13 +16,13 @@ use crate::failures::{FailureTable, KEPT_MAX};
 
 pub(crate) const AT_ONCE: u32 = 20;
 pub(crate) const SPACING: Duration = Duration::from_secs(30);
-/// The longest wait of an address that has not failed at the name.
+/// The longest wait of an address without a failure at the name.
 pub(crate) const FRESH_WAIT: Duration = Duration::from_secs(30);
-/// From so many failures on a place is at the end of the queue, however long that is.
+/// From this many failures on, a place is at the end of the queue, however far away that is.
 const FAILURES_FRESH: u32 = 7;
-/// How far away a place can be; a queue that reaches farther is full.
+/// The farthest place; a longer queue is full.
 const QUEUE_MAX: Duration = Duration::from_secs(3_600);
-/// A place that is not used is kept so long.
+/// How long an unused place is held.
 const PLACE_KEPT: Duration = Duration::from_secs(600);
 
 const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_secs());
@@ -30,18 +30,18 @@ const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_sec
 /// A name, and an unknown network that tries to sign in to it.
 pub(crate) type Stranger = (String, IpAddr);
 
-/// The failures of a network at the name, and how long it waits for them.
+/// The failures of a network at the name, and the wait they cause.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct OwnFailures {
     pub(crate) failures: u32,
     pub(crate) wait: Duration,
 }
 
-/// How an attempt came to be let through.
+/// How an attempt was admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     Free,
-    /// With a place, which was for this time.
+    /// With a place for this time.
     Place(Duration),
 }
 
@@ -50,23 +50,23 @@ pub(crate) struct Queues {
     /// When the bucket of a name will be full again, without further attempts.
     full_at: HashMap<String, Duration>,
     places: HashMap<Stranger, Duration>,
-    /// Networks with places, by the wider networks around them.
+    /// Networks with places, counted by their wider networks.
     around: FailureTable<(String, WiderNetwork)>,
 }
 
-/// What a queue knows of one network at one name, as it is kept for all nodes.
+/// The state of one network at one name, as stored for all nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueState {
     pub(crate) full_at: Option<Duration>,
     pub(crate) place: Option<Duration>,
-    /// The failures of the wider networks around it, narrower first.
+    /// The failures of its wider networks, narrower first.
     pub(crate) around: [Option<(u32, Duration)>; 2],
 }
 
-/// How long a place is kept that is not used.
+/// How long an unused place is held.
 pub(crate) const PLACE_KEPT_FOR: Duration = PLACE_KEPT;
 
-/// The wider networks of a network, in words.
+/// The wider networks of a network, as keys of the shared database.
 pub(crate) fn wider_words(network: IpAddr) -> [String; 2] {
     wider(network).map(|wider| format!("{}/{}", wider.network, wider.worth))
 }
@@ -131,7 +131,7 @@ impl Queues {
         Err(due.saturating_sub(uptime))
     }
 
-    /// Takes an attempt back whose password was right.
+    /// Uncounts an attempt whose password was right.
     pub(crate) fn right(&mut self, who: &Stranger, turn: Turn) {
         self.shorten(&who.0);
         if turn != Turn::Free {
@@ -139,7 +139,7 @@ impl Queues {
         }
     }
 
-    /// Takes an attempt back that was not verified. If it had a place, it has it again.
+    /// Uncounts an attempt that was not verified. If it had a place, it gets it back.
     pub(crate) fn undone(&mut self, who: &Stranger, turn: Turn) {
         match turn {
             Turn::Free => self.shorten(&who.0),
@@ -149,8 +149,8 @@ impl Queues {
         }
     }
 
-    /// A name that cannot be remembered has no queue. For that there must be more names in half a minute than passwords
-    /// can be checked.
+    /// With a full table, a new name has no queue. That takes more names in half a minute than
+    /// passwords can be checked.
     fn lengthen(&mut self, name: &str, uptime: Duration) {
         if self.full_at.len() >= KEPT_MAX && !self.full_at.contains_key(name) {
             self.full_at.retain(|_, full_at| *full_at > uptime);
@@ -168,7 +168,8 @@ impl Queues {
         }
     }
 
-    /// When there are too many places, the farthest are evicted: they belong to the addresses that have failed most.
+    /// When the table is full, the farthest places are evicted: they belong to the addresses with
+    /// the most failures.
     fn keep(&mut self, who: &Stranger, due: Duration, uptime: Duration) {
         if self.places.len() >= KEPT_MAX {
             self.places.retain(|_, due| *due + PLACE_KEPT > uptime);
@@ -182,15 +183,16 @@ impl Queues {
         self.places.insert(who.clone(), due);
     }
 
-    /// Failures that count against an address: its own, and a share of those of its wider networks.
+    /// Failures that count against an address: its own, or a share of those of its wider networks,
+    /// whichever is more.
     fn failures(&self, who: &Stranger, own: OwnFailures, uptime: Duration) -> u32 {
         let around =
             wider(who.1).map(|wider| self.around.failures(&(who.0.clone(), wider), uptime) / wider.worth);
         around.into_iter().fold(own.failures, u32::max)
     }
 
-    /// Counts a network for the wider ones around it. A narrower one counts a few times only, so that a single guesser
-    /// with many addresses does not make all customers of their provider wait.
+    /// Counts a network for its wider ones. Each narrower one counts a few times only, so that a
+    /// single guesser with many addresses does not delay all customers of their provider.
     fn count(&mut self, who: &Stranger, uptime: Duration) {
         for wider in wider(who.1) {
             if self.around.fail((who.0.clone(), wider), uptime) > wider.worth {
@@ -199,21 +201,22 @@ impl Queues {
         }
     }
 
-    /// As long as one network goes on, those around it are not forgotten: otherwise many could start anew in turns.
+    /// While one network is active, the counters of its wider networks do not expire: otherwise
+    /// many could take turns and start anew.
     fn remember(&mut self, who: &Stranger, uptime: Duration) {
         wider(who.1).iter().for_each(|wider| self.around.touch(&(who.0.clone(), *wider), uptime));
     }
 }
 
-/// A network of networks.
+/// A network that contains others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct WiderNetwork {
     network: IpAddr,
-    /// Networks in it that have as many failures together as each one alone.
+    /// Its count is divided by this: so many count as one failure of an address in it.
     worth: u32,
 }
 
-/// What one customer may have (a /48, a /24), and what a provider has (a /32, a /16), however many networks are in it.
+/// The network of one customer (a /48, a /24) and of a provider (a /32, a /16).
 fn wider(network: IpAddr) -> [WiderNetwork; 2] {
     let within = |keep_v4: u32, keep_v6: u32| -> IpAddr {
         match network {

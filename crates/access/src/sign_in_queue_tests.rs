@@ -16,19 +16,19 @@ fn begin(sign_ins: &SignIns, address: IpAddr, at: Duration) -> Result<(), Durati
     sign_ins.begin(SignInAttempt { name: NAME, address, device: None }, at).map(drop)
 }
 
-/// So many addresses, each of another provider.
+/// `count` addresses, each of another provider.
 fn apart(count: u32) -> Vec<IpAddr> {
     (0..count).map(|number| Ipv6Addr::from_bits(u128::from(0x2a00_0000 + number) << 96).into()).collect()
 }
 
-/// So many /64 of one /48.
+/// `count` /64 networks of one /48.
 fn neighbours(count: u32) -> Vec<IpAddr> {
     let house = "2001:db8:1::".parse::<Ipv6Addr>().unwrap().to_bits();
     (0..count).map(|number| Ipv6Addr::from_bits(house | u128::from(number) << 64).into()).collect()
 }
 
-/// Guessers who never give up: each comes whenever it has been told to come. After `patience` wrong guesses in a row one
-/// is silent for an hour, so that its failures are forgotten.
+/// Persistent guessers: each returns as soon as its wait is over. After `patience` wrong guesses in
+/// a row one is silent for an hour, so that its failures expire.
 struct Attack {
     networks: Vec<IpAddr>,
     patience: u32,
@@ -64,8 +64,8 @@ impl Attack {
 
 const NEVER: u32 = u32::MAX;
 
-/// The owner signs in from `address` in the middle of an attack, at several times. The longest wait until they were let
-/// through.
+/// The owner signs in from each of `addresses` in the middle of an attack, at several times.
+/// Returns the longest wait until they were admitted.
 fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
     let sign_ins = SignIns::default();
     let mut longest = Duration::ZERO;
@@ -155,7 +155,7 @@ fn the_networks_of_one_house_are_worth_four_and_those_of_a_provider_thirty_two()
 }
 
 #[test]
-fn a_place_that_nobody_comes_for_is_given_up_and_one_not_looked_at_is_kept() {
+fn an_unused_place_expires_and_an_unverified_attempt_gets_its_place_back() {
     let sign_ins = SignIns::default();
     for last in 0..20 {
         begin(&sign_ins, [203, 0, 113, last].into(), START).unwrap();

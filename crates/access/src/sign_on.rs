@@ -10,33 +10,34 @@ use crate::{
     session,
 };
 
-/// Where a connection comes from, in the words of the server: shown to its owner and to operators at every node.
+/// Where a connection comes from: shown to its owner and to operators at every node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlotLocation<'a> {
     pub transport: &'a str,
     pub address: &'a str,
 }
 
-/// A connection that knows who it belongs to.
+/// A connection with its authenticated caller.
 #[derive(Debug)]
 pub struct SignedOn {
     pub caller: Caller,
-    /// Keep it as long as the connection lives: dropping it gives the seat up.
+    /// Hold it as long as the connection lives: dropping it releases the slot.
     pub connection: Connection,
-    /// Always a fresh one; those issued before stay good until they expire.
+    /// Always a new one; those issued before stay good until they expire.
     pub session: Session,
-    /// The same for all connections that one client opens one after the other.
+    /// The same for all successive connections of one client.
     pub lineage: Lineage,
-    /// Connections of the account, this one counted.
+    /// Connections of the account, including this one.
     pub slots: Slots,
     /// Older connections of the same client, to be closed. They are not counted any more.
     pub superseded: Vec<ConnectionId>,
 }
 
 impl Access {
-    /// A password with which a connection can sign on as this caller, once, within [`OTP_LIFE`](crate::OTP_LIFE). The connection and
-    /// its sessions are good for the scopes of the caller. A connection is for quotes and orders, and of no use without either; a token
-    /// in an address is for single answers.
+    /// Issues a password with which a connection can sign on as this caller, once, within
+    /// [`OTP_LIFE`](crate::OTP_LIFE). The connection and its sessions have the scopes of the
+    /// caller. A connection is for quotes and orders, and of no use without either; a token in a
+    /// URL is for single requests.
     pub fn issue_otp(&self, caller: &Caller, uptime: Duration) -> Result<Secret, Denial> {
         let is_of_use = caller.has(Scope::Quote) || caller.has(Scope::Trade);
         if !is_of_use || caller.is_in_address() {
@@ -63,8 +64,9 @@ impl Access {
         Ok(Slots { online, limit: account.terms.connections })
     }
 
-    /// Signs a connection on with a one-time password. A refusal, for instance because all seats are taken, leaves the
-    /// password good. `present` is what the same connection signed on with before, if it did.
+    /// Signs a connection on with a one-time password. A refusal, for instance because all slots
+    /// are taken, leaves the password good. `present` is what the same connection signed on with
+    /// before, if it did.
     pub fn sign_on(
         &self,
         otp: &str,
@@ -74,7 +76,7 @@ impl Access {
         self.sign_on_from(otp, present, SlotLocation::default(), moment)
     }
 
-    /// The same for a connection of which others are told where it comes from.
+    /// The same, with the location of the connection.
     pub fn sign_on_from(
         &self,
         otp: &str,
@@ -96,8 +98,9 @@ impl Access {
         self.slot(caller, (Lineage::new()?, present, place), Some(&hash), moment.now)
     }
 
-    /// Signs a connection on with the session of an earlier one, which gives its seat up if it is still there. However
-    /// often that is done, it comes to an end with the token that the first one was signed on with.
+    /// Signs a connection on with the session of an earlier one, which releases its slot if it is
+    /// still open. However often that is repeated, the session ends with the token of the first
+    /// sign-on.
     pub fn resume(
         &self,
         session: &str,
@@ -107,7 +110,7 @@ impl Access {
         self.resume_from(session, present, SlotLocation::default(), now)
     }
 
-    /// The same for a connection of which others are told where it comes from.
+    /// The same, with the location of the connection.
     pub fn resume_from(
         &self,
         session: &str,
@@ -130,7 +133,8 @@ impl Access {
         if caller.until() <= now {
             return Err(EXPIRED);
         }
-        // While the database is away, a family that stood when it was last seen stands: `standing` has looked.
+        // While the database is unreachable, the family's last known state decides: `standing` has
+        // checked it.
         if let Some(family) = caller.family()
             && !self.health.is_away()
             && !self.asked(self.accounts.family_stands(&family.text(), now))?
@@ -164,8 +168,8 @@ impl Access {
         })
     }
 
-    /// Takes a seat among those of all nodes. While the database is away, a connection that goes on with its session sits by itself, and is counted by all
-    /// when the database is there again.
+    /// Takes a connection slot in the shared database. While that is unreachable, a resumed
+    /// connection gets a local slot, which is written to the database later.
     fn sit_among_all(
         &self,
         shared: &Arc<Shared>,

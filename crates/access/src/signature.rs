@@ -13,13 +13,14 @@ use crate::{Denial, Secret};
 /// How far a client's clock may be off, either way.
 pub const TIMESTAMP_TOLERANCE_S: u32 = 300;
 const _: () = assert!(TIMESTAMP_TOLERANCE_S == 300, "the message of `check_time` says so");
-/// Clients send seconds, fractions of seconds or milliseconds; no clock shows this many seconds before the year 5138.
+/// Clients send seconds, fractions of seconds or milliseconds; a time in seconds is below this
+/// until the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
 const ALGORITHM: &str = "HMAC-SHA256";
 const HEADER_BYTES_MAX: usize = 1_024;
 const SIGNED_HEADERS_MAX: usize = 16;
 
-/// A request as it was sent, before anything is decoded or put in order.
+/// A request as received, before anything is decoded or reordered.
 pub struct SignedRequest<'a> {
     pub method: &'a str,
     /// With its percent-encoding, as on the request line.
@@ -38,7 +39,7 @@ impl fmt::Debug for SignedRequest<'_> {
     }
 }
 
-/// `HMAC-SHA256 SignedHeaders=a;b, Signature=<hex>`, taken apart.
+/// A parsed `HMAC-SHA256 SignedHeaders=a;b, Signature=<hex>`.
 struct Signature<'a> {
     headers: &'a str,
     value: [u8; 32],
@@ -64,7 +65,7 @@ pub fn verify_signature(request: &SignedRequest<'_>, secret: &Secret, now: Times
         .map_err(|_| Denial::SignatureInvalid("the signature does not match the request and the app secret"))
 }
 
-/// The signature that a request bears, whether or not it is good.
+/// The signature in a request, verified or not.
 pub(crate) fn signature_of(request: &SignedRequest<'_>) -> Option<[u8; 32]> {
     (request.header)("x-api-signature").and_then(|text| Signature::parse(text).ok()).map(|found| found.value)
 }
@@ -90,7 +91,7 @@ impl<'a> Signature<'a> {
                 ("Signature", text) => (&mut value, text),
                 _ => continue,
             };
-            // Given twice, either could be meant.
+            // A duplicate is ambiguous.
             if slot.0.replace(slot.1).is_some() {
                 return Err(wrong());
             }
@@ -113,7 +114,8 @@ impl<'a> Signature<'a> {
     }
 }
 
-/// SHA-1 of: method, path, query, the signed headers line by line, their list, and the SHA-1 of a body, joined by bars.
+/// SHA-1 of the method, path, query, signed headers line by line, their list, and the SHA-1 of a
+/// body, joined by bars.
 fn canonical_digest(request: &SignedRequest<'_>, signed_headers: &str) -> Result<[u8; 20], Denial> {
     let mut sha = Sha1::new();
     for part in [request.method, "|", request.path, "|", request.raw_query, "|"] {
@@ -143,7 +145,7 @@ fn check_time(text: &str, now: Timestamp) -> Result<(), Denial> {
         .flatten()
         .ok_or(Denial::SignatureInvalid("x-timestamp is missing or not a Unix time"))?;
     let sent_at = if sent_at >= MILLISECONDS_FROM { sent_at / 1_000.0 } else { sent_at };
-    // Exact for every time of this millennium, and all that is asked is whether it is near.
+    // `f64` is exact enough for a comparison with the tolerance.
     if (sent_at - now.0 as f64).abs() > f64::from(TIMESTAMP_TOLERANCE_S) {
         return Err(Denial::SignatureInvalid(
             "x-timestamp is more than 300 seconds from the time of the service: set the clock and try again",

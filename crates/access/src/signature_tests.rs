@@ -38,7 +38,7 @@ impl Sent {
         self
     }
 
-    /// Signs what is there, with this list of headers.
+    /// Signs the request, with this list of headers.
     fn signed(self, list: &str) -> Sent {
         let digest = self.ask(|request| canonical_digest(request, list).unwrap());
         let mac = hmac(SECRET.as_bytes(), &[b"HMAC-SHA256|", hex(&digest).as_bytes()]);
@@ -96,7 +96,7 @@ fn the_worked_examples_hold() {
 }
 
 #[test]
-fn whatever_is_changed_on_the_way_breaks_the_signature() {
+fn any_change_in_transit_breaks_the_signature() {
     let mismatch = "the signature does not match the request and the app secret";
     assert_eq!(refused(&Sent::new("POST /v1/socket/token", "", S1)), mismatch);
     assert_eq!(refused(&Sent::new("GET /v2/socket/token", "", S1)), mismatch);
@@ -146,16 +146,16 @@ fn the_time_may_be_seconds_fractions_or_milliseconds_and_off_by_five_minutes() {
 }
 
 #[test]
-fn key_and_time_and_a_token_that_is_there_must_be_signed() {
+fn key_time_and_a_present_token_must_be_signed() {
     let left_out = "the signature leaves out a header it must cover: authorization, x-api-key or x-timestamp";
     for list in
         ["authorization;x-api-key", "authorization;x-timestamp", "x-api-key;x-timestamp", "authorization"]
     {
         assert_eq!(refused(&s1().signed(list)), left_out, "{list}");
     }
-    // Without a token there is nothing to sign of it.
+    // Without a token there is none to sign.
     s1().without("authorization").signed("x-api-key;x-timestamp").verify().unwrap();
-    // More than must be, in another order, is the client's choice.
+    // More headers than required, in another order, are the client's choice.
     let more = s1()
         .with("content-type", "application/json")
         .signed("x-timestamp;x-api-key;content-type;authorization");
@@ -189,7 +189,7 @@ fn a_signature_header_of_another_form_is_refused() {
 }
 
 proptest::proptest! {
-    /// A header from outside may be wrong in every way, but never stops the process.
+    /// A malformed header must not panic.
     #[test]
     fn no_signature_header_panics(text in ".{0,80}", list in "[a-z;=, -]{0,40}") {
         s1().with("x-api-signature", &text).verify().unwrap_err();

@@ -1,4 +1,4 @@
-//! Where an account stands: its level in force, why, and what it will be next.
+//! The standing of an account: its level in force, the reason, and the next one.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,37 +10,37 @@ use crate::health::Learnt;
 use crate::level::TradingDays;
 use crate::{Grounds, Level, Reason};
 
-/// Accounts whose standing is remembered before all are forgotten and judged again.
+/// Cached standings. When full, the cache is cleared.
 const STANDINGS_MAX: usize = 4_096;
 
 /// The level of an account on a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// The trading day in Hong Kong whose level this is; it holds until the next.
+    /// The trading day in Hong Kong of this level; it holds until the next.
     pub day: Date,
     pub level: Level,
     pub reason: Reason,
-    /// Securities a month: the level's, unless the account has a number of its own.
+    /// Securities a month: the level's, unless the account has a quota of its own.
     pub limit: u32,
     pub own_quota: bool,
     pub grounds: Grounds,
 }
 
-/// What an account will be on the next trading day, as far as is known.
+/// The standing on the next trading day, as far as is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outlook {
     pub standing: Standing,
-    /// Whether that is another level or another number of securities than now.
+    /// Whether the level or the quota differs from the current one.
     pub changes: bool,
 }
 
-/// That the level of a standing differs from the recorded one, and is not recorded yet.
+/// The level of a standing differs from the recorded one, and is not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UnrecordedLevel {
     pub(crate) from: Option<RecordedLevel>,
 }
 
-/// Standings that have been judged, by account, at one version of the database.
+/// Cached standings by account.
 #[derive(Debug)]
 pub(crate) struct Standings {
     pub(crate) days: TradingDays,
@@ -50,7 +50,7 @@ pub(crate) struct Standings {
 #[derive(Debug, Default)]
 struct Judged {
     version: i64,
-    /// Each with the version at which it was judged.
+    /// Each with the database version at which it was determined.
     accounts: HashMap<AccountId, (i64, Arc<Standing>, Option<UnrecordedLevel>)>,
 }
 
@@ -67,7 +67,7 @@ impl Standings {
     ) -> Option<(Arc<Standing>, Option<UnrecordedLevel>)> {
         let judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         let (at, standing, unrecorded) = judged.accounts.get(&id)?;
-        // While the database is away the level of the day before goes on.
+        // While the database is unreachable, the level of the day before remains in force.
         let is_of_use = learnt.takes(*at) && (standing.day == day || learnt == Learnt::Ever);
         is_of_use.then(|| (Arc::clone(standing), *unrecorded))
     }
@@ -93,15 +93,15 @@ impl Standings {
         judged.accounts.insert(id, (version, Arc::clone(standing), unrecorded));
     }
 
-    /// Forgets accounts from which something was taken; all of them if none are named.
+    /// Drops the standings of accounts after a withdrawal; all of them if none are given.
     pub(crate) fn forget(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
-        // What was judged before is not learnt any more.
+        // Standings determined before this version are not cached any more.
         judged.version = judged.version.max(version);
         judged.accounts.retain(|id, _| accounts.is_some_and(|accounts| !accounts.contains(id)));
     }
 
-    /// The level of a standing has been recorded, unless another one has been judged meanwhile.
+    /// Marks the level of a standing as recorded, unless another one has been determined meanwhile.
     pub(crate) fn settled(&self, id: AccountId, standing: &Standing) {
         let mut judged = self.judged.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known, unrecorded)) = judged.accounts.get_mut(&id)

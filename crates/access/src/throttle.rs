@@ -1,8 +1,9 @@
-//! How often passwords may be guessed: with a delay that grows.
+//! Limits password guessing with a delay that grows.
 //!
-//! In memory, because a process that starts anew gives a guesser no more than the first tries again; bounded, because
-//! a guesser chooses the keys. Time is uptime, so that a clock that is set neither ends a wait nor makes one. Where several nodes share a
-//! database, the same is judged by rows there (`shared_sign_ins.rs`), and time is the database's.
+//! In memory, because a restart gives a guesser no more than the first tries again; bounded,
+//! because a guesser chooses the keys. Time is uptime, so setting the machine's clock neither ends
+//! a wait nor causes one. Where several nodes share a database, the same rules run on rows there
+//! (`shared_sign_ins.rs`), by the database's clock.
 
 use std::collections::{HashSet, VecDeque};
 use std::net::IpAddr;
@@ -13,15 +14,15 @@ use crate::failures::{FailureTable, Slope};
 use crate::net::network_of;
 use crate::sign_in_queue::{OwnFailures, QueueState, Queues, Turn};
 
-/// Addresses that are remembered for having signed in.
+/// Maximum number of addresses that are known for having signed in.
 const KNOWN_ADDRESSES_MAX: usize = 20_000;
 
-/// One address, or one browser that is known, at one account.
+/// One address or known browser, at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };
 /// One address at all accounts. An office may share one.
 const OF_ADDRESS: Slope = Slope { free: 10, longest: Duration::from_secs(60) };
 
-/// An attempt to sign in, before it is let through.
+/// An attempt to sign in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SignInAttempt<'a> {
     pub(crate) name: &'a str,
@@ -39,7 +40,7 @@ pub(crate) struct SignIns {
 pub(crate) struct Counters {
     pairs: FailureTable<(String, Place)>,
     addresses: FailureTable<IpAddr>,
-    /// Where attempts from unknown addresses wait. Those from known browsers and addresses do not.
+    /// Attempts from unknown addresses queue here. Those from known browsers and addresses do not.
     queues: Queues,
     known_addresses: KnownAddresses,
 }
@@ -51,18 +52,19 @@ pub(crate) enum Place {
     Device([u8; 16]),
 }
 
-/// An attempt that was let through, and what it counts against.
+/// An admitted attempt, and the counters it counts against.
 #[derive(Debug)]
 pub(crate) struct AdmittedAttempt {
     pub(crate) pair: (String, Place),
     pub(crate) address: IpAddr,
-    /// How an unknown address was let through; `None` for one that has signed in to the account before.
+    /// How an unknown address was admitted; `None` for one that has signed in to the account
+    /// before.
     turn: Option<Turn>,
 }
 
 impl SignIns {
-    /// Lets an attempt through, or says how long to wait. It counts as failed from here on, so that a thousand at once
-    /// are not a thousand free ones; [`SignIns::right`] takes that back.
+    /// Admits an attempt, or returns how long to wait. It counts as failed from here on, so that
+    /// concurrent attempts are not all free; [`SignIns::right`] takes that back.
     pub(crate) fn begin(
         &self,
         who: SignInAttempt<'_>,
@@ -71,12 +73,12 @@ impl SignIns {
         self.lock().begin(who, uptime)
     }
 
-    /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
+    /// Uncounts an attempt whose password was right, with earlier failures from the same place.
     pub(crate) fn right(&self, attempt: AdmittedAttempt) {
         self.lock().right(attempt);
     }
 
-    /// Takes the failure of an attempt back whose password was not verified.
+    /// Uncounts an attempt whose password was not verified.
     pub(crate) fn undone(&self, attempt: &AdmittedAttempt) {
         self.lock().undone(attempt);
     }
@@ -87,13 +89,13 @@ impl SignIns {
 }
 
 impl Place {
-    /// Of an attempt.
+    /// The place of an attempt.
     pub(crate) fn of(who: &SignInAttempt<'_>) -> Place {
         who.device.map_or(Place::Address(network_of(who.address)), Place::Device)
     }
 }
 
-/// What is counted of one place at one name, as it is kept for all nodes.
+/// The counters of one place at one name, as stored for all nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CounterState {
     pub(crate) pair: Option<(u32, Duration)>,
@@ -103,7 +105,7 @@ pub(crate) struct CounterState {
 }
 
 impl Counters {
-    /// With what is counted of one place at one name, and nothing else.
+    /// With the counters of one place at one name only.
     pub(crate) fn of(name: &str, place: Place, address: IpAddr, state: CounterState) -> Counters {
         let stranger = (name.to_owned(), address);
         let mut counters = Counters { queues: Queues::of(&stranger, state.queue), ..Counters::default() };
@@ -155,7 +157,7 @@ impl Counters {
         Ok(AdmittedAttempt { pair, address, turn })
     }
 
-    /// Takes the failure of an attempt back whose password was right, with those before it from the same place.
+    /// Uncounts an attempt whose password was right, with earlier failures from the same place.
     pub(crate) fn right(&mut self, attempt: AdmittedAttempt) {
         if let Some(turn) = attempt.turn {
             self.addresses.forgive(&attempt.address);
@@ -165,7 +167,7 @@ impl Counters {
         self.known_addresses.meet(attempt.pair.0, attempt.address);
     }
 
-    /// Takes the failure of an attempt back whose password was not verified.
+    /// Uncounts an attempt whose password was not verified.
     pub(crate) fn undone(&mut self, attempt: &AdmittedAttempt) {
         if let Some(turn) = attempt.turn {
             self.addresses.forgive(&attempt.address);
@@ -175,7 +177,7 @@ impl Counters {
     }
 }
 
-/// Addresses from which an account was signed in to, in the order in which they were met.
+/// Addresses from which an account has signed in, in order of their first sign-in.
 #[derive(Debug, Default)]
 struct KnownAddresses {
     known: HashSet<(String, IpAddr)>,

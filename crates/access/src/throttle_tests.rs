@@ -11,7 +11,7 @@ fn from(name: &str, last: u8) -> SignInAttempt<'_> {
     SignInAttempt { name, address: address(last), device: None }
 }
 
-/// How long to wait before a try, or that it was let through.
+/// How long to wait before an attempt, or `Ok` if it was admitted.
 fn begin(sign_ins: &SignIns, who: SignInAttempt<'_>, at: Duration) -> Result<(), Duration> {
     sign_ins.begin(who, at).map(drop)
 }
@@ -20,7 +20,7 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
-/// Fails as often as that is let through at one time.
+/// Fails as often as that is admitted at one time.
 fn exhaust(sign_ins: &SignIns, who: SignInAttempt<'_>, at: Duration) -> u32 {
     (0..).take_while(|_| sign_ins.begin(who, at).is_ok()).count().try_into().unwrap()
 }
@@ -55,7 +55,7 @@ fn a_right_password_takes_its_failures_back() {
 }
 
 #[test]
-fn a_try_that_was_not_looked_at_is_no_failure() {
+fn an_unverified_attempt_is_no_failure() {
     let sign_ins = SignIns::default();
     for _ in 0..1_000 {
         sign_ins.undone(&sign_ins.begin(from("ann", 1), START).unwrap());
@@ -90,7 +90,7 @@ fn many_addresses_cannot_try_one_name_and_its_owner_still_gets_in() {
 }
 
 #[test]
-fn a_known_browser_guesses_no_more_than_anybody() {
+fn a_known_browser_has_no_more_guesses_than_others() {
     let sign_ins = SignIns::default();
     let thief = SignInAttempt { device: Some([7; 16]), ..from("ann", 1) };
     assert_eq!(exhaust(&sign_ins, thief, START), 5);

@@ -1,4 +1,4 @@
-//! Tokens as text, and what is stored of them.
+//! Access and refresh tokens, and their stored hashes.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -14,26 +14,27 @@ use crate::{AccessError, Region, Secret};
 const CHANNEL: &str = "lb_papertrading";
 const HEADER: &str = r#"{"alg":"HS256","typ":"JWT"}"#;
 
-/// What clients read in a token.
+/// The claims that clients read in a token.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Claims<'a> {
     pub(crate) region: Region,
     pub(crate) account: AccountId,
-    /// Of API-key mode.
+    /// In API-key mode only.
     pub(crate) app_key: Option<&'a str>,
     pub(crate) issued_at: Timestamp,
     pub(crate) expires_at: Timestamp,
 }
 
 impl Claims<'_> {
-    /// An access token: it begins with its region and has the form of a JSON Web Token, because clients decode its claims. They verify nothing, and
-    /// neither do we: the last part is random, and the hash of the whole token is looked up. No right follows from a claim.
+    /// An access token: it begins with its region and has the form of a JSON Web Token, because
+    /// clients decode its claims. They verify nothing, and neither do we: the last part is random,
+    /// and the hash of the whole token is looked up. No right follows from a claim.
     pub(crate) fn access_token(&self) -> Result<Secret, AccessError> {
         self.token("")
     }
 
-    /// A refresh token of OAuth, in the same form. The region comes first here too: clients tell regions apart by what any of their secrets
-    /// begins with.
+    /// An OAuth refresh token, in the same form. The region comes first here too: clients recognize
+    /// the region by the prefix of any of their secrets.
     pub(crate) fn refresh_token(&self) -> Result<Secret, AccessError> {
         self.token("rt_")
     }
@@ -45,7 +46,8 @@ impl Claims<'_> {
         Ok(Secret::new(format!("{}_{kind}{header}.{claims}.{random}", self.region)))
     }
 
-    /// Numbers, hexadecimal digits and our own words: nothing in it needs an escape. The subject is a JSON text itself.
+    /// Numbers, hexadecimal digits and constants: nothing needs escaping. The subject is itself a
+    /// JSON text.
     fn json(&self) -> String {
         let Claims { account: AccountId(id), issued_at: Timestamp(iat), expires_at: Timestamp(exp), .. } =
             *self;
@@ -57,8 +59,8 @@ impl Claims<'_> {
     }
 }
 
-/// A token has 256 random bits, so one round of a plain hash keeps it as well as a slow one would, and looking a hash up
-/// tells nothing about the token by the time it takes.
+/// A token has 256 random bits, so a plain hash protects it as well as a slow one would, and the
+/// time of a hash lookup reveals nothing about the token.
 pub(crate) fn hash_token(token: &str) -> [u8; 32] {
     Sha256::digest(token.as_bytes()).into()
 }

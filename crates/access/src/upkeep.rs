@@ -1,5 +1,5 @@
-//! What a node does with every beat so that it knows nothing that is not so any more: it forgets accounts from which something was taken elsewhere, and gives up
-//! seats that nobody sits on.
+//! Heartbeat upkeep: drops cached accounts from which something was withdrawn at another node, and
+//! releases orphaned connection slots.
 
 use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
@@ -9,25 +9,27 @@ use store::{AccountId, Shared, SlotEnding};
 
 use crate::{Access, AccessError, ConnectionId};
 
-/// Withdrawals are read for longer than this after they were made.
+/// Withdrawals stay readable for longer than this.
 const WITHDRAWALS_KNOWN: Duration = Duration::from_secs(3_600);
-/// If more come at once, everything is forgotten: it is read again by those who need it.
+/// If there are more, the whole cache is dropped and read again on demand.
 const WITHDRAWALS_MAX: u32 = 10_000;
-/// How often seats are compared.
+/// How often slots are compared with the database.
 const SEATS_EVERY: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Default)]
 pub(crate) struct Upkeep {
-    /// Up to which version withdrawals were taken note of, and when.
+    /// The version up to which withdrawals were applied, and when.
     withdrawals: Option<(i64, Duration)>,
-    /// Slots of this node in the database without a connection when that was looked at last, and connections without a seat there.
+    /// At the last comparison: slots of this node in the database without a connection, and
+    /// connections without a slot in the database.
     strays: HashSet<i64>,
     without_slot: HashSet<i64>,
     slots_at: Option<Duration>,
 }
 
 impl Access {
-    /// What a node knows of an account is of use while the database is away; what was taken from it meanwhile must not be good again then.
+    /// Drops cached state of accounts after withdrawals. The cache serves requests while the
+    /// database is unreachable, and must not contain withdrawn credentials then.
     pub(crate) fn forget_withdrawn(&self, shared: &Shared, uptime: Duration) -> Result<(), AccessError> {
         let known = self.lock_upkeep().withdrawals;
         let known = known.filter(|(_, at)| uptime.saturating_sub(*at) < WITHDRAWALS_KNOWN);
@@ -42,7 +44,7 @@ impl Access {
                 }
                 last
             }
-            // Nobody has told what was taken before.
+            // Earlier withdrawals are unknown.
             None => {
                 let version = self.current_version()?;
                 self.forget_accounts(None, version);
@@ -53,8 +55,10 @@ impl Access {
         Ok(())
     }
 
-    /// Gives up seats that the database has and this node has not, and takes those that the database lacks, each if it is so twice in a row: one that is taken
-    /// just now is in both a moment later. They come to be where an answer of the database was lost, and while it was away.
+    /// Releases slots that exist in the database and not at this node, and writes those that the
+    /// database lacks, each if it was so twice in a row: a slot that is just being taken is in both
+    /// a moment later. They arise when a response of the database is lost, and while it is
+    /// unreachable.
     pub(crate) fn compare_slots(&self, shared: &Arc<Shared>, uptime: Duration) -> Result<(), AccessError> {
         let mut upkeep = self.lock_upkeep();
         if upkeep.slots_at.is_some_and(|at| uptime.saturating_sub(at) < SEATS_EVERY) {
@@ -80,7 +84,8 @@ impl Access {
         Ok(())
     }
 
-    /// Connections that are to be closed here. The seat of one that is not here any more is given up: it was only not written yet.
+    /// Connections to be closed at this node. The slot of one that is already closed is released:
+    /// its release was still pending.
     pub(crate) fn to_close(
         &self,
         shared: &Arc<Shared>,
@@ -93,7 +98,7 @@ impl Access {
     }
 
     fn lock_upkeep(&self) -> std::sync::MutexGuard<'_, Upkeep> {
-        // Nothing is half done in it when a thread panics.
+        // A panicking thread leaves no partial update.
         self.upkeep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

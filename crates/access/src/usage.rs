@@ -1,4 +1,4 @@
-//! How far an account is through its month, and what more would cost.
+//! The usage of an account's monthly quota, and the cost of further securities.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use store::AccountId;
 
 use crate::{Access, AccessError, Account, Freshness, Month, Outlook, Standing};
 
-/// How far an account is through its month.
+/// The usage of an account's month.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Usage {
     pub month: Month,
     pub used: u32,
     pub limit: u32,
-    /// The day on which the quota is full again, in Hong Kong.
+    /// The day on which the quota resets, in Hong Kong.
     pub resets: Date,
     pub resets_at: Timestamp,
     /// The level in force, and why.
@@ -27,17 +27,17 @@ impl Usage {
     }
 }
 
-/// Everything about an account's month.
+/// The quota of an account's month: usage, outlook and charged securities.
 #[derive(Clone, Debug)]
 pub struct Quota {
     pub account: Arc<Account>,
     pub usage: Usage,
     pub next: Outlook,
-    /// The securities that were charged, and when, in that order.
+    /// The charged securities, each with its time, in order of time.
     pub securities: Vec<(Symbol, Timestamp)>,
 }
 
-/// What a list of securities would cost.
+/// The cost of a list of securities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preview {
     /// Those that would be charged, in the order of the list, each once.
@@ -47,7 +47,8 @@ pub struct Preview {
 }
 
 impl Access {
-    /// How far an account is through the month of `now`, the market's; `None` if there is no such account.
+    /// The usage of an account in the month of `now`, the market's; `None` if there is no such
+    /// account.
     pub fn usage(&self, id: AccountId, now: Timestamp) -> Result<Option<Usage>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         self.usage_of(version, &account, now).map(Some)
@@ -72,7 +73,7 @@ impl Access {
         Ok(self.accounts.usage(id, &self.paid.month(now).to_string())?)
     }
 
-    /// The account's month, from all sides; `None` if there is no such account. `now` is the market's.
+    /// The quota of an account; `None` if there is no such account. `now` is the market's.
     pub fn quota(&self, id: AccountId, now: Timestamp) -> Result<Option<Quota>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
@@ -82,7 +83,7 @@ impl Access {
         Ok(Some(Quota { account, usage, next: Outlook { standing: next, changes }, securities }))
     }
 
-    /// What asking for these securities would cost an account this month. Nothing is spent by it.
+    /// What requesting these securities would cost an account this month. Nothing is charged.
     pub fn preview(
         &self,
         id: AccountId,

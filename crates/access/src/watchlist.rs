@@ -1,7 +1,9 @@
-//! Watchlists: what an account follows, and the groups it has put that in. All that it follows is the group of all, which every account
-//! has; a security in another group is in that one too. Nothing here is about prices: those come with the securities.
+//! Watchlists: the securities that an account follows, and their groups. The group of all, which
+//! every account has, contains every followed security; a security in another group is in that one
+//! too. Prices come with the securities.
 //!
-//! The rules are functions over [`Watchlists`] as values; `store` runs them within the transaction that writes.
+//! The rules are functions over [`Watchlists`] as values; `store` runs them within the transaction
+//! that writes.
 
 use std::collections::HashSet;
 
@@ -13,11 +15,11 @@ use crate::{Access, AccessError};
 
 /// Groups of an account, besides the group of all.
 pub const WATCHLIST_GROUPS_MAX: usize = 50;
-/// Securities of one group.
+/// Securities in one group.
 pub const WATCHLIST_SECURITIES_MAX: usize = 500;
-/// Securities that an account follows, which is what the group of all has.
+/// Securities that an account follows, which are those of the group of all.
 pub const FOLLOWED_MAX: usize = 1_000;
-/// Characters of the name of a group.
+/// Characters in the name of a group.
 pub const WATCHLIST_NAME_CHARS_MAX: usize = 40;
 const _: () = assert!(WATCHLIST_GROUPS_MAX == 50, "the words of `TooManyGroups` say so");
 const _: () = assert!(WATCHLIST_SECURITIES_MAX == 500, "the words of `TooManySecurities` say so");
@@ -25,17 +27,18 @@ const _: () = assert!(FOLLOWED_MAX == 1_000, "the words of `TooManyFollowed` say
 const _: () = assert!(WATCHLIST_NAME_CHARS_MAX == 40, "the words of `WatchlistName` say so");
 const _: () = assert!(WATCHLIST_SECURITIES_MAX <= FOLLOWED_MAX);
 
-/// The group of all that an account follows. Every account has one of its own under this number, which no other group ever has.
+/// The group of all followed securities. Every account has one under this id, which no other group
+/// has.
 pub const ALL_FOLLOWED: WatchlistId = WatchlistId(1);
-/// What it is called. It cannot be renamed.
+/// Its name, which cannot be changed.
 pub const ALL_FOLLOWED_NAME: &str = "all";
 
-/// The name of a group: something to see, and nothing that hides.
+/// The name of a group: visible, and without hidden characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchlistName(String);
 
 impl WatchlistName {
-    /// Blanks around it do not count.
+    /// Trims surrounding blanks.
     pub fn parse(text: &str) -> Result<WatchlistName, WatchlistError> {
         let text = text.trim();
         let reason = if text.chars().all(|letter| letter.is_whitespace() || is_selector(letter)) {
@@ -55,28 +58,28 @@ impl WatchlistName {
     }
 }
 
-/// A security to be followed, with the price that may be seen of it now.
+/// A security to be followed, with its current price as far as the account may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PricedSecurity {
     pub symbol: Symbol,
     pub price: Option<String>,
 }
 
-/// What becomes of the securities of a group.
+/// A change of the securities of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MembersChange {
-    /// These too, at the end; those that are there stay where they are.
+    /// Appends these; those already in the group keep their position.
     Add(Vec<PricedSecurity>),
-    /// All but these.
+    /// Removes these.
     Remove(Vec<Symbol>),
-    /// These and no others, in this order.
+    /// Replaces all by these, in this order.
     Replace(Vec<PricedSecurity>),
 }
 
-/// What a group that is deleted leaves behind.
+/// What happens to the securities of a deleted group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRemains {
-    /// Its securities stay in the group of all.
+    /// They stay in the group of all.
     Followed,
     /// They are unfollowed, in every group.
     Nothing,
@@ -88,10 +91,10 @@ pub enum Pin {
     Remove,
 }
 
-/// Why watchlists are not changed. The messages may be sent as they are, but that of a failure.
+/// Why watchlists are not changed. The messages may be sent verbatim, except that of a failure.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchlistError {
-    /// There is none, or it is of another account.
+    /// It does not exist, or belongs to another account.
     #[error("there is no such watchlist group")]
     NotFound,
     #[error("the group of all that is followed cannot be renamed or deleted")]
@@ -118,8 +121,8 @@ impl From<StoreError> for WatchlistError {
     }
 }
 
-/// Refuses a change that the limits do not allow, before anything is looked up for its securities. Without a group, it is about a new
-/// one. The transaction that writes decides again.
+/// Refuses a change that exceeds the limits, before its securities are priced. Without a group, it
+/// is about a new one. The transaction that writes checks again.
 pub fn check_watchlist_change(
     mut lists: Watchlists,
     group: Option<WatchlistId>,
@@ -137,7 +140,8 @@ impl Access {
         Ok(self.accounts.watchlists(id)?)
     }
 
-    /// Adds a group, with securities in their order. `at` is the market's time, as it is wherever something is followed.
+    /// Adds a group with securities in this order. `at` is the market's time, as in all functions
+    /// here that follow a security.
     pub fn create_watchlist(
         &self,
         id: AccountId,
@@ -189,7 +193,8 @@ impl Access {
         })
     }
 
-    /// Pins securities to the top of every group they are in, or no longer. One that is not pinned need not be unpinned.
+    /// Pins securities to the top of every group they are in, or unpins them. Unpinning one that is
+    /// not pinned is no error.
     pub fn pin_securities(&self, id: AccountId, symbols: &[Symbol], pin: Pin) -> Result<(), WatchlistError> {
         self.accounts.change_watchlists(id, |lists, _| {
             for symbol in symbols {
@@ -290,7 +295,7 @@ fn replace(
     Ok(())
 }
 
-/// Follows what is not followed yet; the rest keeps its price and its time.
+/// Follows new securities; the others keep their price and time.
 fn follow(
     lists: &mut Watchlists,
     securities: &[PricedSecurity],
@@ -392,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_followed_keeps_its_time() {
+    fn a_followed_security_keeps_its_time() {
         let mut lists = lists();
         add(&mut lists, FIRST, &priced("3.HK 4.HK"), LATER).unwrap();
         replace(&mut lists, ALL_FOLLOWED, &priced("4.HK 3.HK 2.HK"), Timestamp(11)).unwrap();
@@ -410,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_a_limit_on_everything() {
+    fn every_list_has_a_limit() {
         let many =
             |count: usize| priced(&(1..=count).map(|number| format!("{number}.HK ")).collect::<String>());
         let mut lists = lists();
@@ -423,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_can_be_seen() {
+    fn a_name_is_visible() {
         let longest = "蠟".repeat(WATCHLIST_NAME_CHARS_MAX);
         for (text, name) in
             [("a", "a"), (" my list ", "my list"), ("🕯️ 燭", "🕯️ 燭"), (longest.as_str(), longest.as_str())]

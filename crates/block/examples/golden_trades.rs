@@ -1,5 +1,6 @@
-//! Makes a golden block of a text table of trades: `cargo run -p block --example golden-trades TABLE.csv OUT.block`. The files
-//! under `tests/golden` are never made again; this is for the next version's.
+//! Encodes a text table of trades as a golden block: `cargo run -p block --example golden-trades
+//! TABLE.csv OUT.block`. The files under `tests/golden` are never regenerated; this is for the next
+//! version's.
 #![allow(clippy::unwrap_used, reason = "a tool for our own files")]
 
 use market::{Price, Timestamp, Trade, TradeDirection, TradeType, Trades};

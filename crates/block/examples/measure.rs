@@ -140,7 +140,8 @@ fn read_series(bytes: &[u8]) -> Vec<Candles> {
         .collect()
 }
 
-/// A year's share of one-minute candles: a walk in ticks, skewed volumes, turnover anywhere between low and high.
+/// A share's one-minute candles of a year: a walk in ticks, skewed volumes, turnover anywhere
+/// between low and high.
 fn walk(seed: u64) -> Candles {
     let mut random = Random(seed + 1);
     let (tick, lot) = [(10_000, 1), (10_000, 1), (50_000, 100), (1_000, 500)][seed as usize % 4];

@@ -1,4 +1,4 @@
-//! One column of numbers: constant, or a chunk of the codec cut into pages.
+//! One column of numbers: constant, or a compressed chunk cut into pages.
 
 use pco::data_types::Number;
 use pco::wrapped::{ChunkCompressor, ChunkDecompressor, FileCompressor, FileDecompressor};
@@ -6,13 +6,14 @@ use pco::{ChunkConfig, DeltaSpec, ModeSpec, PagingSpec};
 
 use crate::{BlockError, PAGE_ROWS_MAX};
 
-/// How a column is held. The narrowest width that fits is used: narrow numbers have smaller tables and decode faster.
+/// How a column is stored. The narrowest width that fits is used: narrow numbers have smaller
+/// tables and decode faster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Kind {
     #[default]
     Zero,
     Constant,
-    /// One value but for a few rows, which are listed: the minutes of a day, and the nights between them.
+    /// One value except for a few listed rows: the minutes of a day, and the nights between them.
     Sparse,
     Bits16,
     Bits32,
@@ -36,13 +37,13 @@ impl Kind {
         all.into_iter().find(|kind| kind.code() == code)
     }
 
-    /// Whether a value of the column stands in the header.
+    /// Whether the header holds a value of the column.
     pub(crate) fn has_constant(self) -> bool {
         matches!(self, Kind::Constant | Kind::Sparse)
     }
 }
 
-/// A column ready to be written.
+/// An encoded column.
 #[derive(Debug)]
 pub(crate) struct Packed<'a> {
     pub(crate) kind: Kind,
@@ -57,13 +58,14 @@ enum Pages<'a> {
     Chunk(Box<ChunkCompressor>),
 }
 
-/// A sparse column has at most one exception in so many rows; beyond, the codec is smaller.
+/// A sparse column has at most one exception in this many rows; with more, the codec is smaller.
 const SPARSE_ROWS: usize = 64;
 
 impl<'a> Packed<'a> {
     pub(crate) fn new(values: &'a [i64], page_rows: usize, level: usize) -> Result<Packed<'a>, BlockError> {
         let exceptions_max = values.len() / SPARSE_ROWS;
-        // A value that has no more exceptions than these in the whole column has more than half of so short a head.
+        // The head is short enough that a value with at most `exceptions_max` exceptions in the
+        // whole column has the majority in it.
         let usual = majority(values.get(..2 * exceptions_max + 1).unwrap_or(values));
         let mut exceptions = values.iter().filter(|&&value| value != usual);
         if exceptions.clone().next().is_none() {
@@ -78,7 +80,8 @@ impl<'a> Packed<'a> {
                 pages: Pages::Sparse { values, page_rows },
             });
         }
-        // The residuals are ours and the units are divided out, so the codec's own searches find nothing to add.
+        // We compute residuals and divide by units, so the codec's own searches have nothing to
+        // gain.
         let config = ChunkConfig::default()
             .with_compression_level(level)
             .with_mode_spec(ModeSpec::Classic)
@@ -137,7 +140,7 @@ fn majority(values: &[i64]) -> i64 {
     leader
 }
 
-/// A column being read.
+/// A column being decoded.
 #[derive(Debug)]
 pub(crate) enum Column {
     Constant(i64),
@@ -147,7 +150,7 @@ pub(crate) enum Column {
     Bits64(ChunkDecompressor<i64>),
 }
 
-/// Room to decode narrow numbers in, before they are widened.
+/// Buffers for narrow numbers, before they are widened.
 #[derive(Debug)]
 pub(crate) struct Narrow {
     bits16: [i16; PAGE_ROWS_MAX],
@@ -161,7 +164,7 @@ impl Default for Narrow {
 }
 
 impl Column {
-    /// Reads a column's tables off the front of `bytes`.
+    /// Reads a column's tables from the front of `bytes`.
     pub(crate) fn open(
         kind: Kind,
         constant: i64,
@@ -178,7 +181,7 @@ impl Column {
         }
     }
 
-    /// Reads the column's part of a page off the front of `bytes`, as many values as `out` has room for.
+    /// Reads the column's part of a page from the front of `bytes`, as many values as `out` holds.
     pub(crate) fn read(
         &mut self,
         bytes: &mut &[u8],
@@ -214,8 +217,8 @@ fn read_sparse(usual: i64, bytes: &mut &[u8], out: &mut [i64]) -> Result<(), Blo
 
 const SPARSE: BlockError = BlockError::Malformed("a sparse column names a row that is not there");
 
-/// Refuses tables that this format never holds before the codec allocates for them: anything but the plain mode
-/// without deltas (the first byte), and more bins than there are bytes.
+/// Rejects tables that this format never has before the codec allocates for them: anything but the
+/// plain mode without deltas (the first byte), and more bins than there are bytes.
 fn check_tables(width: usize, bytes: &[u8]) -> Result<(), BlockError> {
     let &[mode_and_delta, low, middle, high, ..] = bytes else {
         return Err(BlockError::Malformed("a column's tables are cut short"));

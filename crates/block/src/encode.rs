@@ -11,11 +11,13 @@ use crate::{BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX};
 /// What to optimise for: size or decoding time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Effort {
-    /// For the many. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at levels 4, 5 and 6; decoding a
-    /// thousand of them is a tenth slower at 6 than at 4, because its tables are larger.
+    /// For long series. One-minute candles with gaps and odd lots take 9.10, 8.92 and 8.79 bytes at
+    /// levels 4, 5 and 6; decoding a thousand of them is a tenth slower at 6 than at 4, because its
+    /// tables are larger.
     #[default]
     Small,
-    /// For the few. Days of shares take 10.23 bytes at level 3 and 9.95 at level 5; a thousand are read in 3 % less time.
+    /// For short series. Days of shares take 10.23 bytes at level 3 and 9.95 at level 5; a thousand are
+    /// read in 3 % less time.
     Quick,
 }
 
@@ -28,7 +30,7 @@ impl Effort {
     }
 }
 
-/// What a measurement varies; everyone else calls [`encode`].
+/// Parameters of the measurement; other callers use [`encode`].
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Tuning {

@@ -11,12 +11,12 @@ use crate::{BlockError, PAGE_ROWS_MAX, ROWS_MAX};
 
 const MAGIC: [u8; 4] = *b"CNDL";
 const VERSION: u8 = 1;
-/// The one codec so far: pco's wrapped format, plain mode, no deltas.
+/// The only codec so far: pco's wrapped format, plain mode, no deltas.
 pub(crate) const CODEC: u8 = 1;
 const CHECKSUM_BYTES: usize = 4;
 const RUN_BYTES: usize = 3;
 const ENTRY_BYTES: usize = 20;
-/// The version that the codec writes in front of its own bytes.
+/// The version that the codec writes before its own bytes.
 pub(crate) const CODEC_MAJOR: u8 = 4;
 
 /// The fixed part of a block.
@@ -33,7 +33,7 @@ pub(crate) struct Header {
     pub(crate) constants: [i64; COLUMNS],
 }
 
-/// Where a page begins and what its first row leans on.
+/// The directory entry of a page: its end, and the values that its first row refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Where the page's bytes end, counted from the end of the column tables.
@@ -43,7 +43,7 @@ pub(crate) struct Entry {
     pub(crate) previous_close: i64,
 }
 
-/// A block taken apart, nothing decoded yet.
+/// A parsed block, nothing decoded yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layout<'a> {
     pub(crate) header: Header,
@@ -163,14 +163,14 @@ pub(crate) fn seal(block: &mut Vec<u8>) {
     block.extend_from_slice(&checksum.to_le_bytes());
 }
 
-/// Whether the checksum is looked at; only a fuzzer has a reason not to.
+/// Whether the checksum is verified; only a fuzzer skips it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
     Full,
     AllButChecksum,
 }
 
-/// What lies between the head and the checksum of a block, once both have been looked at.
+/// The bytes between the head and the checksum of a block, after both are verified.
 pub(crate) fn sealed(
     bytes: &[u8],
     magic: [u8; 4],
@@ -249,8 +249,8 @@ impl<'a> Layout<'a> {
         })
     }
 
-    /// The pages behind the column tables: the last of them ends where the body does, which is how the first is found
-    /// without reading the tables.
+    /// The pages after the column tables: the last of them ends with the body, so the first is
+    /// found without reading the tables.
     pub(crate) fn pages(&self) -> Option<&'a [u8]> {
         let length = self.entries().last()?.end;
         self.body.get(self.body.len().checked_sub(length)?..)
@@ -275,7 +275,7 @@ fn read_run(bytes: &[u8]) -> Option<(Option<Session>, usize)> {
 
 const CUT_SHORT: BlockError = BlockError::Malformed("the bytes end early");
 
-/// Bytes that are taken from the front.
+/// Reads bytes from the front.
 pub(crate) struct Cursor<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Cursor<'a> {

@@ -1,14 +1,16 @@
 //! Candles to compressed bytes and back: the durable format.
 //!
-//! A block is up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained, checksummed piece
-//! of bytes. Inside, each column is one compressed chunk cut into pages, so that a window of rows costs the pages it
-//! touches and not the whole block. The crate knows nothing of symbols, periods, databases or files, and reads
-//! no clock. What it is given comes back exactly or as an error.
+//! A block is up to [`ROWS_MAX`] candles of one series in ascending time, as one self-contained,
+//! checksummed byte string. Inside, each column is one compressed chunk cut into pages, so that
+//! reading a window of rows decodes only the pages it touches. The crate knows nothing of symbols,
+//! periods, databases or files, and reads no clock. Candles are decoded exactly, or with an error.
 //!
-//! Single trades have blocks of their own: [`encode_trades`] and [`TradeBlock`], `docs/trade-block-format.md`.
+//! Single trades have a separate block format: [`encode_trades`] and [`TradeBlock`],
+//! `docs/trade-block-format.md`.
 //!
-//! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside, `residual` turns
-//! candles into small numbers and back, `column` hands those to the codec, `layout` is the bytes around them.
+//! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside,
+//! `residual` turns candles into small numbers and back, `column` hands those to the codec,
+//! `layout` is the bytes around them.
 
 mod column;
 mod encode;
@@ -27,8 +29,8 @@ pub use trades::{TRADE_ROWS_MAX, TradeBlock, encode_trades};
 /// The most candles in one block. Two bytes hold any row number, and a decoded block stays below a megabyte.
 pub const ROWS_MAX: usize = 8192;
 
-/// Rows in a page, the least that is decoded at once. Measured (`examples/measure.rs`): smaller pages cost bytes,
-/// larger ones decode rows nobody asked for.
+/// Rows in a page, the unit of decoding. Measured (`examples/measure.rs`): smaller pages cost
+/// bytes, larger ones decode rows that are not needed.
 pub const PAGE_ROWS: usize = 256;
 
 /// The most rows in a page that a reader accepts; pages are decoded on the stack.
@@ -37,7 +39,7 @@ pub const PAGE_ROWS_MAX: usize = 1024;
 const _: () =
     assert!(PAGE_ROWS <= PAGE_ROWS_MAX && PAGE_ROWS_MAX <= ROWS_MAX && ROWS_MAX <= u16::MAX as usize);
 
-/// Why candles could not become a block, or bytes could not become candles.
+/// Why candles could not be encoded, or bytes could not be decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum BlockError {
     #[error("encode a block of {0} rows: a block has 1 to {ROWS_MAX}")]

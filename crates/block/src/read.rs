@@ -8,19 +8,19 @@ use crate::column::{Column, Narrow};
 use crate::layout::{Check, Layout};
 use crate::residual::{CLOSES, COLUMNS, Page, TIMES};
 
-/// A block of bytes whose checksum and structure have been checked. Nothing is decoded before it is asked for.
+/// A block whose checksum and structure are verified. Columns are decoded on demand.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
     layout: Layout<'a>,
 }
 
 impl<'a> Block<'a> {
-    /// Checks the bytes: length, checksum, versions, directory.
+    /// Verifies the bytes: length, checksum, versions, directory.
     pub fn parse(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
         Layout::parse(bytes, Check::Full).map(|layout| Block { layout })
     }
 
-    /// As [`Block::parse`] without the checksum, so that a fuzzer gets past it. What comes out may be wrong candles.
+    /// As [`Block::parse`] without the checksum, for fuzzing. The decoded candles may be wrong.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<Block<'a>, BlockError> {
         Layout::parse(bytes, Check::AllButChecksum).map(|layout| Block { layout })
@@ -38,8 +38,9 @@ impl<'a> Block<'a> {
         self.layout.header.last_time
     }
 
-    /// The stamps each page reaches over, and how many rows it has: what a reader needs to decide how far to decode.
-    /// The end of a span is the next page's beginning, so it may lie beyond the page's last candle.
+    /// The range of stamps and the number of rows of each page, by which a reader decides how far
+    /// to decode. The end of a range is the next page's beginning, so it may lie beyond the page's
+    /// last candle.
     pub fn page_spans(&self) -> impl Iterator<Item = (Range<i64>, usize)> + '_ {
         let ends = self.layout.entries().skip(1).map(|entry| entry.first_time);
         let ends = ends.chain(std::iter::once(self.last_time().saturating_add(1)));
@@ -78,7 +79,8 @@ impl<'a> Block<'a> {
         self.columns()?.candles(self.pages_of(&times), |page, _| page.rows_within(&times), out)
     }
 
-    /// Appends times and closes alone of the window `times`, at a third of the cost of [`Block::read`].
+    /// Appends only times and closes of the window `times`, at a third of the cost of
+    /// [`Block::read`].
     pub fn closes(
         &self,
         times: Range<i64>,
@@ -118,7 +120,7 @@ impl<'a> Block<'a> {
 pub struct Columns<'a> {
     block: Block<'a>,
     codec: FileDecompressor,
-    /// What comes behind the tables that have been read.
+    /// The bytes after the tables that have been read.
     rest: &'a [u8],
     decoders: Vec<Column>,
     page: Page,
@@ -153,7 +155,7 @@ impl Columns<'_> {
         self.candles(pages, cut, out)
     }
 
-    /// Reads the tables of the first `columns` columns, if that has not been done.
+    /// Reads the tables of the first `columns` columns, if not done yet.
     fn open(&mut self, columns: usize) -> Result<(), BlockError> {
         let layout = &self.block.layout;
         let wanted = layout.header.kinds.into_iter().zip(layout.header.constants).take(columns);
@@ -166,7 +168,8 @@ impl Columns<'_> {
         Ok(())
     }
 
-    /// Decodes `pages` and appends of each the rows that `cut` names, given the page and the number of its first row.
+    /// Decodes `pages` and appends the rows of each that `cut` returns for the page and the number
+    /// of its first row.
     fn candles(
         &mut self,
         pages: Range<usize>,
@@ -187,7 +190,8 @@ impl Columns<'_> {
         read
     }
 
-    /// Decodes the first `columns` columns of `pages`, and hands each page on with the number of its first row.
+    /// Decodes the first `columns` columns of `pages`, and passes each page on with the number of
+    /// its first row.
     fn pages(
         &mut self,
         pages: Range<usize>,
@@ -228,7 +232,7 @@ impl Columns<'_> {
     }
 }
 
-/// Decodes the residuals of one page, a column after the other, and says how many bytes they took.
+/// Decodes the residuals of one page, column by column, and returns how many bytes they took.
 fn decode(
     page: &mut Page,
     columns: &mut [Column],
@@ -245,7 +249,8 @@ fn decode(
 /// The codec reads ahead this far, and copies its input on every call when less is left.
 const READ_AHEAD: usize = 5000;
 
-/// The bytes of a page with room to read ahead: where the block goes on, it is the room, else a copy with some more.
+/// The bytes of a page with room to read ahead: the following bytes of the block, or a padded copy
+/// at its end.
 fn with_room<'b>(bytes: &'b [u8], length: usize, padded: &'b mut Vec<u8>) -> Option<&'b [u8]> {
     if bytes.len() >= length + READ_AHEAD {
         return Some(bytes);

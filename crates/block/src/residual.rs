@@ -1,4 +1,5 @@
-//! Candles to small numbers and back. Every step wraps, so that each is its own exact inverse for any candle.
+//! Converts candles to small numbers and back. All arithmetic wraps, so that each step has an exact
+//! inverse for any candle.
 
 use std::ops::Range;
 
@@ -15,7 +16,7 @@ pub(crate) const TIMES: usize = 1;
 /// The columns that closes need are the first three.
 pub(crate) const CLOSES: usize = 3;
 
-/// What every number of a kind is a multiple of: seconds between candles, tick, lot, cent.
+/// The greatest common divisors: of seconds between candles, prices, volumes and turnovers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Units {
     pub(crate) time: u64,
@@ -24,15 +25,15 @@ pub(crate) struct Units {
     pub(crate) turnover: i64,
 }
 
-/// Which prices the turnover is guessed from.
+/// Which prices the turnover is estimated from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Mean {
-    /// No guess.
+    /// No estimate.
     #[default]
     None,
     HighLow,
     All,
-    /// No guess, and a turnover is too wide for 64 bits: its upper half is a column of its own.
+    /// No estimate, and a turnover is too wide for 64 bits: its upper half is a separate column.
     Wide,
 }
 
@@ -46,8 +47,8 @@ impl Mean {
     }
 }
 
-/// The guess at a turnover: (sum of prices x volume) x `factor` / 2^`shift`, all in units. A fixed-point factor
-/// instead of a division for each row, because 128-bit divisions are slow.
+/// The estimate of a turnover: (sum of prices x volume) x `factor` / 2^`shift`, all in units. A
+/// fixed-point factor instead of a division for each row, because 128-bit divisions are slow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Guess {
     pub(crate) mean: Mean,
@@ -55,15 +56,15 @@ pub(crate) struct Guess {
     pub(crate) shift: u8,
 }
 
-/// A shift that keeps 128-bit arithmetic in range.
+/// The largest shift that is safe in 128-bit arithmetic.
 pub(crate) const SHIFT_MAX: u8 = 127;
 /// Volume may be counted in shares or, in Chinese files, in hundreds of them.
 const SCALES: [u128; 2] = [1, 100];
-/// Rows that a guess is judged by.
+/// Rows by which an estimate is judged.
 const SAMPLE: usize = 256;
 
 impl Guess {
-    /// The sum of a candle's prices that this guess goes by.
+    /// The sum of a candle's prices for this estimate.
     #[inline]
     fn sum(self, open: i64, high: i64, low: i64, close: i64) -> i64 {
         match self.mean {
@@ -100,7 +101,7 @@ impl Guess {
     }
 }
 
-/// A run of candles as residuals, with all that is needed to undo them.
+/// Candles as residuals, with everything needed to decode them.
 #[derive(Debug)]
 pub(crate) struct Residuals {
     pub(crate) units: Units,
@@ -164,7 +165,7 @@ impl Residuals {
         let units =
             Units { time: time_unit, price: price_unit, volume: volume_unit, turnover: turnover_unit };
 
-        // The first row leans on its own open.
+        // The first row refers to its own open.
         let mut before = Vec::with_capacity(close.len());
         before.extend(open.first());
         before.extend(close.iter().take(close.len().saturating_sub(1)));
@@ -193,7 +194,7 @@ struct Ticks<'a> {
 }
 
 impl Ticks<'_> {
-    /// The guesses of every so many rows, the first among them.
+    /// The estimates of every `step`-th row, beginning with the first.
     fn guesses(&self, guess: Guess, step: usize) -> impl Iterator<Item = i64> {
         let prices = self.open.iter().zip(self.high).zip(self.low).zip(self.close).zip(self.volume);
         prices.step_by(step).map(move |((((&open, &high), &low), &close), &volume)| {
@@ -216,7 +217,7 @@ impl Ticks<'_> {
         (guess, amounts, high)
     }
 
-    /// The guess that leaves the fewest bits, judged by a sample of the rows.
+    /// The estimate that leaves the fewest bits, judged by a sample of the rows.
     fn best_guess(&self, amounts: &[i64], units: &Units) -> Guess {
         let step = amounts.len().div_ceil(SAMPLE).max(1);
         let cost = |guess: &Guess| -> u32 {
@@ -294,7 +295,8 @@ fn common_wide_unit(values: &[i128]) -> i64 {
         let value = value.unsigned_abs();
         unit = match u64::try_from(value) {
             Ok(narrow) => gcd(unit, narrow),
-            // The remainder is below the unit, and what is left is an ordinary step of Euclid's.
+            // The remainder is below the unit, so ordinary 64-bit steps of Euclid's algorithm
+            // remain.
             Err(_) if unit != 0 => gcd(unit, u64::try_from(value % u128::from(unit)).unwrap_or(1)),
             Err(_) => return 1,
         };
@@ -302,7 +304,7 @@ fn common_wide_unit(values: &[i128]) -> i64 {
     i64::try_from(unit).unwrap_or(1).max(1)
 }
 
-/// One page: residuals as they are decoded, then numbers in their units.
+/// One page: residuals when decoded, then numbers in their units.
 #[derive(Debug)]
 pub(crate) struct Page {
     pub(crate) rows: usize,
@@ -316,7 +318,7 @@ impl Page {
 
     pub(crate) fn undo_times(&mut self, first_time: i64, unit: u64) {
         let [time, ..] = &mut self.columns;
-        // The first row's distance is that to the page before; the directory has its time.
+        // The first row's distance is to the page before; the directory has its time.
         let mut at = first_time.wrapping_sub(time.first().map_or(0, |step| step.wrapping_mul(unit as i64)));
         for value in time.iter_mut().take(self.rows) {
             at = at.wrapping_add(value.wrapping_mul(unit as i64));
@@ -334,8 +336,9 @@ impl Page {
         }
     }
 
-    /// Undoes the rest of `rows`, and appends them; times and closes have been undone before. A pass for each column:
-    /// passes over one or two columns are what the compiler makes vector code of.
+    /// Decodes the remaining columns of `rows`, and appends them; times and closes have been
+    /// decoded before. A pass for each column: the compiler vectorizes passes over one or two
+    /// columns.
     pub(crate) fn append(&mut self, rows: Range<usize>, units: &Units, guess: Guess, out: &mut Candles) {
         let [time, open, close, high, low, volume, turnover, turnover_high] =
             self.columns.each_mut().map(|column| column.get_mut(rows.clone()).unwrap_or_default());
@@ -356,7 +359,7 @@ impl Page {
         scaled(close, units.price, &mut out.close);
         scaled(volume, units.volume, &mut out.volume);
 
-        // Sums of prices take the place of residuals that are not needed any more.
+        // Sums of prices overwrite residuals that are not needed any more.
         match guess.mean {
             Mean::None | Mean::Wide => {}
             Mean::HighLow => add(high, low),

@@ -12,19 +12,19 @@ use crate::unit::{Divisor, common_divisor, common_unit};
 
 const MAGIC: [u8; 4] = *b"CNDT";
 const VERSION: u8 = 1;
-/// The most trades of a block.
+/// Maximum number of trades in a block.
 pub const TRADE_ROWS_MAX: usize = 32_768;
 /// The unit of decoding.
 const PAGE_ROWS: usize = 1024;
 const _: () = assert!(PAGE_ROWS <= crate::PAGE_ROWS_MAX);
 /// Steps of time, steps of price, volumes, direction with type.
 const COLUMNS: usize = 4;
-/// As for candles of minutes.
+/// As for one-minute candles.
 const LEVEL: usize = 5;
 /// The codec reads ahead this far.
 const READ_AHEAD: usize = 5000;
 
-/// Above every code that there is: a byte for the type, two bits for the direction.
+/// Above every valid code: a byte for the type, two bits for the direction.
 const CODES: i64 = 1 << 10;
 
 const CUT_SHORT: BlockError = BlockError::Malformed("it is cut short");
@@ -106,7 +106,7 @@ pub fn encode_trades(trades: &Trades, rows: Range<usize>) -> Result<Vec<u8>, Blo
     Ok(block)
 }
 
-/// A block of trades whose checksum and header have been checked.
+/// A block of trades whose checksum and header are verified.
 #[derive(Clone, Copy, Debug)]
 pub struct TradeBlock<'a> {
     header: Header,
@@ -114,12 +114,12 @@ pub struct TradeBlock<'a> {
 }
 
 impl<'a> TradeBlock<'a> {
-    /// Checks the bytes: magic, versions, length, checksum, header.
+    /// Verifies the bytes: magic, versions, length, checksum, header.
     pub fn parse(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::Full)?)
     }
 
-    /// As [`TradeBlock::parse`] without the checksum, so that a fuzzer gets past it.
+    /// As [`TradeBlock::parse`] without the checksum, for fuzzing.
     #[doc(hidden)]
     pub fn parse_unchecked(bytes: &'a [u8]) -> Result<TradeBlock<'a>, BlockError> {
         TradeBlock::of(sealed(bytes, MAGIC, VERSION, crate::layout::Check::AllButChecksum)?)
@@ -160,7 +160,7 @@ impl<'a> TradeBlock<'a> {
         for (kind, constant) in self.header.kinds.into_iter().zip(self.header.constants) {
             columns.push(Column::open(kind, constant, &codec, &mut rest)?);
         }
-        // With room to read ahead behind the last page.
+        // With room to read ahead after the last page.
         let length = rest.len();
         let mut padded = Vec::with_capacity(length + READ_AHEAD);
         padded.extend_from_slice(rest);
@@ -188,12 +188,13 @@ impl<'a> TradeBlock<'a> {
     }
 }
 
-/// How far the sums of the steps have come.
+/// The running sums of the steps.
 struct State {
     header: Header,
     time: i64,
     ticks: i64,
-    /// What each code means: asked for every trade, and there are few.
+    /// The meaning of each code: a table, because it is looked up for every trade and there are few
+    /// codes.
     codes: Vec<Option<(TradeDirection, TradeType)>>,
 }
 
@@ -211,7 +212,7 @@ impl State {
     ) -> Result<(), BlockError> {
         let [time, price, volume, code] = page;
         let unit = self.header.time_unit as i64;
-        // What is wrong is looked at once for the page, so that nothing in the loops depends on it.
+        // Errors are checked once for the page, so that the loops have no branches on them.
         let mut descends = false;
         out.time.extend(time.iter().take(rows).map(|step| {
             let at = self.time.wrapping_add(step.wrapping_mul(unit));
@@ -264,7 +265,7 @@ fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     (steps, unit)
 }
 
-/// What each value is more than the one before; 0 for the first.
+/// The difference of each value from the one before; 0 for the first.
 fn steps(values: &[i64]) -> Vec<i64> {
     let mut before = values.first().copied().unwrap_or_default();
     let step = |value: &i64| {

@@ -1,7 +1,7 @@
-//! What all numbers of a column are multiples of. Looking for it and dividing by it would be two divisions for each
-//! number; with the inverse of the unit at hand, each is a multiplication.
+//! The greatest common divisor of a column. Finding it and dividing by it would be two divisions
+//! for each number; with the inverse of the unit, each is a multiplication.
 
-/// Numbers looked at together: a unit that holds for the first of them nearly always holds for all.
+/// Numbers checked together: a unit that divides the first of them nearly always divides all.
 const RUN: usize = 64;
 
 /// A number other than zero, with its inverse modulo 2^64 once its powers of two are shifted out.
@@ -23,8 +23,8 @@ impl Divisor {
         Divisor { shift, inverse, quotient_max: u64::MAX / number }
     }
 
-    /// Only multiples have a product as small as a quotient can be: what is left of any other number wraps, or is
-    /// rotated to the top.
+    /// Only multiples have a product as small as a possible quotient: any other number wraps, or
+    /// its remainder is rotated to the top.
     #[inline]
     fn divides(self, value: u64) -> bool {
         value.wrapping_mul(self.inverse).rotate_right(self.shift) <= self.quotient_max
@@ -56,7 +56,7 @@ pub(crate) fn common_divisor(mut unit: u64, numbers: &[i64], magnitude: impl Fn(
         if unit == 1 {
             break;
         }
-        // Without a way out in the middle, because the loop is quicker than its exits would be.
+        // Without an early exit, because the loop is faster than its exits would be.
         let holds = |holds: bool, number: &i64| holds & divisor.divides(magnitude(*number));
         if unit == 0 || !run.iter().fold(true, holds) {
             unit = run.iter().fold(unit, |unit, number| gcd(unit, magnitude(*number)));

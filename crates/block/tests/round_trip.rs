@@ -1,4 +1,4 @@
-//! What goes in comes out, and nothing else ever does.
+//! Candles round-trip exactly, and damaged blocks are errors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use block::{Block, BlockError, PAGE_ROWS, PAGE_ROWS_MAX, ROWS_MAX, Tuning, encode, encode_tuned};
@@ -6,7 +6,7 @@ use market::{Candles, Session};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// A way to fill a column, so that each coding of columns and each mixture of them comes up.
+/// A way to fill a column, so that every coding of columns and every mixture of them occurs.
 #[derive(Clone, Debug)]
 enum Fill {
     Same(i64),
@@ -98,7 +98,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn any_candles_come_back_exactly(candles in candles(700), page_rows in 1..=PAGE_ROWS_MAX) {
+    fn any_candles_round_trip_exactly(candles in candles(700), page_rows in 1..=PAGE_ROWS_MAX) {
         let tuned = encode_tuned(&candles, 0..candles.len(), Tuning { page_rows, level: 4 }).unwrap();
         prop_assert_eq!(&decoded(&tuned).unwrap(), &candles);
         let bytes = encode(&candles, 0..candles.len()).unwrap();
@@ -137,7 +137,7 @@ proptest! {
         expected.append(&cut(&candles, start..end));
         prop_assert_eq!(&out, &expected);
 
-        // Both ends of a window fall on candles or right behind them.
+        // Both ends of a window are on candles or right after them.
         let window = candles.time[start].saturating_add(off[0].into())..candles.time[end].saturating_add(off[1].into());
         let within: Vec<usize> = (0..candles.len()).filter(|&row| window.contains(&candles.time[row])).collect();
         let within = within.first().map_or(0..0, |&first| first..first + within.len());
@@ -185,7 +185,8 @@ proptest! {
     }
 }
 
-/// Past the checksum anything may come out, but never more rows than a block has, and all columns alike.
+/// Without the checksum candles may be wrong, but there are never more rows than a block has, and
+/// all columns have equal length.
 fn read_everything_unchecked(bytes: &[u8]) {
     let Ok(block) = Block::parse_unchecked(bytes) else { return };
     let mut out = Candles::default();
@@ -216,7 +217,7 @@ fn minutes(rows: usize) -> Candles {
 }
 
 #[test]
-fn the_largest_block_holds_exactly_so_many_rows() {
+fn the_largest_block_holds_exactly_rows_max() {
     let candles = minutes(ROWS_MAX + 1);
     let bytes = encode(&candles, 0..ROWS_MAX).unwrap();
     assert_eq!(decoded(&bytes).unwrap(), cut(&candles, 0..ROWS_MAX));
@@ -224,7 +225,7 @@ fn the_largest_block_holds_exactly_so_many_rows() {
 }
 
 #[test]
-fn what_is_no_block_is_refused_with_its_reason() {
+fn bytes_that_are_no_block_are_refused_with_a_reason() {
     let mut candles = minutes(10);
     let range = 3..11;
     assert!(matches!(encode(&candles, range), Err(BlockError::NoSuchRows { start: 3, end: 11, len: 10 })));
@@ -252,7 +253,7 @@ fn what_is_no_block_is_refused_with_its_reason() {
 }
 
 #[test]
-fn a_source_without_turnover_pays_nothing_for_it() {
+fn without_turnover_its_column_takes_no_bytes() {
     let without = minutes(4 * PAGE_ROWS);
     let mut with = without.clone();
     with.turnover

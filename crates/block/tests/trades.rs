@@ -1,4 +1,4 @@
-//! Blocks of trades: what goes in comes out, golden blocks stay readable, and a trade takes few bytes.
+//! Blocks of trades: round trips, golden blocks, and size per trade.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::fmt::Write as _;
@@ -52,7 +52,7 @@ fn golden(ending: &str) -> Vec<PathBuf> {
 }
 
 #[test]
-fn blocks_of_version_1_decode_to_what_they_held() {
+fn blocks_of_version_1_decode_to_their_trades() {
     let blocks = golden("block");
     assert_eq!(blocks.len(), 4);
     for path in blocks {
@@ -62,7 +62,7 @@ fn blocks_of_version_1_decode_to_what_they_held() {
 }
 
 #[test]
-fn todays_encoder_keeps_the_same_trades() {
+fn the_current_encoder_round_trips_the_same_trades() {
     let tables = golden("csv");
     assert_eq!(tables.len(), 4);
     for path in tables {
@@ -118,7 +118,7 @@ fn a_trade_of_a_busy_day_takes_at_most_six_bytes() {
 }
 
 #[test]
-fn what_is_no_block_of_trades_is_an_error() {
+fn bytes_that_are_no_block_of_trades_are_an_error() {
     let trades = busy_day(3000);
     let good = encode_trades(&trades, 0..trades.len()).unwrap();
     for at in (0..good.len()).step_by(7) {
@@ -167,7 +167,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_goes_in_comes_out(trades in any_trades(2500)) {
+    fn any_trades_round_trip(trades in any_trades(2500)) {
         let block = encode_trades(&trades, 0..trades.len()).unwrap();
         let parsed = TradeBlock::parse(&block).unwrap();
         prop_assert_eq!(parsed.rows(), trades.len());

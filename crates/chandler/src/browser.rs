@@ -1,9 +1,9 @@
-//! Opens an address in the browser of whoever sits at this machine.
+//! Opens an address in the user's browser.
 
 use std::process::{Command, Stdio};
 
-/// Opens an address with the program that the system has for it. Whether there is one that was started; it may still find no browser, so the
-/// address is printed too.
+/// Opens an address with the system's opener. Returns whether an opener was started. It may still
+/// find no browser, so the address is printed as well.
 pub(crate) fn open(address: &str) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     openers(std::env::consts::OS, is_set).iter().any(|(program, before)| {
@@ -16,12 +16,13 @@ pub(crate) fn open(address: &str) -> bool {
 
 type Opener = (&'static str, &'static [&'static str]);
 
-/// The programs to try. Without a display there is no browser but one of text, which would take the terminal away.
+/// The openers to try. Without a display only a text browser would start, and it would take over
+/// the terminal.
 fn openers(system: &str, is_set: impl Fn(&str) -> bool) -> &'static [Opener] {
     match system {
         "macos" => &[("open", &[])],
         "windows" => &[("rundll32", &["url.dll,FileProtocolHandler"])],
-        // Linux under Windows: the browser is that of Windows.
+        // WSL: opens the browser of Windows.
         _ if is_set("WSL_DISTRO_NAME") => &[("wslview", &[]), ("xdg-open", &[])],
         _ if ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set) => &[("xdg-open", &[])],
         _ => &[],

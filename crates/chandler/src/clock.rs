@@ -1,4 +1,4 @@
-//! The one place that reads the time. `--clock` makes it stand still, or run on, from any instant.
+//! The only module that reads the time. `--clock` fixes it at any instant, or starts it there.
 
 mod notice;
 
@@ -13,7 +13,7 @@ use server::{CannotStep, ClockSpeed, MarketTime};
 use notice::HeldNotice;
 pub(crate) use notice::{IsServed, NoticePath};
 
-/// The quickest a clock may run: ten days in a second.
+/// The highest speed of a clock: ten days per second.
 const SPEED_MAX: u64 = 1_000_000;
 
 /// Where `now` comes from.
@@ -21,9 +21,9 @@ const SPEED_MAX: u64 = 1_000_000;
 pub(crate) enum Clock {
     #[default]
     Machine,
-    /// Stands still.
+    /// Does not advance.
     Fixed(Timestamp),
-    /// Started at an instant of its own and runs on, so many thousandths as quick as the machine's.
+    /// Started at a given instant and advances at `thousandths` / 1000 of the machine's speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
 }
 
@@ -40,7 +40,8 @@ impl Clock {
         }
     }
 
-    /// Now, and how much of the stored data has happened by then: a clock that was set replays, whether or not it runs.
+    /// The current time, and how much of the stored data is visible: a clock that was set replays,
+    /// fixed or running.
     pub(crate) fn as_of(&self) -> AsOf {
         match self {
             Clock::Machine => AsOf::Live(self.now()),
@@ -89,13 +90,13 @@ fn thousandths(text: &str) -> Result<u64, String> {
     })
 }
 
-/// The market's clock of a server: one that stands can be moved forward.
+/// The market clock of a server. A fixed clock can be moved forward.
 #[derive(Debug)]
 pub(crate) struct ServedClock {
     clock: Clock,
-    /// How far a clock that stands has been moved.
+    /// The instant to which a fixed clock has been moved.
     moved_to: AtomicI64,
-    /// What commands in other shells read.
+    /// The file that commands in other shells read.
     notice: Option<HeldNotice>,
 }
 
@@ -104,7 +105,8 @@ impl ServedClock {
         ServedClock { clock, moved_to: AtomicI64::new(i64::MIN), notice }
     }
 
-    /// Notes the clock of a server for commands in other shells. A server whose clock cannot be noted serves all the same.
+    /// Publishes the clock of a server to commands in other shells. A failure to publish is logged,
+    /// and the server runs on.
     pub(crate) fn noted(clock: Clock, notice: &NoticePath) -> ServedClock {
         let held = notice.hold(&clock);
         match &held {
@@ -139,7 +141,8 @@ impl MarketTime for ServedClock {
 
     fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
         let Clock::Fixed(at) = self.clock else { return Err(CannotStep::NotStanding) };
-        // Of two who move it at once, the later instant holds, and the other is told where the clock is.
+        // Of two concurrent moves the later instant wins; the other caller gets the current time as
+        // an error.
         let before = self.moved_to.fetch_max(to.0, Ordering::AcqRel);
         let now = at.max(Timestamp(before));
         if to < now {
@@ -159,7 +162,7 @@ mod tests {
     const NOON: i64 = 1_794_708_000;
 
     #[test]
-    fn a_clock_stands_still_where_it_was_set() {
+    fn a_fixed_clock_does_not_advance() {
         let clock: Clock = "2026-11-15T02:00:00Z".parse().unwrap();
         assert_eq!((clock.now().0, clock.now().0), (NOON, NOON));
     }
@@ -200,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_served_clock_that_stands_moves_forward_alone() {
+    fn a_fixed_served_clock_only_moves_forward() {
         let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap(), None);
         assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), ClockSpeed::Standing));
         assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()));

@@ -1,5 +1,6 @@
-//! The configuration file: TOML, a struct per concern, every key optional, no key unknown. `keys.rs` has the table from which
-//! everything about a key follows; `docs/chandler.toml` is written from it.
+//! The configuration file: TOML, a struct per table, every key optional, unknown keys refused.
+//! `keys.rs` has the table of keys, from which everything else is generated, also
+//! `docs/chandler.toml`.
 
 pub(crate) mod arguments;
 mod keys;
@@ -24,26 +25,28 @@ use values::Setting;
 
 /// A configuration is a page or two.
 const FILE_MAX: u64 = 1 << 20;
-/// Listeners of single regions.
+/// The maximum number of listeners for single regions.
 const REGIONAL_MAX: usize = 16;
-/// Each request from a proxy is held against all of them.
+/// Each request from a proxy is compared with all of them.
 const PROXIES_MAX: usize = 64;
 
 impl Config {
-    /// A file that must be valid by itself.
+    /// Reads a file that must be valid by itself.
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         let config = Config::read_under(path)?;
         config.server.check_ports().map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(config)
     }
 
-    /// A file that environment and flags override: two of its settings may want one port, if an override resolves that.
+    /// Reads a file that environment and flags override: two of its settings may use one port, if
+    /// an override resolves that.
     pub(crate) fn read_under(path: &Path) -> Result<Config, Failure> {
         let text = Config::text_of(path)?;
         Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
     }
 
-    /// The keys that a file sets, as `server.listen`. The file must have been read without errors.
+    /// The keys that a file sets, as `server.listen`. The file must have been parsed without
+    /// errors.
     pub(crate) fn keys_of(path: &Path) -> Result<Vec<String>, Failure> {
         let tables: toml::Table = toml::from_str(&Config::text_of(path)?)?;
         let keys = |(table, values): (&String, &toml::Value)| {
@@ -55,14 +58,14 @@ impl Config {
         Ok(tables.iter().flat_map(keys).collect())
     }
 
-    /// Every key with its value, as the file would have it.
+    /// Every key with its value, as in the file.
     pub(crate) fn values(&self) -> Vec<(&'static Key, Value)> {
         let mut tables = serde_json::to_value(self).unwrap_or_default();
         let mut take = |key: &Key| tables.get_mut(key.table)?.get_mut(key.name).map(Value::take);
         KEYS.iter().map(|key| (key, take(key).unwrap_or_default())).collect()
     }
 
-    /// What a server is started with.
+    /// The settings of a server.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = self.plain_settings();
         settings.tls = self.server.tls();
@@ -70,7 +73,7 @@ impl Config {
         if self.limits.threads != 0 {
             settings.limits.threads = self.limits.threads.to_setting();
         }
-        // 0 keeps all.
+        // 0 retains all rows.
         settings.audit_retention_days = NonZeroU32::new(self.server.audit_retention_days);
         settings
     }
@@ -94,10 +97,10 @@ impl Config {
                 let number = before.matches('\n').count() + 1;
                 format!("line {number}: ")
             });
-            // The parser's text quotes the line below its message; one line is wanted here.
+            // The parser quotes the line below its message; only the message is used.
             let mut message = error.message().replace('\n', ", ");
             if message.starts_with("unknown field `levels_from_paper`") {
-                // Found in files that were edited before it was renamed; the list of all keys does not say which one replaces it.
+                // The parser lists all keys, but not which one replaces it.
                 "`levels_from_paper` was replaced by `levels_from`: auto, reported or paper"
                     .clone_into(&mut message);
             }
@@ -123,7 +126,7 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Whether the settings want one port twice, regardless of other programs.
+    /// Whether two settings use one port, regardless of other programs.
     pub(crate) fn check_ports(&self) -> Result<(), String> {
         let mut before = Vec::new();
         for (setting, address) in self.listeners() {
@@ -142,7 +145,7 @@ impl ServerConfig {
         [("listen", self.listen), ("tcp", self.tcp)].into_iter().chain(regional).chain(internal)
     }
 
-    /// Certificate and key, read as a server would at start; `None` if none are set.
+    /// Reads certificate and key as a server would at start; `None` if they are not set.
     pub(crate) fn check_tls(&self) -> Result<Option<Certificate>, TlsError> {
         self.tls().map(|files| files.check()).transpose()
     }
@@ -153,7 +156,7 @@ impl ServerConfig {
     }
 }
 
-/// An error if a setting wants a port that an earlier one wants, too.
+/// An error if a setting uses the port of an earlier one.
 pub(crate) fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<String> {
     let (other, taken) = before.iter().find(|(_, taken)| is_same_port(address, *taken))?;
     Some(format!("{setting} is {address} and {other} is {taken}: one port cannot be both"))
@@ -167,7 +170,8 @@ fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     };
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(four) => four.is_unspecified() && one.is_ipv4(),
-        // A socket on all IPv6 addresses also takes the IPv4 ones, unless the system is set up otherwise.
+        // A socket on all IPv6 addresses also takes the IPv4 ones, unless the system is configured
+        // otherwise.
         IpAddr::V6(six) => six.is_unspecified(),
     };
     let (one_ip, other_ip) = (one.ip().to_canonical(), other.ip().to_canonical());

@@ -1,4 +1,4 @@
-//! What every command needs: the store, the clock, the calendars.
+//! The context of every command: the store, the clock, the calendars.
 
 use std::path::{Path, PathBuf};
 
@@ -14,24 +14,27 @@ use crate::clock::{Clock, NoticePath};
 use crate::failure::{Failure, usage};
 use crate::{directories, suggest};
 
-/// They stand behind a command's own in its help.
+/// Listed after a command's own options in its help.
 const EVERYWHERE: &str = "Options of every command";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
-    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from PGPASSWORD or a file
-    // What the variable holds is not shown in the help: somebody may have written a password into it.
+    /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from
+    /// PGPASSWORD or a file
+    // The variable's value is not shown in the help: it may contain a password.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
     /// With a store on PostgreSQL: the key file of its accounts, the same on every machine
-    // The configuration file of servers has it too: `config/arguments.rs` reads it by this id.
+    // It is also a key of the configuration file of servers: `config/arguments.rs` reads it by this
+    // id.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,
-    /// Take this instant for now; with ",run" it runs on from there, with ",run@60" a minute in a second; `now` is the machine's time
+    /// Use this instant as now; with ",run" the clock runs on from there, with ",run@60" at a
+    /// minute per second; `now` is the machine's time
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CLOCK", value_name = "INSTANT[,run[@SPEED]]")]
     clock: Option<Clock>,
-    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in calendars; ticks.csv, fees.csv, plan.csv,
-    /// settlement.csv and interest.csv too
+    /// A folder with hk.csv, us.csv, cn.csv or sessions.csv to use instead of the built-in
+    /// calendars; ticks.csv, fees.csv, plan.csv, settlement.csv and interest.csv too
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_CALENDARS", value_name = "DIR")]
     calendars: Option<PathBuf>,
 }
@@ -39,15 +42,16 @@ pub(crate) struct Flags {
 #[derive(Debug)]
 pub(crate) struct CommandContext {
     pub(crate) clock: Clock,
-    /// Whether the clock was named, by a flag or a variable.
+    /// Whether the clock was set by a flag or a variable.
     pub(crate) is_clock_named: bool,
     pub(crate) history: History,
-    /// What the command line itself names, rather than the environment.
+    /// The flags given on the command line, rather than by the environment.
     pub(crate) named: NamedFlags,
-    /// `None` if none is named and there is no home folder for the default; commands that need no store still work.
+    /// `None` if none is given and there is no home folder for the default; commands that need no
+    /// store still work.
     store: Option<Place>,
     is_default: bool,
-    /// The key file that was named.
+    /// The key file that was given.
     key: Option<PathBuf>,
     calendars: Option<PathBuf>,
 }
@@ -59,7 +63,7 @@ pub(crate) struct NamedFlags {
 }
 
 impl NamedFlags {
-    /// From the matches of the innermost command, which have the global flags too.
+    /// From the matches of the innermost command, which include the global flags.
     pub(crate) fn of(matches: &ArgMatches) -> NamedFlags {
         let named = |id: &str| {
             let is_known = matches.try_contains_id(id).is_ok();
@@ -88,7 +92,7 @@ impl CommandContext {
         })
     }
 
-    /// The same surroundings for another thread.
+    /// The same context for another thread.
     pub(crate) fn again(&self) -> CommandContext {
         let history = History::new(self.history.venues().clone());
         let (store, key) = (self.store.clone(), self.key.clone());
@@ -99,7 +103,7 @@ impl CommandContext {
         self.clock.now()
     }
 
-    /// Now, for questions to the store.
+    /// The current time for queries of the store.
     pub(crate) fn as_of(&self) -> AsOf {
         self.clock.as_of()
     }
@@ -114,22 +118,22 @@ impl CommandContext {
         })
     }
 
-    /// The directory of the store; `None` where it is on a server, or not named.
+    /// The directory of the store; `None` if it is on a server, or not given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.store.as_ref().and_then(Place::path)
     }
 
-    /// The store as `--store` names it.
+    /// The store in the syntax of `--store`.
     pub(crate) fn store_word(&self) -> Result<String, Failure> {
         Ok(store_word(self.place()?))
     }
 
-    /// The file of the key that a store on PostgreSQL needs; `None` for the one beside the databases of a directory.
+    /// The key file of a store on PostgreSQL; `None` for a directory, which contains its own.
     pub(crate) fn key_file(&self) -> Option<PathBuf> {
         self.key_file_of(self.store.as_ref()?)
     }
 
-    /// The same for another store than the one that was named.
+    /// The same for another store than the given one.
     pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
         match place.path() {
             Some(_) => None,
@@ -139,13 +143,14 @@ impl CommandContext {
         }
     }
 
-    /// The same surroundings with the key file of a configuration, which flag and variable win over.
+    /// The same context with the key file of a configuration, which a flag or a variable overrides.
     pub(crate) fn with_key_file(mut self, configured: &str) -> CommandContext {
         self.key = self.key.or_else(|| named_file(Some(configured.to_owned())));
         self
     }
 
-    /// A folder for files that belong to the store and are not in it: its own, or one in the cache of the user.
+    /// A folder for files that belong to the store but are not in it: inside its directory, or in
+    /// the user's cache.
     pub(crate) fn work_folder(&self, cache: Option<&Path>) -> Result<PathBuf, Failure> {
         match (self.place()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
@@ -159,15 +164,15 @@ impl CommandContext {
         }
     }
 
-    /// Where it is noted by which clock the paper accounts of the store go. On this machine: of a store on PostgreSQL, nodes elsewhere are
-    /// not noted here.
+    /// The file that records the clock of the store's paper accounts. It is local: for a store on
+    /// PostgreSQL it does not cover nodes on other machines.
     pub(crate) fn clock_notice(&self) -> Result<NoticePath, Failure> {
         let of = self.directory().is_none().then(|| self.store_word()).transpose()?;
         Ok(NoticePath::new(&self.work_folder(None)?, of.as_deref()))
     }
 
-    /// The same surroundings with a store beside the default one, unless a store was named: invented securities do not
-    /// belong among real ones.
+    /// The same context with a store next to the default one, unless a store was given: the demo's
+    /// securities do not belong among real ones.
     pub(crate) fn beside_default(mut self, name: &str) -> CommandContext {
         if let Some(path) = self.directory().filter(|_| self.is_default) {
             self.store = Some(path.with_file_name(name).into());
@@ -176,7 +181,7 @@ impl CommandContext {
         self
     }
 
-    /// A command to type, with the store that is in use unless it is the default one: in another store it would do something else.
+    /// A command to suggest, with the current store unless it is the default one.
     pub(crate) fn hint(&self, command: &str) -> String {
         match self.store.as_ref().filter(|_| !self.is_default) {
             Some(store) => format!("chandler --store {} {command}", shell_word(&store_word(store))),
@@ -184,7 +189,8 @@ impl CommandContext {
         }
     }
 
-    /// A symbol from the command line, or a usage error that says how to write one and suggests stored ones.
+    /// Parses a symbol, or fails with a usage error that says how to write one and suggests stored
+    /// ones.
     pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         text.parse().or_else(|_| {
             let store = self.store.as_ref().and_then(suggest::store_for_hints);
@@ -198,13 +204,14 @@ impl CommandContext {
         store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
-    /// The same for a word that is no symbol.
+    /// The same for a word that is not a symbol.
     pub(crate) fn word_hint(&self, word: &str) -> String {
         let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_word(word, &store)).unwrap_or_default()
     }
 
-    /// Ticks, fees, settlement days and interest: the built-in tables, each unless the folder of the calendars has another.
+    /// Ticks, fees, settlement days and interest: built-in tables, unless the folder of the
+    /// calendars overrides them.
     pub(crate) fn tables(&self) -> Result<Tables, Failure> {
         let Some(directory) = &self.calendars else { return Ok(Tables::built_in()?) };
         let mut replaced: Vec<(&str, String)> = Vec::new();
@@ -228,7 +235,7 @@ impl CommandContext {
         Ok(Store::open(self.place()?, access)?)
     }
 
-    /// A store that is there, for changing what it has: one of an older version is brought forward, none is created.
+    /// Opens an existing store for changes. An older schema is migrated; no store is created.
     pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
         match Store::open(self.place()?, Access::Read) {
             Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
@@ -237,15 +244,16 @@ impl CommandContext {
     }
 }
 
-/// Commands that only speak to a server, or print something: no store is theirs.
+/// Commands that only contact a server, or print something, and use no store.
 const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "completions"];
 
-/// A message with the store of this command line in every command that it tells to type. A store of the environment is there for the next
-/// command too; one that was named by a flag is not, and in the default store the command would do something else.
+/// Adds the store of this command line to every command that a message suggests. A store from the
+/// environment also applies to the next command. One given by a flag does not, so the command would
+/// use the default store.
 pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
     let named = NamedFlags::of(matches).store;
     let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
-    // Not as it was typed: an address that is wrong may have a password in it.
+    // Not as typed: a malformed address may contain a password.
     match store.and_then(|store| place(store, "--store").ok()) {
         Some(store) => naming_store(message, &store_word(&store)),
         None => message.to_owned(),
@@ -268,22 +276,22 @@ fn naming_store(message: &str, store: &str) -> String {
     text
 }
 
-/// A word as a shell reads it: in quotes where it has characters that mean something there.
+/// Quotes a word for a shell, if it has special characters.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// A symbol without a store to take suggestions from.
+/// Parses a symbol without a store for suggestions.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
 }
 
-/// A store as it is named on the command line or in the environment. A directory is written with `sqlite:`, so that a mistyped address is
-/// not taken for the name of one.
+/// Parses a store from the command line or the environment. A directory is written with `sqlite:`,
+/// so that a mistyped address is not mistaken for one.
 pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
     let wrong = || {
-        // What stands behind the first colon of an address may be a password.
+        // The part after the first colon of an address may contain a password.
         let shown = text.split_once(':').map_or(text, |(word, _)| word);
         usage(format!(
             "{shown:?} is not a store: write {flag} sqlite:DIR, or {flag} postgres://USER@HOST/DATABASE"
@@ -303,7 +311,7 @@ fn named_file(text: Option<String>) -> Option<PathBuf> {
     text.filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
-/// A place as `--store` names it.
+/// A store in the syntax of `--store`.
 pub(crate) fn store_word(place: &Place) -> String {
     match place.path() {
         Some(path) => format!("sqlite:{}", path.display()),

@@ -1,5 +1,6 @@
-//! The folders of a user on this system. Not left to a library: those put data under the roaming folder on Windows and settings under
-//! Preferences on macOS, where ours are not, and fall back to the home of the account if `HOME` is not set, which a service must not.
+//! The folders of a user on this system. Libraries for this put data under the roaming folder on
+//! Windows and settings under Preferences on macOS, where ours are not, and fall back to the
+//! account's home if `HOME` is not set, which a service must not.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -23,12 +24,12 @@ pub(crate) fn config() -> Option<PathBuf> {
     config_of(&variable)
 }
 
-/// The folder for what can be made anew: the local copies of servers.
+/// The folder for data that can be recreated: the local copies of servers.
 pub(crate) fn cache() -> Option<PathBuf> {
     cache_of(&variable)
 }
 
-/// An environment.
+/// An environment, as a function.
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 fn variable(name: &str) -> Option<OsString> {
@@ -40,7 +41,7 @@ fn path(of: Variables<'_>, name: &str) -> Option<PathBuf> {
     of(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// A base directory of the XDG convention, which asks to ignore a relative path.
+/// A base directory of the XDG convention, which requires relative paths to be ignored.
 fn base(of: Variables<'_>, name: &str, otherwise: &str) -> Option<PathBuf> {
     let set = path(of, name).filter(|path| path.is_absolute());
     set.or_else(|| home_of(of).map(|home| home.join(otherwise)))
@@ -87,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn base_directories_are_those_of_the_convention() {
+    fn base_directories_follow_the_xdg_convention() {
         if !cfg!(target_os = "linux") {
             return;
         }

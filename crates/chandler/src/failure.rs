@@ -21,14 +21,15 @@ const WRITTEN_WRONGLY: u8 = 2;
 /// The shell's convention for SIGINT.
 pub(crate) const STOPPED: u8 = 130;
 
-/// A usage error, which the caller can correct (exit 2), or a failure of data or environment (exit 1).
+/// A usage error, which the caller can correct (exit 2), or a failure of data or environment (exit
+/// 1).
 #[derive(Debug)]
 pub(crate) enum Failure {
     Usage(String),
     Data(anyhow::Error),
     /// Stopped by the user.
     Interrupted(String),
-    /// Reported already; only the exit code is left.
+    /// Already reported; only the exit code remains.
     Reported,
 }
 
@@ -49,8 +50,8 @@ impl Failure {
     }
 }
 
-/// The result of a report after it was printed: `chandler check | head -1` fails where `chandler check` does. Failing to print for
-/// another reason than a closed pipe is a failure of its own.
+/// The verdict of a report after it was printed: `chandler check | head -1` fails if `chandler
+/// check` does. A failure to print for another reason than a closed pipe is returned instead.
 pub(crate) fn found(told: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
     match told {
         Err(failure) if !failure.is_reader_gone() => Err(failure),
@@ -64,7 +65,8 @@ impl fmt::Display for Failure {
             failure if failure.is_reader_gone() => Ok(()),
             Failure::Usage(text) | Failure::Interrupted(text) => f.write_str(text),
             Failure::Data(error) => {
-                // Causes are joined to one line, each once: an outer message often quotes its source already.
+                // Causes are joined into one line without duplicates: an outer message often quotes
+                // its source.
                 let mut said = error.to_string();
                 for cause in error.chain().skip(1).map(ToString::to_string) {
                     if !said.contains(&cause) {

@@ -1,5 +1,5 @@
-//! Logs go to stderr, so that what a command says on stdout can be read by programs. One thread writes them from a bounded queue
-//! ([`queue`]): a log that is not read must not block a thread that serves.
+//! Logs go to stderr, so that stdout remains machine-readable. One thread writes them from a
+//! bounded queue ([`queue`]): an unread log must not block a thread that serves.
 
 mod queue;
 
@@ -22,15 +22,15 @@ const PARTS: [&str; 13] = [
 
 static QUEUE: queue::Queue = queue::Queue::new();
 
-/// How long the end of the process waits for the lines that are still queued.
+/// How long the end of the process waits for queued lines.
 const FLUSH_MAX: Duration = Duration::from_millis(500);
 
-/// Begins to log. Once for each process: a second call changes nothing.
+/// Starts logging. Once per process: a second call changes nothing.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     let filter = config.parsed().map_err(usage)?;
     if QUEUE.start() {
         std::thread::Builder::new().name("log".to_owned()).spawn(|| QUEUE.write_to(io::stderr()))?;
-        // The hook of the standard library writes to stderr on the thread that panics.
+        // The default hook would write to stderr on the panicking thread.
         std::panic::set_hook(Box::new(|panic| {
             let thread = std::thread::current();
             let name = thread.name().unwrap_or("<unnamed>");
@@ -48,12 +48,13 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Queues text for stderr. Returns false before logging has begun: then the caller writes to stderr itself.
+/// Queues text for stderr. Returns false before logging has started: then the caller writes to
+/// stderr itself.
 pub(crate) fn push(text: &[u8]) -> bool {
     QUEUE.push(text)
 }
 
-/// Waits for the queued lines when it is dropped, but not for long: the log may be stuck.
+/// Waits for queued lines when dropped, up to a limit: the log may be stuck.
 #[derive(Debug)]
 pub(crate) struct FlushAtEnd;
 
@@ -68,7 +69,7 @@ fn colours() -> bool {
 }
 
 impl LogConfig {
-    /// The filter in the form of the log library, or what is wrong with it.
+    /// Parses the filter, or returns the reason why it is invalid.
     fn parsed(&self) -> Result<EnvFilter, String> {
         let wrong = |why: String| {
             format!("{:?} is not a log filter: write info, or info,server=debug: {why}", self.filter)
@@ -92,8 +93,9 @@ impl LogConfig {
     }
 }
 
-/// A single word is a level, or one of our parts, of which everything is logged. Other words are refused: a misspelt level would pass for
-/// the name of a part and switch off all logs. For another library, write its level too (`hyper=debug`).
+/// A single word is a level, or one of our parts, which enables all of its logs. Other words are
+/// refused: a misspelt level would be taken as the name of a part and disable all logs. For another
+/// library, write its level too (`hyper=debug`).
 fn is_misspelt(rule: &str) -> bool {
     let is_word = !rule.is_empty() && !rule.contains(['=', '[']);
     let part = rule.split("::").next().unwrap_or(rule);
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_is_made_of_levels_and_parts() {
+    fn a_filter_consists_of_levels_and_parts() {
         for good in [
             "info",
             "WARN",
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn every_crate_of_ours_is_a_part() {
+    fn every_crate_of_the_workspace_is_a_part() {
         let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         for entry in std::fs::read_dir(crates).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

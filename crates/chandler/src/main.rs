@@ -1,4 +1,4 @@
-//! The one executable. This file knows the commands; each lives in a file of its own under `command/`.
+//! The executable. This file lists the commands; each has its own file under `command/`.
 
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -36,8 +36,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Candles at home: import price history, keep it small, ask it anything.
 ///
-/// Chandler is an independent implementation of a securities history service. It is not affiliated with any broker
-/// or data vendor.
+/// Chandler is an independent implementation of a securities history service. It is not affiliated
+/// with any broker or data vendor.
 #[derive(Debug, Parser)]
 #[command(name = "chandler", version, max_term_width = 110)]
 struct Arguments {
@@ -53,76 +53,77 @@ enum Command {
     Import(command::import::Arguments),
     /// Import files, serve them on this machine, and open the chart in a browser, signed in
     Open(command::open::Arguments),
-    /// List what is stored: which candles of each security since when, its last price, and missing days
+    /// List the stored securities: which candles since when, last price, and missing days
     #[command(visible_aliases = ["ls", "search"], aliases = ["symbols", "securities", "find"])]
     List(command::list::Arguments),
-    /// Ask for candles: by count, by range, any period, adjusted or not
+    /// Query candles: by count, by range, any period, adjusted or not
     Kline(command::kline::Arguments),
     /// Write whole series or ranges to CSV, Parquet or Arrow files
     Export(command::export::Arguments),
-    /// Compare what is stored with what the calendar expects, and list the gaps
+    /// Compare the stored candles with the calendar, and list the gaps
     Coverage(command::coverage::Arguments),
     /// Verify every checksum and every index entry of the store
     Check(command::check::Arguments),
-    /// Show what is stored of a symbol: series, blocks, bytes, sources
+    /// Show the stored data of a symbol: series, blocks, bytes, sources
     Inspect(command::inspect::Arguments),
     /// List the import ledger, or undo an import
     Imports(command::imports::Arguments),
     /// List the rows that imports refused, with file, line and reason
     Quarantine(command::quarantine::Arguments),
-    /// Take a symbol, or its candles of one period, out of the store
+    /// Remove a symbol, or its candles of one period, from the store
     Remove(command::remove::Arguments),
     /// Serve the store to clients: HTTP, WebSocket and TCP
     Serve(command::serve::Arguments),
-    /// Create, change and revoke the accounts that clients sign in with; report what their levels are earned by
+    /// Create, change and revoke the accounts that clients sign in with; report the inputs of their
+    /// levels
     Account(command::account::Arguments),
     /// Print the environment of the public SDKs for a server
     SdkEnv(command::sdk_env::Arguments),
-    /// Give, change, list and explain the orders of a paper account
+    /// Submit, change, list and explain the orders of a paper account
     Order(command::order::Arguments),
-    /// Give, change and list the grids of a paper account: orders at every step of the price
+    /// Submit, change and list the grids of a paper account: orders at every step of the price
     Grid(command::grid::Arguments),
-    /// Show what a paper account holds
+    /// Show the positions of a paper account
     Positions(command::positions::Arguments),
     /// Show the money of a paper account
     Assets(command::assets::Arguments),
-    /// List what was executed in a paper account
+    /// List the executions of a paper account
     Executions(command::executions::Arguments),
-    /// List what came into a paper account and what left it
+    /// List the cash flow of a paper account
     Cashflow(command::cashflow::Arguments),
-    /// List and change what an account follows, in groups
+    /// List and change the watchlists of an account
     Watchlist(command::watchlist::Arguments),
-    /// List, show and download the statements of a paper account, of dates and of months
+    /// List, show and download the daily and monthly statements of a paper account
     Statement(command::statement::Arguments),
-    /// Show the market's clock of a server, or move one that stands
+    /// Show the market clock of a server, or move a fixed one
     Clock(command::clock::Arguments),
-    /// Show what accounts have used this month, at which level, and why
+    /// Show the usage of accounts this month, their level, and why
     Quota(command::quota::Arguments),
     /// List or close long connections at a server
     Connections(command::connections::Arguments),
-    /// List what people have written about securities, and hide or restore it
+    /// List posts about securities, and hide or restore them
     Topic(command::topic::Arguments),
-    /// Show who did what to which account, and why
+    /// Show who changed which account, and why
     Audit(command::audit::Arguments),
     /// Copy the store to a folder while it is in use, with a checksum of every file
     Backup(command::backup::Arguments),
-    /// Replace the store by a backup, also while a server serves it
+    /// Replace the store by a backup, even while a server serves it
     Restore(command::restore::Arguments),
-    /// Bring the store to another place: from a directory to PostgreSQL, or back
+    /// Copy the store to another place: from a directory to PostgreSQL, or back
     Move(command::move_store::Arguments),
-    /// Sign in to a server in a browser, and file the token where SDKs find it
+    /// Sign in to a server in a browser, and store the token where SDKs find it
     Login(command::login::Arguments),
     /// End the login and remove its files
     Logout(command::logout::Arguments),
     /// Show who is signed in
     Auth(command::auth::Arguments),
-    /// Make the demo market and show it
+    /// Create the demo market and show it
     Demo(command::demo::Arguments),
-    /// Show the trading calendars in use, or write them out for editing
+    /// Show the trading calendars in use, or write them to files for editing
     Calendar(command::calendar::Arguments),
-    /// Check what may be wrong: clock, calendars, disk, ports, SDK variables, databases
+    /// Check for common problems: clock, calendars, disk, ports, SDK variables, databases
     Doctor(command::doctor::Arguments),
-    /// Show the configuration in effect and where each value comes from, or check a file
+    /// Show the effective configuration and the source of each value, or check a file
     Config(command::config::Arguments),
     /// Print a completion script for a shell
     Completions(command::completions::Arguments),
@@ -157,7 +158,7 @@ fn commands() -> clap::Command {
     tree::complete(Arguments::command())
 }
 
-/// The matches of the command itself, below those that only lead to it, and the names on the way.
+/// The matches of the innermost command, and the names on the path to it.
 fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
     let (mut inner, mut path) = (matches, Vec::new());
     while let Some((name, below)) = inner.subcommand() {

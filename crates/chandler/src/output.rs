@@ -1,5 +1,6 @@
-//! What commands print: aligned tables for people, JSON for programs. Everything goes through one buffered stdout or into a
-//! file that is whole, notes and errors to stderr, and every write may fail without a panic.
+//! The output of commands: aligned tables for people, JSON for programs. Everything goes through
+//! one buffered stdout or into a file that is replaced atomically, notes and errors go to stderr,
+//! and no failed write panics.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use crate::failure::{Failure, usage};
 use crate::log;
 
-/// How a report is printed.
+/// The format of a report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     #[default]
@@ -29,8 +30,8 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
     BufWriter::with_capacity(1 << 16, Out { inner: io::stdout(), to: None })
 }
 
-/// A line on stderr. If it cannot be written, because a pipe is closed or a disk is full, the work and its exit code matter more.
-/// A server writes it through the queue of its log, in the order of the log's lines.
+/// Writes a line to stderr. An error is ignored, because the work and its exit code matter more. A
+/// server writes it through the queue of its log, in order with the log's lines.
 pub(crate) fn tell(text: impl Display) {
     let line = format!("{text}\n");
     if !log::push(line.as_bytes()) {
@@ -41,7 +42,8 @@ pub(crate) fn tell(text: impl Display) {
 /// How long a server waits for the reader of its stdout before it serves.
 const READER_MAX: Duration = Duration::from_secs(1);
 
-/// Writes what a server prints on stdout when it is ready. If stdout is not read, the server serves all the same.
+/// Writes the ready message of a server to stdout. If stdout is not read, the server runs
+/// nevertheless.
 pub(crate) fn announce(text: String) -> Result<(), Failure> {
     let (done, written) = mpsc::channel();
     let write = move || {
@@ -59,7 +61,7 @@ pub(crate) fn announce(text: String) -> Result<(), Failure> {
     }
 }
 
-/// Standard output or a file, whose errors say which.
+/// Standard output or a file. Its errors name which.
 #[derive(Debug)]
 pub(crate) struct Out<W> {
     inner: W,
@@ -95,8 +97,8 @@ impl<W: Write> Write for Out<W> {
     }
 }
 
-/// Whether something failed because the reader of our stdout has closed it. Other broken pipes and connections are errors like any
-/// other.
+/// Whether an error was caused by the reader of our stdout closing it. Other broken pipes and
+/// connections are errors like any other.
 pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -105,8 +107,9 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes a file that appears under its name only when it is whole. Until then, and if writing fails, an older file of that name stays. A
-/// pipe or a device is written directly: it must not be replaced by a file. A symbolic link stays one.
+/// Writes a file atomically: an older file of that name stays until the new one is complete, and if
+/// writing fails. A pipe or a device is written directly: it must not be replaced by a file. A
+/// symbolic link stays one.
 pub(crate) fn file<T>(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
@@ -126,7 +129,7 @@ pub(crate) fn file<T>(
     let written = into(File::create(&partial).map_err(cannot)?);
     let written = written.and_then(|value| std::fs::rename(&partial, path).map_err(cannot).map(|()| value));
     if written.is_err() {
-        // The partial file is of no use; if it cannot be removed, the first error matters more.
+        // Removes the partial file; if that fails, the first error matters more.
         std::fs::remove_file(&partial).ok();
     }
     written
@@ -139,7 +142,7 @@ pub(crate) fn stdout_is_terminal() -> bool {
 /// One JSON document and a line end.
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut out = stdout();
-    // As an I/O error again: serde's does not tell a broken pipe.
+    // Converted back to an I/O error: serde's does not identify a broken pipe.
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;
@@ -153,7 +156,8 @@ pub(crate) enum Column {
     Right(&'static str),
 }
 
-/// A plain table: no frames, two spaces between columns, a heading that can be cut off with `tail`.
+/// A plain table: no borders, two spaces between columns, a heading that can be cut off with
+/// `tail`.
 pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -174,13 +178,13 @@ pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<Strin
     table
 }
 
-/// A table as text, without the spaces that fill up its last column.
+/// A table as text, without trailing spaces.
 pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Text from files, names and what people write, made safe for a terminal: control characters become spaces, and so does what would turn
-/// around or break the rest of the line.
+/// Makes untrusted text safe for a terminal: control characters become spaces, and so do characters
+/// that would reverse or break the rest of the line.
 pub(crate) fn printable(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
@@ -194,12 +198,12 @@ pub(crate) fn thousands(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// A number of things, by the word for one of them.
+/// A number with the singular or plural of a noun.
 pub(crate) fn count(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// Bytes in the unit a person would use. With one digit, where the progress bars' own type has two.
+/// Bytes in a readable unit, with one decimal; the type of the progress bars has two.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -222,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_grouped_for_reading() {
+    fn numbers_are_grouped() {
         let cases = [(0, "0"), (999, "999"), (1000, "1,000"), (1234567, "1,234,567")];
         cases.iter().for_each(|(number, text)| assert_eq!(thousands(*number), *text));
         assert_eq!(

@@ -1,4 +1,5 @@
-//! Progress of long work: a bar on stderr, if that is a terminal and `--quiet` was not given. Nothing here is written to stdout.
+//! Progress of long operations: a bar on stderr, if that is a terminal and `--quiet` was not given.
+//! Nothing here is written to stdout.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::chart::Glyphs;
 use crate::{output, terminal};
 
-/// The flag of every command that may take a while.
+/// The flag of every command that may run long.
 #[derive(Clone, Copy, Debug, Default, Args)]
 pub(crate) struct Flags {
     /// No progress bar and no notes on standard error
@@ -27,7 +28,7 @@ pub(crate) struct Bar {
 }
 
 impl Flags {
-    /// A bar that counts things of some kind: securities, blocks, candles.
+    /// A bar that counts items of some kind: securities, blocks, candles.
     pub(crate) fn count(self, total: u64, of: &'static str) -> Bar {
         self.styled(total, &format!("{{bar:30}} {{human_pos}}/{{human_len}} {of}  {{msg}}  ETA {{eta}}"))
     }
@@ -50,7 +51,7 @@ impl Flags {
         Bar { bar: Some(bar), quiet: false }
     }
 
-    /// A note on stderr, unless `--quiet` was given.
+    /// Writes a note to stderr, unless `--quiet` was given.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
             output::tell(text);
@@ -71,7 +72,7 @@ impl Bar {
         }
     }
 
-    /// The text beside the bar; only computed if there is one.
+    /// The text beside the bar; computed only if there is one.
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
@@ -109,7 +110,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// However the work ended, the bar is removed from the screen.
+    /// Removes the bar from the screen, however the work ended.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -8,7 +8,7 @@ use server::{ParsePublicUrlError, PublicUrl};
 
 use crate::failure::{Failure, usage};
 
-/// What a client signs in with. Printed once, when an account is created.
+/// The credentials of a client. Printed once, when an account is created.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
@@ -19,7 +19,7 @@ pub(crate) struct Credentials {
     pub(crate) access_token: Secret,
 }
 
-/// Where a server is, as its clients see it: `http://host:port`, without a slash at the end.
+/// The address of a server, as its clients see it: `http://host:port`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url(String);
 
@@ -30,7 +30,8 @@ impl Url {
             return Err(usage("the address of the server has a user name in it: write the address alone"));
         }
         let address = match text.parse::<PublicUrl>() {
-            // The parser trims spaces around an address; here they are more likely a mistake in a script.
+            // The parser trims spaces around an address; here they are more likely a mistake in a
+            // script.
             Ok(address) if text.trim() == text => address,
             Err(ParsePublicUrlError::Port(_)) => {
                 return Err(usage(format!("{text:?} has a port that there is not: ports are 1 to 65535")));
@@ -52,7 +53,7 @@ impl Url {
         &self.0
     }
 
-    /// `http` becomes `ws`, `https` becomes `wss`; any path is a socket, and this is the one the SDKs know.
+    /// `http` becomes `ws`, `https` becomes `wss`. Any path is a socket; SDKs use this one.
     fn socket(&self) -> String {
         format!("{}/v2", self.0.replacen("http", "ws", 1))
     }
@@ -73,8 +74,8 @@ impl Url {
     }
 }
 
-/// The variables of all SDKs, in reading order. The older packages know the second prefix alone; the Go
-/// one has names of its own for the sockets.
+/// The variables of all SDKs, in reading order. The older packages know only the second prefix; the
+/// Go package has its own names for the sockets.
 pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
     let Credentials { app_key, app_secret, access_token } = credentials;
     let values = [
@@ -90,7 +91,7 @@ pub(crate) fn addresses(url: &Url) -> Vec<(String, String)> {
     variables(url, &[])
 }
 
-/// The same with an app key alone.
+/// The same with only an app key.
 pub(crate) fn with_app_key(url: &Url, app_key: Option<&str>) -> Vec<(String, String)> {
     let key: Vec<(&str, &str)> = app_key.map(|key| ("APP_KEY", key)).into_iter().collect();
     variables(url, &key)
@@ -110,13 +111,13 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
         let values = credentials.iter().chain(&addresses);
         lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), (*value).to_owned())));
     }
-    // The SDKs use proxy settings for HTTP, which would keep them from a local server.
+    // The SDKs use proxy settings for HTTP, which would prevent access to a local server.
     lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
     lines
 }
 
-/// A warning about packages that ignore these addresses in some programs. It has no character with a meaning in a shell: some shells
-/// execute comments that are pasted.
+/// A warning about packages that ignore these addresses in some programs. It has no shell
+/// metacharacters: some shells execute pasted comments.
 pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
                                    and send app key and token to the host of their makers";
 pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, hand over http_url, quote_ws_url and trade_ws_url too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sdk_finds_its_three_addresses() {
+    fn every_sdk_gets_its_three_addresses() {
         let url = "http://127.0.0.1:8080";
         for prefix in ["LONGBRIDGE", "LONGPORT"] {
             assert_eq!(variable(url, &format!("{prefix}_HTTP_URL")), url);
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_for_a_shell_warn_of_what_ignores_them_in_plain_words() {
+    fn shell_lines_warn_about_packages_that_ignore_them_without_metacharacters() {
         let secret = || Secret::new("x".to_owned());
         let credentials =
             Credentials { app_key: "key".to_owned(), app_secret: secret(), access_token: secret() };
@@ -184,14 +185,14 @@ mod tests {
         for word in ["longport up to 3.0.18", "Config.from_env", "http_url, quote_ws_url and trade_ws_url"] {
             assert!(comments.contains(word), "{comments}");
         }
-        // A shell that executes them finds an unknown command and goes on.
+        // A shell that executes them reports an unknown command and continues.
         assert!(
             !comments.contains(['(', ')', '`', '$', '\'', '"', ';', '&', '|', '<', '>', '*', '?', '[', '!'])
         );
     }
 
     #[test]
-    fn an_address_behind_a_proxy_keeps_its_scheme_and_path() {
+    fn an_address_behind_a_proxy_retains_its_scheme_and_path() {
         let url = "https://quotes.example.org/chandler/";
         assert_eq!(variable(url, "LONGBRIDGE_HTTP_URL"), "https://quotes.example.org/chandler");
         assert_eq!(variable(url, "LONGBRIDGE_QUOTE_WS_URL"), "wss://quotes.example.org/chandler/v2");
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_one() {
+    fn an_invalid_address_is_refused() {
         for text in [
             "",
             "127.0.0.1:8080",
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_there_is_not_is_refused_before_a_token_goes_to_the_usual_one() {
+    fn an_invalid_port_is_refused() {
         for text in ["http://127.0.0.1:99999", "http://127.0.0.1:0", "https://a:", "https://a:8o80/x"] {
             let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
             assert!(says.contains("65535"), "{says}");
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_name_is_refused_and_a_password_with_it_never_shown() {
+    fn a_user_name_is_refused_and_its_password_is_not_shown() {
         for text in ["http://127.0.0.1:80@example.org", "https://ann:hush@example.org", "https://a/@"] {
             let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
             assert!(says.contains("user name") && !says.contains("hush"), "{says}");

@@ -1,4 +1,5 @@
-//! "Did you mean": suggestions for mistyped periods, by their many names, and symbols, by what is stored.
+//! "Did you mean": suggestions for mistyped periods, by their many names, and for symbols, from the
+//! store.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -10,9 +11,9 @@ use store::{Access, Place, Security, Store};
 
 use crate::failure::{Failure, usage};
 
-/// Suggestions at most: more would be a list, not a hint.
+/// The maximum number of suggestions: more would be a list, not a hint.
 const SHOWN: usize = 3;
-/// How much of the typed text is compared; no security has a longer name.
+/// The maximum length of typed text that is compared; no security has a longer name.
 const TYPED_MAX: usize = 40;
 
 /// Parses a period, and lists all of them for completion.
@@ -36,7 +37,7 @@ impl TypedValueParser for PeriodParser {
     }
 }
 
-/// What periods are called in answers, shortest first.
+/// The names of periods in answers, shortest first.
 static NAMES: LazyLock<Vec<String>> =
     LazyLock::new(|| Period::all().map(|period| period.to_string()).collect());
 
@@ -52,7 +53,7 @@ pub(crate) fn periods() -> String {
     format!("{}, {}{last}", join(minutes, " "), join(spans, ", "))
 }
 
-/// Names that other programs have for periods, beside those that [`Period`] reads itself.
+/// Names of periods in other programs, in addition to those that [`Period`] parses.
 const ALIASES: [(&str, &str); 26] = [
     ("min", "1m"),
     ("minute", "1m"),
@@ -82,13 +83,13 @@ const ALIASES: [(&str, &str); 26] = [
     ("annual", "year"),
 ];
 
-/// A period by any unambiguous name.
+/// Parses a period by any unambiguous name.
 pub(crate) fn period(text: &str) -> Result<Period, String> {
     let typed: String =
         text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
     let error = match (text.parse::<Period>(), typed.parse::<Period>()) {
         (Ok(period), _) | (Err(_), Ok(period)) => return Ok(period),
-        // In lower case it would be read as minutes.
+        // In lower case it would be parsed as minutes.
         (_, Err(error @ ParsePeriodError::Ambiguous { .. })) => return Err(error.to_string()),
         (Err(error), _) => error,
     };
@@ -104,7 +105,8 @@ pub(crate) fn period(text: &str) -> Result<Period, String> {
     }
 }
 
-/// The served length nearest to a number of minutes or hours, or the word nearest to a mistyped one.
+/// The served length nearest to a number of minutes or hours, or the word nearest to a mistyped
+/// one.
 fn nearest_period(text: &str) -> Option<Period> {
     let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
     if let Ok(number) = digits.parse::<u32>() {
@@ -125,7 +127,7 @@ fn nearest_period(text: &str) -> Option<Period> {
     if distance <= word.len() / 3 { period(word).ok() } else { None }
 }
 
-/// A symbol of the command line. The error for an invalid one suggests stored symbols.
+/// Parses a symbol. The error for an invalid one suggests stored symbols.
 pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failure> {
     text.parse().map_err(|error: ParseSymbolError| {
         let stored = store.and_then(|store| securities(store).ok()).unwrap_or_default();
@@ -134,7 +136,7 @@ pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failur
     })
 }
 
-/// The failure, with a hint if it is about a symbol that is not known.
+/// Adds a hint to a failure about an unknown symbol.
 pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     let Failure::Data(error) = &failure else { return failure };
     let Some(HistoryError::UnknownSecurity(symbol)) = error.downcast_ref() else { return failure };
@@ -146,7 +148,7 @@ pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     anyhow::anyhow!("{error}{}", question(&names)).into()
 }
 
-/// What a symbol that is not stored may have meant, as a question; nothing for one that is stored.
+/// Suggestions for a symbol that is not stored, as a question; empty for a stored one.
 pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     if stored.iter().any(|security| security.symbol == *symbol) {
@@ -155,13 +157,13 @@ pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     question(&nearest(symbol.as_str(), stored.iter()))
 }
 
-/// The same for a word that is no symbol.
+/// The same for a word that is not a symbol.
 pub(crate) fn for_word(word: &str, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     question(&nearest(word, stored.iter()))
 }
 
-/// `; did you mean 700.HK or 701.HK?`, or nothing.
+/// `; did you mean 700.HK or 701.HK?`, or empty.
 pub(crate) fn question(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -174,12 +176,12 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
     store.reader()?.snapshot()?.securities()
 }
 
-/// The store, for suggestions alone: one that cannot be opened gives none.
+/// The store, only for suggestions; `None` if it cannot be opened.
 pub(crate) fn store_for_hints(place: &Place) -> Option<Store> {
     Store::open(place, Access::Read).ok()
 }
 
-/// The symbols that a text may have meant, best first.
+/// The symbols closest to a text, best first.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>) -> Vec<String> {
     let typed: String = typed.trim().chars().take(TYPED_MAX).collect::<String>().to_ascii_uppercase();
     let (ticker, region) = match typed.rsplit_once('.') {
@@ -209,12 +211,12 @@ fn distance(typed: &str, stored: &str) -> Option<usize> {
         return None;
     }
     let apart = strsim::osa_distance(&typed, &stored);
-    // One letter in four may be wrong, and one in any case; but not the only one.
+    // One letter in four may differ, and at least one; but not the only letter.
     let allowed = (typed.len().max(stored.len()) / 4).max(1);
     (apart <= allowed && apart < typed.len()).then_some(apart)
 }
 
-/// Whether a word is part of a name; such matches come after near tickers.
+/// Whether a word is part of a name; such matches come after similar tickers.
 fn is_named(security: &Security, typed: &str) -> Option<usize> {
     const NAME_LETTERS_MIN: usize = 2;
     if typed.chars().count() < NAME_LETTERS_MIN || typed.chars().all(|c| c.is_ascii_digit()) {
@@ -262,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_period_that_is_not_served_has_a_neighbour_that_is() {
+    fn an_unserved_period_suggests_the_nearest_served_one() {
         for (text, means) in [
             ("7m", "5m"),
             ("90m", "60m"),
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_by_their_ticker_whatever_stands_behind_the_dot() {
+    fn symbols_are_found_by_their_ticker_whatever_their_region() {
         assert_eq!(hints("700"), "700.HK");
         assert_eq!(hints("00700"), "700.HK");
         assert_eq!(hints("700.US"), "700.HK");
@@ -325,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_by_a_slip_of_the_finger_and_by_name() {
+    fn symbols_are_found_despite_a_typing_error_and_by_name() {
         assert_eq!(hints("APPL.US"), "AAPL.US");
         assert_eq!(hints("9989.HK"), "9988.HK");
         assert_eq!(hints("702.HK"), "700.HK 701.HK");

@@ -1,4 +1,4 @@
-//! What stdout is: its size, colours and characters.
+//! The properties of stdout: its size, colours and characters.
 
 use std::io::IsTerminal;
 
@@ -35,19 +35,19 @@ impl Terminal {
             _ => (number("COLUMNS").unwrap_or(PAGE.0), number("LINES").unwrap_or(PAGE.1)),
         };
         let colour = colours(is_terminal, env);
-        // Windows has no such variable, and its terminals can do everything needed here.
+        // Windows does not set this variable, and its terminals support everything needed here.
         let is_dumb = env("TERM").map_or(cfg!(unix), |term| term == "dumb");
         let glyphs = glyphs(is_terminal, env);
-        // The prompt wants a line below the chart.
+        // Leaves a line for the prompt below the chart.
         Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs, is_dumb }
     }
 
-    /// Whether it can only write line after line.
+    /// Whether it can only write line by line.
     pub(crate) fn is_dumb(&self) -> bool {
         self.is_dumb
     }
 
-    /// How many candles a chart of this width could hold, one column each.
+    /// The maximum number of candles in a chart of this width, one column each.
     pub(crate) fn candles_that_fit(&self) -> u16 {
         self.width
     }
@@ -62,7 +62,8 @@ impl Terminal {
     }
 }
 
-/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that forces them.
+/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that
+/// forces them.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let dumb = env("TERM").is_none_or(|term| term == "dumb");
@@ -70,7 +71,8 @@ pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -
     env("NO_COLOR").is_none() && (forced || is_terminal && !dumb)
 }
 
-/// Whether box characters can be drawn, by the locale. A pipe, and a terminal without a locale, are assumed to be able to.
+/// Whether box-drawing characters are supported, by the locale. For a pipe, and a terminal without
+/// a locale, they are assumed to be.
 pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Glyphs {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
@@ -100,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_are_for_terminals_and_for_those_who_insist() {
+    fn colours_need_a_terminal_or_an_explicit_variable() {
         let xterm = ("TERM", "xterm-256color");
         assert!(with(true, &[xterm]).colour);
         assert!(!with(false, &[xterm]).colour);
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_that_is_called_dumb_or_nothing_is_dumb() {
+    fn a_terminal_is_dumb_if_term_is_dumb_or_unset() {
         assert_eq!(
             ["dumb", "", "xterm"].map(|term| with(true, &[("TERM", term)]).is_dumb),
             [true, true, false]
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn box_characters_are_for_locales_that_have_them() {
+    fn box_characters_need_a_locale_that_has_them() {
         let glyphs = |locale| with(true, &[("LANG", locale)]).glyphs;
         assert_eq!(["en_GB.UTF-8", "C.utf8", ""].map(glyphs), [Glyphs::Unicode; 3]);
         assert_eq!(["C", "POSIX", "de_DE.ISO-8859-1"].map(glyphs), [Glyphs::Ascii; 3]);

@@ -1,4 +1,4 @@
-//! Rules that hold for the whole tree of commands.
+//! Rules for the whole tree of commands.
 
 use clap::Command;
 
@@ -56,8 +56,8 @@ fn every_command_and_every_argument_is_described() {
 }
 
 #[test]
-fn no_flag_of_a_command_hides_behind_that_of_another_environment() {
-    // A variable means one thing, whatever command reads it.
+fn no_two_arguments_share_a_variable_with_different_meanings() {
+    // A variable has one meaning, whatever command reads it.
     let mut seen: Vec<(String, String)> = Vec::new();
     for (path, command) in all() {
         for argument in command.get_arguments() {

@@ -1,9 +1,9 @@
-//! The tree of commands as it is parsed: `-f` for every `--format`, and a help that lists the commands by what they are for.
+//! The tree of commands: `-f` for every `--format`, and a help that groups the commands by purpose.
 
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// The headings of the help, and the commands under each. A test finds a command that is under none.
+/// The headings of the help, and the commands under each. A test finds a command that is missing.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Your data",
@@ -34,10 +34,10 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
 /// As clap wraps the help of a command.
 const WIDTH_MAX: usize = 110;
 const WIDTH_WITHOUT_TERMINAL: usize = 100;
-/// Where the words about a command begin.
+/// The column where descriptions begin.
 const COLUMN: usize = 15;
 
-/// The tree that is made of the arguments, complete.
+/// Completes the tree generated from the arguments.
 pub(crate) fn complete(command: Command) -> Command {
     let command = with_short_format(command);
     let width = terminal_size::terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(width, _)| width.0.into());
@@ -45,7 +45,7 @@ pub(crate) fn complete(command: Command) -> Command {
     command.help_template(listed)
 }
 
-/// The commands that take a `--format` take it as `-f` too.
+/// Adds `-f` to the commands that take `--format`.
 fn with_short_format(command: Command) -> Command {
     command
         .mut_args(|argument| {

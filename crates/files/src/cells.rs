@@ -15,8 +15,8 @@ pub(crate) struct Cells {
 pub(crate) struct OpenQuote;
 
 impl Cells {
-    /// Splits a line. A quoted cell ends on its own line here: no table of numbers needs more, and a quote that is
-    /// never closed costs one row instead of the rest of the file.
+    /// Splits a line. A quoted cell ends on its own line: no table of numbers needs more, and an
+    /// unclosed quote costs one row instead of the rest of the file.
     pub(crate) fn split(&mut self, line: &[u8], delimiter: u8) -> Result<(), OpenQuote> {
         self.bounds.clear();
         let mut start = 0;
@@ -62,7 +62,7 @@ impl Cells {
         self.bounds.len()
     }
 
-    /// A cell without surrounding spaces; empty where there is none.
+    /// A cell without surrounding spaces; empty if there is none.
     pub(crate) fn get<'a>(&'a self, line: &'a [u8], column: usize) -> &'a [u8] {
         let from = if self.quoted { &self.unquoted } else { line };
         let cell =
@@ -74,7 +74,7 @@ impl Cells {
     }
 }
 
-/// A row's own words for the report, whatever their encoding, cut to a bearable length.
+/// The text of a row for the report, in any encoding, truncated.
 pub(crate) fn lossy(bytes: &[u8]) -> String {
     // Four bytes are the longest character, so this much of the line is enough.
     let head = bytes.get(..bytes.len().min(REJECTED_TEXT_MAX * 4)).unwrap_or_default();

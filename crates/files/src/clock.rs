@@ -1,4 +1,4 @@
-//! A file's times to instants, once it is known what the file holds.
+//! A file's times to instants, once the format of the whole file is known.
 
 use market::{Date, Grain, Market, Minutes, Timestamp, Venues, Zone};
 
@@ -6,10 +6,10 @@ use crate::time::{DAY, DayCount, RawTime, TimeFault, clock_of_number, date_of_nu
 use crate::time_words::in_order;
 use crate::{DateOrder, Stamp};
 
-/// What the numbers of a time column count.
+/// The unit of a numeric time column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
-    /// Unix time, so many to the second.
+    /// Unix time, with this many units per second.
     PerSecond(i64),
     /// `YYYYMMDD`.
     Days,
@@ -21,14 +21,14 @@ pub(crate) enum Unit {
     Thousandths,
 }
 
-/// Which date an instant of a daily row means.
+/// Which date the instant of a daily row means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DayOf {
     /// Every sampled row is 00:00 UTC: the vendor wrote dates as UTC midnights.
     Utc,
-    /// The stamp is taken as it is; the caller refuses what is not local midnight.
+    /// The stamp is used unchanged; the caller rejects stamps that are not local midnight.
     Stamp,
-    /// The user said these are days, so the local date counts whatever the hour.
+    /// The user set the period to days, so the local date counts at any hour.
     Local,
 }
 
@@ -36,13 +36,13 @@ pub(crate) enum DayOf {
 pub(crate) struct Reading {
     pub grain: Grain,
     pub unit: Unit,
-    /// Absent where no date needs it.
+    /// `None` if no date needs it.
     pub order: Option<DateOrder>,
     pub day_of: DayOf,
     pub stamp: Stamp,
 }
 
-/// The zones of the markets, with the last day of each: rows come day after day.
+/// The zones of the markets, with the last day of each cached: rows come in order of days.
 #[derive(Debug)]
 pub(crate) struct Clock {
     zones: [(Zone, Option<CachedDay>); 3],
@@ -90,14 +90,15 @@ impl Clock {
         match (reading.stamp, reading.grain.length()) {
             (Stamp::Start, _) | (Stamp::End, None) => Ok(Timestamp(at)),
             (Stamp::End, Some(Minutes::ONE)) => Ok(Timestamp(at - 60)),
-            // The last candle of a segment may be short, so that its length does not tell where it began.
+            // The last candle of a segment may be short, so its length does not determine where it
+            // began.
             (Stamp::End, Some(minutes)) => {
                 self.venues.of(market).ended(minutes, Timestamp(at)).ok_or(TimeFault::End)
             }
         }
     }
 
-    /// A number becomes what its unit says, a date what its order says; everything else stays.
+    /// Resolves a number by its unit and a date by its order; everything else stays.
     #[inline]
     pub(crate) fn settle(
         &mut self,
@@ -127,7 +128,7 @@ impl Clock {
             (time, _) => time,
         };
         match settled {
-            // 1900 to 2100; no exchange of ours has data outside.
+            // 1900 to 2100; no supported exchange has data outside.
             RawTime::Instant(at) if !(-2_208_988_800..4_102_444_800).contains(&at) => Err(TimeFault::Range),
             settled => Ok(settled),
         }

@@ -9,7 +9,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
 
-/// The cell's text, as the text reader would meet it; empty for a gap and for types no table has.
+/// The text of a cell, as in a text table; empty for nulls and for unsupported types.
 pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
     if at >= array.len() || array.is_null(at) {
         return String::new();

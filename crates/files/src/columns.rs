@@ -1,4 +1,4 @@
-//! Candles out of a Parquet file: only the columns that mean something are read, a batch of rows at a time.
+//! Candles from a Parquet file: only the columns in use are read, a batch of rows at a time.
 
 use std::fs::File;
 
@@ -152,7 +152,7 @@ impl std::fmt::Debug for ColumnRows {
 }
 
 impl ColumnRows {
-    /// Rows stand for bytes: the columns of a row lie far apart.
+    /// Estimated by rows: the columns of a row lie far apart in the file.
     pub(crate) fn consumed(&self, bytes: u64) -> u64 {
         let share = u128::from(bytes) * u128::from(self.row) / u128::from(self.total.max(1));
         u64::try_from(share).unwrap_or(bytes)
@@ -162,7 +162,7 @@ impl ColumnRows {
         self.next_batch(|batch, first| batch.rows(rows, first))
     }
 
-    /// Hands on the next batch with the number of its first row; `None` at the end.
+    /// Passes on the next batch with the number of its first row; `None` at the end.
     pub(crate) fn next_batch<T>(
         &mut self,
         read: impl FnOnce(&Batch<'_>, u64) -> Result<T, Problem>,
@@ -178,16 +178,17 @@ fn read_batch(reader: &mut ParquetRecordBatchReader) -> Result<Option<RecordBatc
     guarded(|| reader.next().transpose().map_err(unreadable))
 }
 
-/// A column of cells. What could not be read is listed beside them, because it is little or nothing, and a result in
-/// each cell would double the bytes.
+/// A column of cells. Unreadable cells are listed separately, because there are few, and a result
+/// in each cell would double the bytes.
 pub(crate) struct Column<T> {
     cells: Vec<T>,
     faults: Vec<(usize, Fault)>,
 }
 
 impl<T: Copy + Default> Column<T> {
-    /// Reads an array of any type with `number`. `double` and `integer` are short cuts for the types that most files
-    /// have: the cells they take need not become a [`Number`] first, which costs more than the reading itself.
+    /// Reads an array of any type with `number`. `double` and `integer` are shortcuts for the types
+    /// of most files: their cells need not become a [`Number`] first, which costs more than the
+    /// reading itself.
     pub(crate) fn read(
         array: &dyn Array,
         double: impl Fn(f64) -> Option<T>,
@@ -242,7 +243,7 @@ pub(crate) struct Batch<'a> {
 }
 
 impl Batch<'_> {
-    /// The array of a column by its place in the file.
+    /// The array of a column by its index in the file.
     pub(crate) fn array(&self, column: usize) -> Result<&dyn Array, Problem> {
         let place = self.wanted.binary_search(&column).ok();
         let array = place.and_then(|place| self.batch.columns().get(place));
@@ -361,7 +362,7 @@ fn session_of(rows: &mut Rows, array: &dyn Array, at: usize, line: u64) -> Optio
     }
 }
 
-/// Hands every cell of a numeric column to `each`, as the number it is.
+/// Calls `each` for every cell of a numeric column.
 fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>)) -> Result<(), Problem> {
     macro_rules! cells {
         ($type:ty, $number:expr) => {
@@ -387,14 +388,14 @@ fn each_number(array: &dyn Array, mut each: impl FnMut(Result<Number<'_>, Fault>
                 each(cell.map(|text| Number::Text(text.trim().as_bytes())).ok_or(Fault::Empty));
             }
         }
-        // A column of nothing but gaps.
+        // A column of nulls only.
         DataType::Null => (0..array.len()).for_each(|_| each(Err(Fault::Empty))),
         other => return Err(Problem::Parquet(format!("a number column has the type {other}"))),
     }
     Ok(())
 }
 
-/// A column without gaps is read without asking every cell whether it is one.
+/// A column without nulls is read without a check for each cell.
 fn each_cell<T: ArrowPrimitiveType>(array: &dyn Array, mut each: impl FnMut(Option<T::Native>)) {
     let cells = array.as_primitive::<T>();
     if cells.null_count() == 0 {

@@ -6,7 +6,7 @@ use market::{Grain, Period};
 use crate::period;
 use crate::{COLUMNS_MAX, RECORDS_MAX, SYMBOLS_MAX};
 
-/// Why a file cannot be read or written, and which.
+/// Why a file cannot be read or written, and which file.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {problem}", path.display())]
 pub struct FileError {
@@ -64,7 +64,7 @@ pub enum Problem {
         period::name(*.0)
     )]
     OtherPeriod(Period),
-    /// Of a length that is not even served.
+    /// Of a length that is not served at all.
     #[error(
         "looks like {0}-minute candles; candles of 1, 5, 15, 30 and 60 minutes and of days can be imported, and the rest is made of them"
     )]
@@ -75,7 +75,7 @@ pub enum Problem {
         period::name(*.0), .0
     )]
     UnsurePeriod(Period),
-    /// A file that names its period itself.
+    /// A file that contains its period.
     #[error(
         "PER is {0:?}: of files with this column, days (D) and 1, 5, 15, 30 and 60 minutes can be imported"
     )]
@@ -114,7 +114,7 @@ pub enum Problem {
     /// The Parquet reader panicked.
     #[error("this file is damaged: it cannot be read as Parquet")]
     Damaged,
-    /// With its cause, which may be that nobody reads any more.
+    /// With its cause, which may be a closed pipe.
     #[error("cannot encode: {0}")]
     Encode(#[source] Box<dyn std::error::Error + Send + Sync>),
 }

@@ -1,4 +1,4 @@
-//! The symbol that a file's name says, where no column does.
+//! The symbol in a file's name, if no column has it.
 
 use std::path::Path;
 
@@ -6,18 +6,18 @@ use market::{Region, Symbol};
 
 use crate::spelling::{Spelling, parse_symbol};
 
-/// How sure a symbol is.
+/// How certain a symbol is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Certainty {
     /// The name is the symbol.
     Said,
-    /// The name is a ticker, and where it is listed was assumed.
+    /// The name is a ticker, and its region was assumed.
     RegionAssumed,
     /// The symbol is one of several words of the name.
     Guessed,
 }
 
-/// The symbol of a file by its name; or why there is none.
+/// The symbol of a file by its name, or why there is none.
 pub(crate) fn symbol_of(
     path: &Path,
     spelling: Spelling,
@@ -25,14 +25,14 @@ pub(crate) fn symbol_of(
 ) -> Result<(Symbol, Certainty), String> {
     let stem = file_stem(path);
     let guess = || guess(&stem, spelling, region).map(|symbol| (symbol, Certainty::Guessed));
-    // A name that begins with its vendor's would pass for a ticker with a hyphen.
+    // A name that begins with its vendor's name would look like a ticker with a hyphen.
     let first = stem.split(BETWEEN).next().unwrap_or_default();
     if is_one_of(first, &VENDORS) && first.len() < stem.len() {
         return guess().ok_or_else(|| format!("{stem:?} does not say which of its words is one"));
     }
-    // With a region the user says that names are tickers, whatever word they are.
+    // With a region, the user declares that names are tickers.
     if region.is_none() && says_nothing(&stem) {
-        // Digits alone say nothing, but `600519_SH_day` has a code and its region.
+        // Digits alone are no symbol, but `600519_SH_day` has a code and its region.
         let parts = || stem.split(|c| c == '.' || BETWEEN.contains(&c));
         let names = |symbol: &Symbol| parts().any(|part| Region::parse(part) == Some(symbol.region()));
         return guess()
@@ -50,7 +50,7 @@ pub(crate) fn symbol_of(
     guess().ok_or_else(|| format!("{stem:?} does not say one ({reason})"))
 }
 
-/// Whether a name has the region of its symbol in it: `0700.HK`, `HK.00700`, `^HSI`.
+/// Whether a name contains the region of its symbol: `0700.HK`, `HK.00700`, `^HSI`.
 fn names_region(stem: &str, symbol: &Symbol) -> bool {
     let is_shanghai = |part: &str| part.eq_ignore_ascii_case("SS") || part.eq_ignore_ascii_case("XSHG");
     let is_shenzhen = |part: &str| part.eq_ignore_ascii_case("XSHE");
@@ -62,7 +62,7 @@ fn names_region(stem: &str, symbol: &Symbol) -> bool {
 }
 
 const BETWEEN: [char; 3] = ['_', '-', ' '];
-/// Words of names that are no tickers: who a file comes from,
+/// Words in names that are not tickers: vendors,
 const VENDORS: [&str; 14] = [
     "yahoofinance",
     "yahoo",
@@ -79,7 +79,7 @@ const VENDORS: [&str; 14] = [
     "longport",
     "finance",
 ];
-/// and what is in it.
+/// and kinds of content.
 const WORDS: [&str; 55] = [
     "min",
     "mins",
@@ -138,7 +138,8 @@ const WORDS: [&str; 55] = [
     "untitled",
 ];
 
-/// Whether a name has words for the contents of a file, or for its vendor, and nothing else: `prices`, `Book1`, `stock_data (2)`.
+/// Whether a name consists only of words for the content of a file, or for its vendor: `prices`,
+/// `Book1`, `stock_data (2)`.
 fn says_nothing(stem: &str) -> bool {
     let letters = |word: &str| word.trim_matches(|c: char| !c.is_alphabetic()).to_owned();
     let is_known = |word: &str| is_one_of(word, &WORDS) || is_one_of(word, &VENDORS);
@@ -147,7 +148,8 @@ fn says_nothing(stem: &str) -> bool {
         && words.iter().all(|word| letters(word).is_empty() || is_known(&letters(word)) || is_filler(word))
 }
 
-/// A name that is a ticker of the US and nothing else, whatever the header looks like. The longest have five letters, and a class.
+/// A name that is just a US ticker, whatever the header looks like. The longest have five letters,
+/// and a class.
 fn bare_us(stem: &str) -> Option<Symbol> {
     let (ticker, class) = stem.split_once(['-', '.']).unwrap_or((stem, ""));
     let is_ticker = (1..=5).contains(&ticker.len()) && ticker.bytes().all(|byte| byte.is_ascii_alphabetic());
@@ -159,8 +161,8 @@ fn is_one_of(word: &str, words: &[&str]) -> bool {
     words.iter().any(|known| known.eq_ignore_ascii_case(word))
 }
 
-/// The symbol among the words of a name: `NVDL_US_Min_1_2024`, `yahoofinance-AAPL-20040819-20180120`. None where two
-/// words could be it.
+/// The symbol among the words of a name: `NVDL_US_Min_1_2024`,
+/// `yahoofinance-AAPL-20040819-20180120`. `None` if two words could be it.
 fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbol> {
     let words: Vec<&str> = stem.split(BETWEEN).filter(|word| !word.is_empty()).collect();
     let whole = words
@@ -169,7 +171,7 @@ fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbo
         .filter_map(|word| parse_symbol(word, spelling, None).ok());
     let pairs = words.windows(2).filter_map(|pair| {
         let &[ticker, region] = pair else { return None };
-        // Regions are written in capitals beside their tickers, or all of the name is in small letters.
+        // Regions are in capitals next to their tickers, or the whole name is in small letters.
         Symbol::new(ticker, Region::parse(region)?).ok().filter(|_| !is_filler(ticker) || is_number(ticker))
     });
     let named: Vec<Symbol> = whole.chain(pairs).collect();
@@ -189,10 +191,10 @@ fn guess(stem: &str, spelling: Spelling, region: Option<Region>) -> Option<Symbo
     }
 }
 
-/// Longer words are no tickers: the longest of the US have five letters and a class.
+/// Longer words are not tickers: the longest of the US have five letters and a class.
 const TICKER_LENGTH: usize = 7;
 
-/// Words that say something else: vendors, periods, dates and counters.
+/// Words with another meaning: vendors, periods, dates and counters.
 fn is_filler(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     // 1m, 5min, 2024, 20240102, 09, 1d
@@ -200,7 +202,7 @@ fn is_filler(word: &str) -> bool {
     counts || is_one_of(word, &VENDORS) || is_one_of(word, &WORDS) || Region::parse(word).is_some()
 }
 
-/// A number that may be a ticker, beside a region.
+/// A number that may be a ticker, next to a region.
 fn is_number(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -213,7 +215,7 @@ fn only(mut symbols: Vec<Symbol>) -> Option<Symbol> {
     }
 }
 
-/// The symbol's text in a file's name: what is left without extensions and the usual endings.
+/// The symbol's text in a file's name: without extensions and the usual endings.
 fn file_stem(path: &Path) -> String {
     let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
     let mut stem = name.as_str();
@@ -224,7 +226,7 @@ fn file_stem(path: &Path) -> String {
     let endings = ["1m", "1min", "1minute", "minute", "min", "m1", "1d", "d", "day", "1day", "daily"];
     while let Some((rest, ending)) = stem.rsplit_once(['_', '-', ' '])
         && endings.iter().any(|known| known.eq_ignore_ascii_case(ending))
-        // A share class may be called D; then it stands behind a hyphen.
+        // A share class may be called D; then it follows a hyphen.
         && !(ending.eq_ignore_ascii_case("d") && stem.ends_with(&format!("-{ending}")))
     {
         stem = rest;

@@ -1,4 +1,5 @@
-//! The symbols of a file before its first row: those that its header, its name or the user says.
+//! The symbols of a file that are known before its first row: from its header, its name or the
+//! user.
 
 use std::path::Path;
 
@@ -42,7 +43,8 @@ impl FileSymbols {
     }
 }
 
-/// The one symbol of a table without a symbol column: what the user says, what the header says, or the file's name.
+/// The one symbol of a table without a symbol column: from the user, the header, or the file's
+/// name.
 fn fixed_symbol(
     vendor: Vendor,
     fixed: Option<&str>,

@@ -12,8 +12,8 @@ thread_local! {
 
 static HOOK: Once = Once::new();
 
-/// Runs a call of the Parquet reader; a panic in it means that the file is damaged. The reader is not used again after an error, so it
-/// does not matter in which state a panic leaves it.
+/// Runs a call of the Parquet reader; a panic in it means that the file is damaged. The reader is
+/// not used again after an error, so its state after a panic does not matter.
 pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
     // The message and the backtrace are of no use to the owner of the file.
     HOOK.call_once(|| {

@@ -1,11 +1,11 @@
-//! What the columns of a table mean, told from their names.
+//! Determines the meaning of a table's columns by their names.
 
 use std::fmt;
 
 use crate::spelling::Spelling;
 use crate::{COLUMNS_MAX, Field, Problem, ReadOptions, Stamp};
 
-/// Whose table it is. It decides how symbols are spelled and what a minute's stamp means.
+/// The vendor of a table. It decides how symbols are spelled and what a minute's stamp means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Vendor {
     /// Our own columns, or anything with plain names.
@@ -50,7 +50,8 @@ impl Vendor {
         }
     }
 
-    /// Chinese houses stamp a minute with its end: the first one of a day is 09:31 and the last one is the close.
+    /// Chinese vendors stamp a minute with its end: the first one of a day is 09:31 and the last
+    /// one is the close.
     pub(crate) fn stamp(self) -> Stamp {
         match self {
             Vendor::Tushare | Vendor::Futu | Vendor::Eastmoney => Stamp::End,
@@ -65,7 +66,7 @@ impl fmt::Display for Vendor {
     }
 }
 
-/// Where a row's time stands.
+/// The column or columns of a row's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TimeColumns {
     One(usize),
@@ -110,14 +111,14 @@ pub(crate) enum Kind {
         vendor: Vendor,
         columns: TradeColumns,
     },
-    /// The place of each known column; see `records.rs`.
+    /// The index of each known column; see `records.rs`.
     Securities(Vec<(&'static str, usize)>),
     Actions(Vec<(&'static str, usize)>),
     Margins(Vec<(&'static str, usize)>),
 }
 
 const SYMBOL: &[&str] = &["symbol", "ticker", "ts_code", "code", "s", "sym", "股票代码", "代码"];
-/// Whole times first: a table with both `datetime` and `date` means the first.
+/// Full times first: a table with both `datetime` and `date` means the first.
 const TIME: &[&str] = &[
     "window_start",
     "timestamp",
@@ -138,7 +139,7 @@ const OPEN: &[&str] = &["open", "o", "开盘", "开盘价"];
 const HIGH: &[&str] = &["high", "h", "最高", "最高价"];
 const LOW: &[&str] = &["low", "l", "最低", "最低价"];
 const CLOSE: &[&str] = &["close", "c", "close/last", "收盘", "收盘价"];
-/// What the close is called where open, high and low have names of their own; else it is the price of a trade.
+/// The close, if open, high and low have columns too; otherwise it is the price of a trade.
 const PRICE_AS_CLOSE: &[&str] = &["price"];
 const VOLUME: &[&str] = &["volume", "vol", "v", "vol.", "成交量"];
 const TURNOVER: &[&str] = &["turnover", "amount", "成交额"];
@@ -149,7 +150,7 @@ const TRADE_VOLUME: &[&str] = &["volume", "vol", "v", "size", "qty", "quantity",
 const DIRECTION: &[&str] = &["direction", "side", "买卖方向"];
 const TYPE: &[&str] = &["trade_type", "type", "成交类型"];
 
-/// The names under which a field is looked for.
+/// The column names of a field.
 fn names_of(field: Field) -> &'static [&'static str] {
     match field {
         Field::Symbol => SYMBOL,
@@ -168,7 +169,7 @@ fn names_of(field: Field) -> &'static [&'static str] {
     }
 }
 
-/// The field of a candle that a column of this name has.
+/// The candle field of a column name.
 pub(crate) fn field_of(name: &str) -> Option<Field> {
     let name = normal(name);
     let fields =
@@ -176,12 +177,12 @@ pub(crate) fn field_of(name: &str) -> Option<Field> {
     fields.into_iter().find(|field| names_of(*field).contains(&name.as_str()))
 }
 
-/// Where the time of a table stands.
+/// The time columns of a table.
 pub(crate) fn time_columns(names: &[String], options: &ReadOptions) -> Option<TimeColumns> {
     Header::new(names, options).time()
 }
 
-/// Whose table it is.
+/// The vendor of a table.
 pub(crate) fn vendor_of(names: &[String], options: &ReadOptions) -> Vendor {
     Header::new(names, options).vendor()
 }
@@ -208,10 +209,10 @@ const SECURITY: &[&str] = &[
     "from",
 ];
 const ACTION: &[&str] = &["cash", "split", "bonus", "rights", "rights_price"];
-/// All of them, or it is another table.
+/// All of them are required, or it is another table.
 const MARGIN: &[&str] = &["im", "mm", "fm"];
 
-/// A column's name without what writers put around it.
+/// A column name without surrounding decoration.
 pub(crate) fn normal(name: &str) -> String {
     let trimmed = name.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     trimmed.trim_start_matches('<').trim_end_matches('>').trim().to_lowercase()
@@ -222,7 +223,7 @@ pub(crate) fn recognise(names: &[String], options: &ReadOptions) -> Result<Kind,
         return Err(Problem::Columns(names.len()));
     }
     let mut header = Header::new(names, options);
-    // What the columns are called says whose file it is, also where some of them are ignored.
+    // The column names identify the vendor, also if some of them are ignored.
     let vendor = header.vendor();
     header.check_map()?;
     options.ignored.iter().try_for_each(|column| header.ignore(column))?;
@@ -302,19 +303,19 @@ impl Header<'_> {
         unknown.map_or(Ok(()), |(_, column)| Err(Problem::Map(column.clone())))
     }
 
-    /// Takes a column for absent: one of that name, or the one that a field would be read from.
+    /// Treats a column as absent: one of that name, or the one that a field would be read from.
     fn ignore(&mut self, column: &str) -> Result<(), Problem> {
         let by_field = || column.parse::<Field>().ok().and_then(|field| self.field(field, names_of(field)));
         let place = self.first(&[&normal(column)]).or_else(by_field);
         let place = place.ok_or_else(|| Problem::Map(column.to_owned()))?;
         if let Some(name) = self.normal.get_mut(place) {
-            // No name that is looked for has a space in front.
+            // No known name begins with a space.
             name.insert(0, ' ');
         }
         Ok(())
     }
 
-    /// The columns of a candle table, or the names of those that are missing.
+    /// The columns of a candle table, or the names of the missing ones.
     fn candles(&self) -> Result<Result<CandleColumns, Vec<&'static str>>, Problem> {
         let mut missing = Vec::new();
         let is_price_close = [OPEN, HIGH, LOW].iter().all(|names| self.first(names).is_some());
@@ -402,14 +403,15 @@ impl Header<'_> {
             || self.has("stock splits")
             || (written("Date") || written("Datetime")) && written("Open")
         {
-            // Stooq's plain daily files have the very header of Yahoo's, and spell symbols in a way that agrees.
+            // Stooq's plain daily files have the same header as Yahoo's, and a compatible spelling
+            // of symbols.
             Vendor::Yahoo
         } else {
             Vendor::Plain
         }
     }
 
-    /// The columns found, for people; a header of hundreds is cut.
+    /// The columns found, for an error message; a long header is truncated.
     fn listing(&self) -> String {
         let shown: Vec<String> =
             self.raw.iter().take(20).map(|n| n.trim().chars().take(40).collect()).collect();

@@ -1,4 +1,4 @@
-//! Tables without a header: which column is which, guessed from the first rows.
+//! Tables without a header: guesses the columns from the first rows.
 
 use market::parse_scaled;
 
@@ -8,10 +8,11 @@ use crate::source::Lines;
 use crate::time::{DayCount, RawTime, parse_time};
 use crate::written::{DecimalMark, plain};
 
-/// Rows that are looked at before a guess is trusted.
+/// Rows that are checked before a guess is trusted.
 const ROWS_MAX: usize = 200;
 
-/// Names for the columns of a table that begins with a row; none for one that does not. `lines` stands before that row.
+/// Names for the columns of a table that begins with a data row; `None` if it does not. `lines` is
+/// positioned before that row.
 pub(crate) fn guess(first: &[String], lines: &Lines, delimiter: u8) -> Option<Result<Vec<String>, Problem>> {
     let time = first.iter().position(|cell| is_time(cell))?;
     let has_clock = first.get(time + 1).is_some_and(|cell| is_clock(cell));
@@ -39,7 +40,7 @@ pub(crate) fn guess(first: &[String], lines: &Lines, delimiter: u8) -> Option<Re
     if numbers > 4 {
         let number = |place: usize| first.get(place).and_then(|cell| value(cell));
         let is_whole = |place: usize| number(place).is_some_and(|value| value % 1_000_000 == 0);
-        // Of two numbers behind the close, the first may be an adjusted close.
+        // Of two numbers after the close, the first may be an adjusted close.
         let adjusted = numbers > 5 && !is_whole(prices + 4) && is_whole(prices + 5);
         set(prices + 4 + usize::from(adjusted), "volume");
     }
@@ -68,7 +69,7 @@ fn check_order(lines: &Lines, delimiter: u8, prices: usize) -> Result<(), Proble
     if wrong * 10 > rows { Err(Problem::NoHeader(first_wrong)) } else { Ok(()) }
 }
 
-/// Dates and times, not any number: only numbers as long as a written date, or as Unix times are.
+/// Dates and times, not any number: only numbers as long as a date in digits or a Unix time.
 fn is_time(cell: &str) -> bool {
     match parse_time(cell.trim().as_bytes(), &mut DayCount::new()) {
         Ok(RawTime::Number(number)) => number >= 19_000_101,
@@ -82,7 +83,7 @@ fn is_clock(cell: &str) -> bool {
     cell.contains(':') && cell.bytes().all(|byte| byte.is_ascii_digit() || byte == b':')
 }
 
-/// A number in millionths, by whichever mark it can be read.
+/// A number in millionths, with either decimal mark.
 fn value(cell: &str) -> Option<i128> {
     [DecimalMark::Point, DecimalMark::Comma].into_iter().find_map(|mark| {
         let number = plain(cell.trim().as_bytes(), mark)?;

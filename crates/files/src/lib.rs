@@ -1,13 +1,16 @@
-//! Foreign tables to rows and back: CSV (plain, gzip, zstd, in ZIP archives) and Parquet in; CSV, Parquet and Arrow IPC out.
+//! Reads foreign tables and writes our own: CSV (plain, gzip, zstd, in ZIP archives) and Parquet
+//! in; CSV, Parquet and Arrow IPC out.
 //!
-//! A table is recognised by its header: candles of a dozen vendors, single trades, securities, corporate actions, or margin factors.
-//! Rows come out with exact integers and instants; what cannot be read is handed back with its line and a reason, and the rest goes
-//! on. The crate knows nothing of stores, blocks or trading hours: whether a price range, a session or a duplicate
-//! is acceptable is the caller's question. It opens the files it is told to open and reads no clock.
+//! A table is recognised by its header: candles of a dozen vendors, single trades, securities,
+//! corporate actions, or margin factors. Rows have exact integers and instants; unreadable rows are
+//! returned with their line and a reason, and the rest is read. The crate knows nothing of stores,
+//! blocks or trading hours: whether a price range, a session or a duplicate is acceptable is up to
+//! the caller. It opens only the given files and reads no clock.
 //!
-//! Start with [`open`] and [`CandleReader`]; `header.rs` says which column means what (`headless.rs` where there is no header,
-//! `wide.rs` where symbols stand side by side), `clock.rs` how a time column
-//! becomes an instant, `sample.rs` and `period/` what period the candles have. [`CandleSink`] and [`TradeSink`] are the way out.
+//! Start with [`open`] and [`CandleReader`]; `header.rs` determines the meaning of columns
+//! (`headless.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
+//! converts a time column to instants, `sample.rs` and `period/` determine the period of the
+//! candles. [`CandleSink`] and [`TradeSink`] write files.
 
 mod cells;
 mod clock;
@@ -60,18 +63,19 @@ pub use understood::{Basis, SymbolSource, TimesAre, Understood};
 pub use written::DecimalMark;
 pub use zip::ArchiveError;
 
-/// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of one endless line
-/// would be read into memory whole.
+/// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of
+/// one endless line would be read into memory whole.
 pub const LINE_MAX: usize = 64 * 1024;
 /// The most columns a table may have.
 pub const COLUMNS_MAX: usize = 1024;
 /// The most symbols one file may name.
 pub const SYMBOLS_MAX: usize = 100_000;
-/// The most rows of a table of anything but candles and trades, which is held in memory.
+/// The most rows of a table other than candles and trades, which is held in memory.
 pub const RECORDS_MAX: usize = 1_000_000;
-/// The most rows of one [`CandleBatch`] or [`TradeBatch`]; of a table with symbols side by side, those of its last line more.
+/// The most rows of one [`CandleBatch`] or [`TradeBatch`]; a table with symbols side by side may
+/// exceed it by the rows of its last line.
 pub const BATCH_ROWS: usize = 4 * 1024;
 /// The most rejected rows that are held in memory; further ones are counted.
 pub const REJECTED_MAX: usize = 10_000;
-/// The most characters of a rejected row that are kept.
+/// The most characters of a rejected row in a report.
 pub const REJECTED_TEXT_MAX: usize = 500;

@@ -1,12 +1,12 @@
-//! Which of point and comma separates the decimals of a file: told from the prices of its first rows.
+//! Determines the decimal mark of a file, point or comma, from the prices of its first rows.
 
 use crate::cells::{Cells, lossy};
 use crate::source::Lines;
 use crate::written::{DecimalMark, MarkSeen, mark_of};
 use crate::{Problem, ReadOptions};
 
-/// The mark of a text table whose header has been read. Volumes decide where prices could be read both ways: shares have no
-/// fractions.
+/// The mark of a text table whose header has been read. If prices are ambiguous, volumes decide:
+/// shares have no fractions.
 pub(crate) fn of_table(
     lines: &Lines,
     delimiter: u8,
@@ -17,7 +17,7 @@ pub(crate) fn of_table(
     if let Some(mark) = options.decimal {
         return Ok(mark);
     }
-    // No cell of such a table has a comma in it.
+    // No cell of such a table contains a comma.
     if delimiter == b',' && !lines.has_quotes() {
         return Ok(DecimalMark::Point);
     }

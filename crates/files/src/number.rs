@@ -1,4 +1,5 @@
-//! Numbers of a file to exact integers: prices and turnovers in millionths, volumes in whole shares.
+//! Numbers of a file as exact integers: prices and turnovers in millionths, volumes in whole
+//! shares.
 
 use std::fmt;
 
@@ -7,13 +8,13 @@ use market::{DECIMALS_MAX, DecimalError, parse_scaled};
 use crate::written::plain;
 use crate::{DecimalMark, Ratio, Scale};
 
-/// What is wrong with a cell. Small and copied, because columns of millions carry it.
+/// An invalid cell. Small and `Copy`, because columns of millions hold it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Empty,
     NotANumber,
     TooLarge,
-    /// A fraction that no number of lots is.
+    /// A fraction that is no number of lots.
     Fraction,
     /// A fraction that lots of a hundred would make whole.
     Lots,
@@ -42,7 +43,7 @@ impl From<DecimalError> for Fault {
     }
 }
 
-/// A number as a file may hold it, before anything is rounded.
+/// A number in a file, before rounding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Number<'a> {
     Text(&'a [u8]),
@@ -53,17 +54,17 @@ pub(crate) enum Number<'a> {
     Decimal(i128, i8),
 }
 
-/// Reads numbers with the user's factors, and counts what had to be rounded.
+/// Parses numbers with the user's factors, and counts rounded ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Numbers {
     pub scale: Scale,
     /// Prices and turnovers with more than six decimals.
     pub rounded: u64,
-    /// Prices that were singles once, and were written out with all the digits of a double.
+    /// Prices that were single-precision, and were written with all the digits of a double.
     pub widened: u64,
-    /// Numbers written as so many thousands or millions.
+    /// Numbers abbreviated in thousands or millions.
     pub abbreviated: u64,
-    /// What separates decimals in this file.
+    /// The decimal mark of this file.
     pub mark: DecimalMark,
 }
 
@@ -73,7 +74,7 @@ const UNIT: f64 = 1e6;
 const EXACT: f64 = 9_007_199_254_740_992.0;
 /// Below 2^52 units doubles lie closer together than units, so no two whole numbers of units share one.
 const DISTINCT: f64 = EXACT / 2.0;
-/// Digits kept behind the point until a factor has been applied.
+/// Digits after the point until a factor has been applied.
 const WORKING: u32 = 12;
 
 impl Numbers {
@@ -81,7 +82,7 @@ impl Numbers {
         Numbers { scale, ..Numbers::default() }
     }
 
-    /// The quick way for text, where a point is a decimal point.
+    /// The fast path for text, where a point is a decimal point.
     #[inline]
     fn plain_millionths(&self, text: &[u8]) -> Option<i64> {
         match self.mark {
@@ -157,7 +158,7 @@ impl Numbers {
         let (written, exact) = self.working(number)?;
         let (value, whole) = rescale(written, self.scale.volume, 10i128.pow(WORKING))?;
         if !exact || !whole {
-            // Hundredths are what a number of lots has, where nobody has said how many shares a lot is.
+            // A number of lots has two decimals, if the user has not set the size of a lot.
             let hundredths = written % 10i128.pow(WORKING - 2) == 0;
             let lots = exact && hundredths && self.scale.volume.is_none();
             return Err(if lots { Fault::Lots } else { Fault::Fraction });
@@ -175,7 +176,8 @@ impl Numbers {
         Ok(value)
     }
 
-    /// A number in units of `10^-12`, and whether that is all of it. Text may be written as people write numbers.
+    /// A number in units of `10^-12`, and whether that is exact. Text may use separators and
+    /// abbreviations.
     fn working(&mut self, number: Number<'_>) -> Result<(i128, bool), Fault> {
         let Number::Text(text) = number else { return working(number) };
         match (self.mark, working(number)) {
@@ -188,7 +190,7 @@ impl Numbers {
     }
 }
 
-/// A number in units of `10^-12`, and whether that is all of it.
+/// A number in units of `10^-12`, and whether that is exact.
 fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
     match number {
         Number::Text(b"") => Err(Fault::Empty),
@@ -200,7 +202,7 @@ fn working(number: Number<'_>) -> Result<(i128, bool), Fault> {
             Ok(parse_scaled(text, WORKING)?)
         }
         Number::Int(value) => Ok((i128::from(value) * 10i128.pow(WORKING), true)),
-        // The shortest decimal that means this very float is what was written into the table in the first place.
+        // The shortest decimal of this float is the one that was originally written.
         Number::Double(value) if value.is_nan() => Err(Fault::Empty),
         Number::Double(value) => Ok(parse_scaled(value.to_string().as_bytes(), WORKING)?),
         Number::Single(value) if value.is_nan() => Err(Fault::Empty),
@@ -230,7 +232,7 @@ pub(crate) fn divide(value: i128, by: i128) -> i128 {
     if rest >= by - rest { whole + value.signum() } else { whole }
 }
 
-/// Plain digits with at most one point, short enough for 64 bits: nearly every price there is.
+/// Plain digits with at most one point, short enough for 64 bits: nearly every price.
 fn plain_millionths(text: &[u8]) -> Option<i64> {
     if text.is_empty() || text.len() > 18 {
         return None;
@@ -261,7 +263,7 @@ fn plain_integer(text: &[u8]) -> Option<i64> {
     })
 }
 
-/// The decimal of six places that divides back to this double is the only one, so it is the one meant.
+/// The decimal of six places that divides back to this double is unique, so it is the intended one.
 #[inline]
 pub(crate) fn millionths_of_double(value: f64) -> Option<i64> {
     let scaled = (value * UNIT).round();
@@ -283,7 +285,7 @@ fn millionths_of_decimal(value: i128, scale: i8) -> Option<i128> {
     value.checked_mul(power.into())
 }
 
-/// The fewest decimals that mean this single: what its shortest text has.
+/// The value of a single-precision float, by its shortest decimal text.
 fn millionths_of_single(value: f32) -> Option<i64> {
     const SINGLE_EXACT: f64 = 16_777_216.0;
     let wide = f64::from(value);
@@ -301,12 +303,12 @@ fn millionths_of_single(value: f32) -> Option<i64> {
     None
 }
 
-/// Yahoo serves 185.64 as 185.63999938964844: a single, printed as a double. Only one double in half a billion is a
-/// single by chance, so such a number is read as the decimal the single stands for.
+/// Yahoo serves 185.64 as 185.63999938964844: a single, printed as a double. Only one double in
+/// half a billion is a single by chance, so such a number is read as the decimal of the single.
 fn single_behind(number: Number<'_>) -> Option<i64> {
     let value = match number {
         Number::Double(value) => value,
-        // Fewer digits than these are no double written out.
+        // A number with fewer digits is not an expanded double.
         Number::Text(text) if text.len() >= 12 && text.contains(&b'.') => {
             std::str::from_utf8(text).ok()?.parse().ok()?
         }
@@ -366,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn large_turnovers_keep_their_cents() {
+    fn large_turnovers_are_exact_to_the_cent() {
         let mut numbers = Numbers::default();
         assert_eq!(numbers.turnover(Number::Double(123_456_789_012.34)), Ok(123_456_789_012_340_000));
         assert_eq!(numbers.turnover(Number::Double(5_440_082_548.0)), Ok(5_440_082_548_000_000));
@@ -387,7 +389,7 @@ mod tests {
         }
 
         #[test]
-        fn the_quick_way_and_the_general_way_agree(text in "[0-9]{0,12}(\\.[0-9]{0,7})?") {
+        fn the_fast_path_and_the_general_path_agree(text in "[0-9]{0,12}(\\.[0-9]{0,7})?") {
             let quick = price(Number::Text(text.as_bytes())).0;
             let general = match working(Number::Text(text.as_bytes())) {
                 Ok((value, _)) => Ok(i64::try_from(divide(value, 1_000_000)).unwrap()),

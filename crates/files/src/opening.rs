@@ -1,4 +1,4 @@
-//! Opening a table: what it holds, which column is which, and which symbols are known before its first row.
+//! Opens a table: its kind, its columns, and the symbols that are known before its first row.
 
 use std::path::Path;
 
@@ -95,7 +95,7 @@ fn open_text(opening: Opening<'_>, lines: Lines, header: TextHeader) -> Result<T
     }
 }
 
-/// The candles of a text table that stands behind its header.
+/// The candles of a text table, after its header.
 fn candles(
     opening: Opening<'_>,
     lines: Lines,
@@ -120,7 +120,7 @@ impl Rows {
         Ok(Rows::of(columns, vendor, symbols, Vec::new(), options))
     }
 
-    /// Of a table with several symbols side by side.
+    /// Candles of a table with several symbols side by side.
     fn side_by_side(
         wide: &[WideColumn],
         names: &[String],

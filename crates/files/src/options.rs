@@ -4,29 +4,30 @@ use market::{Grain, Region, Symbol, parse_scaled};
 
 use crate::{DecimalMark, TimeFormat};
 
-/// What the caller knows better than the file. The default knows nothing.
+/// The user's settings, which override the file. The default has none.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// A minute, a day, or a grain of coarse files; inferred from the first rows when absent.
     pub period: Option<Grain>,
     /// Where bare tickers are listed.
     pub region: Option<Region>,
-    /// The one security of a file without a symbol column, when the file's name does not say it.
+    /// The one security of a file without a symbol column, if the file's name does not contain it.
     pub symbol: Option<Symbol>,
-    /// Columns named by the user; they go before everything the header would say.
+    /// Columns named by the user; they take precedence over the header.
     pub map: Vec<(Field, String)>,
-    /// Columns that are taken for absent.
+    /// Columns that are treated as absent.
     pub ignored: Vec<String>,
-    /// How times are written, where the file does not say it.
+    /// The format of times, if it is ambiguous.
     pub time_format: Option<TimeFormat>,
     /// The names of the columns of a file without a header, in their order.
     pub columns: Vec<String>,
-    /// What separates decimals, where it cannot be told.
+    /// The decimal mark, if it is ambiguous.
     pub decimal: Option<DecimalMark>,
     pub scale: Scale,
-    /// Whether a candle of minutes is stamped with its start or its end; the vendor's habit when absent.
+    /// Whether a candle of minutes is stamped with its start or its end; the vendor's convention if
+    /// `None`.
     pub stamp: Option<Stamp>,
-    /// Reckon a turnover from prices and volume where the file has none.
+    /// Estimate the turnover from prices and volume if the file has none.
     pub estimate_turnover: bool,
 }
 
@@ -36,7 +37,7 @@ pub enum Stamp {
     End,
 }
 
-/// A meaning that a column of candles or trades can have.
+/// The meaning of a column of candles or trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Field {
     Symbol,
@@ -56,7 +57,7 @@ pub enum Field {
     Type,
 }
 
-/// Exact factors applied to what stands in the file.
+/// Exact factors applied to the numbers in the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Scale {
     pub price: Option<Ratio>,
@@ -121,7 +122,7 @@ impl Field {
     }
 }
 
-/// What `--map time=when,close=last,notes=-` says: which columns are which, and which are none.
+/// The parsed form of `--map time=when,close=last,notes=-`: mapped columns, and ignored ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ColumnMap {
     pub fields: Vec<(Field, String)>,
@@ -187,7 +188,7 @@ impl FromStr for Ratio {
         const DECIMALS: u32 = 9;
         let wrong = || ParseOptionError::Ratio(short(text));
         let (value, exact) = parse_scaled(text.trim().as_bytes(), DECIMALS).map_err(|_| wrong())?;
-        // A factor beyond a trillion would push every price out of range.
+        // A factor beyond a trillion would put every price out of range.
         if !exact || value <= 0 || value > 10i128.pow(DECIMALS + 12) {
             return Err(wrong());
         }

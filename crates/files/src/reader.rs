@@ -1,4 +1,4 @@
-//! Reading the candles of a table batch by batch; `opening.rs` opens one, `trades.rs` reads trades.
+//! Reads the candles of a table batch by batch; `opening.rs` opens one, `trades.rs` reads trades.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -19,10 +19,10 @@ use crate::{
     BATCH_ROWS, CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp,
 };
 
-/// Rows looked at before a file's period is decided.
+/// Rows in the sample that decides a file's period.
 const SAMPLE_ROWS: usize = 10_000;
-/// A file sorted by time over thousands of symbols needs a longer look until symbols repeat. Counts bad rows, too: a file may have
-/// nothing else.
+/// A file sorted by time over thousands of symbols needs a longer sample until symbols repeat.
+/// Counts bad rows, too: a file may have nothing else.
 const SAMPLE_ROWS_MAX: u64 = 200_000;
 
 /// What a file holds.
@@ -36,20 +36,20 @@ pub enum Table {
     Margins(Records<MarginRow>),
 }
 
-/// How far a reader has come, in bytes of the file as it lies on disk.
+/// The position of a reader, in bytes of the file on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Position {
     pub consumed: u64,
     pub total: u64,
 }
 
-/// What opening a table takes besides its bytes.
+/// The context of opening a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
     pub path: &'a Path,
     pub venues: &'a Venues,
     pub options: &'a ReadOptions,
-    /// Of the file as it lies on disk.
+    /// The size of the file on disk.
     pub bytes: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct CandleReader {
     clock: Clock,
     reading: Reading,
     judged: JudgedPeriod,
-    /// Absent where the user has said the period.
+    /// `None` if the user has set the period.
     watch: Option<Watch>,
     times: TimesAre,
     pending: VecDeque<RawChunk>,
@@ -133,7 +133,7 @@ impl CandleReader {
         })
     }
 
-    /// The period of the file's candles, and how it is known.
+    /// The period of the file's candles, and the evidence for it.
     pub fn judged(&self) -> JudgedPeriod {
         self.judged
     }
@@ -145,7 +145,7 @@ impl CandleReader {
         watch.judge(self.rows.symbols.symbols()).map_err(|problem| problem.at(&self.path))
     }
 
-    /// What the rows are stored as.
+    /// The grain that stores the rows.
     pub fn grain(&self) -> Grain {
         self.reading.grain
     }
@@ -169,12 +169,12 @@ impl CandleReader {
         }
     }
 
-    /// The symbols met so far, in order of appearance; [`CandleRow::symbol`] counts in it.
+    /// The symbols so far, in order of appearance; [`CandleRow::symbol`] is an index into it.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// What the user should know about this file; complete after the last batch.
+    /// Notes for the user about this file; complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.notes.clone();
         let numbers = &self.rows.numbers;
@@ -216,7 +216,7 @@ impl CandleReader {
         reason = "an iterator of results would hide that an error is final"
     )]
     pub fn next(&mut self) -> Result<Option<CandleBatch>, FileError> {
-        // What waits is the sample, which has been judged.
+        // Pending rows are the sample, which has been judged.
         let judged = !self.pending.is_empty();
         let chunk = match self.pending.pop_front() {
             Some(chunk) => chunk,
@@ -245,7 +245,7 @@ impl CandleReader {
         let RawChunk { rejected, omitted, .. } = chunk;
         let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
-        // Rows of one symbol mostly stand together.
+        // Rows of one symbol are mostly consecutive.
         let mut last = None;
         for row in &chunk.rows {
             let (_, market) = match last {
@@ -280,7 +280,7 @@ impl CandleReader {
     }
 }
 
-/// What was guessed of a table besides its period.
+/// Notes about guesses other than the period.
 fn guesses(rows: &Rows, options: &ReadOptions) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(symbol) = &rows.guessed {

@@ -9,10 +9,10 @@ use crate::spelling::{Spelling, parse_symbol};
 use crate::time::{DayCount, RawTime, date_of_number, parse_time};
 use crate::{Problem, RECORDS_MAX, REJECTED_MAX, ReadOptions, Rejected};
 
-/// The longest name, board or exchange that is kept.
+/// The longest name, board or exchange that is stored.
 const TEXT_MAX: usize = 200;
 
-/// A small table in memory, and what could not be read of it.
+/// A small table in memory, with its rejected rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Records<T> {
     pub rows: Vec<T>,
@@ -32,7 +32,7 @@ impl<T> Records<T> {
     }
 }
 
-/// What is known of one security. Absent means the file does not say.
+/// The fields of one security. `None` means that the file has no value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecurityRow {
     pub line: u64,
@@ -49,14 +49,15 @@ pub struct SecurityRow {
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimals as they stand in the file; that they are numbers has been checked.
+    /// Decimals verbatim from the file; they have been validated.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
     pub kind: Option<SecurityKind>,
     pub delisted_on: Option<Date>,
-    /// The day from which on the shares and the figures of this row hold; the other columns hold always.
+    /// The day from which the shares and the figures of this row apply; the other columns have no
+    /// date.
     pub from: Option<Date>,
 }
 
@@ -65,7 +66,7 @@ pub struct ActionRow {
     pub line: u64,
     pub symbol: Symbol,
     pub action: Action,
-    /// When its cash is paid, if the file says so.
+    /// When its cash is paid, if the file has a date.
     pub pay_date: Option<Date>,
 }
 
@@ -79,7 +80,7 @@ pub struct MarginRow {
     pub fm: MarginFactor,
 }
 
-/// Takes a row: its line, its cells or why there are none, and its own text.
+/// Receives a row: its line, its cells or why there are none, and its text.
 pub(crate) type RowSink<'a> =
     dyn FnMut(u64, Result<Vec<Vec<u8>>, String>, String) -> Result<(), Problem> + 'a;
 
@@ -177,7 +178,7 @@ fn collect<T>(
     Ok(records)
 }
 
-/// The cells of one row by the names of their columns. Blank is absent.
+/// The cells of one row by column name. Blank is absent.
 struct Named<'a> {
     cells: &'a [Vec<u8>],
     known: &'a [(&'static str, usize)],
@@ -330,7 +331,7 @@ fn action(row: &Named<'_>, line: u64, options: &ReadOptions) -> Result<ActionRow
     Ok(ActionRow { line, symbol, action, pay_date })
 }
 
-/// The words of a cell, short enough for a reason.
+/// The text of a cell, truncated for an error message.
 fn cut(text: &str) -> String {
     text.chars().take(40).collect()
 }

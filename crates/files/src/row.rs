@@ -5,7 +5,7 @@ use market::{Price, Session, Timestamp, Turnover};
 use crate::REJECTED_MAX;
 use crate::time::RawTime;
 
-/// One row of a candle table. Whether it is a good candle is the caller's question.
+/// One row of a candle table. Whether it is a valid candle is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CandleRow {
     /// Index into [`CandleReader::symbols`](crate::CandleReader::symbols).
@@ -14,7 +14,7 @@ pub struct CandleRow {
     pub line: u64,
     /// The start of the minute; local midnight of a day.
     pub time: Timestamp,
-    /// As the file says, where it says anything.
+    /// From the file, if it has one.
     pub session: Option<Session>,
     pub open: Price,
     pub high: Price,
@@ -24,7 +24,7 @@ pub struct CandleRow {
     pub turnover: Turnover,
 }
 
-/// A row that could not be read, in its own words.
+/// A row that could not be read, with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     pub line: u64,
@@ -48,7 +48,8 @@ impl CandleBatch {
     }
 }
 
-/// How many rejected rows a sample may still hold. The file is of unknown length, and every row of it may be a bad one.
+/// How many rejected rows a sample may still hold. The length of the file is unknown, and every row
+/// of it may be bad.
 #[derive(Debug)]
 pub(crate) struct RejectedRoom(usize);
 
@@ -57,7 +58,7 @@ impl RejectedRoom {
         RejectedRoom(REJECTED_MAX)
     }
 
-    /// Drops those for which there is no room; how many these are.
+    /// Drops those for which there is no room; returns how many.
     pub(crate) fn hold(&mut self, rejected: &mut Vec<Rejected>) -> u64 {
         let omitted = rejected.len().saturating_sub(self.0);
         rejected.truncate(self.0);
@@ -67,7 +68,7 @@ impl RejectedRoom {
     }
 }
 
-/// A row whose time still waits for what the whole file means.
+/// A row whose time is not resolved yet, because that depends on the whole file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawRow {
     pub line: u64,

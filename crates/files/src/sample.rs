@@ -1,4 +1,4 @@
-//! What a file holds, told from its first rows: the unit of its times, and minutes or days.
+//! Determines from the first rows of a file the unit of its times, and minutes or days.
 
 use market::{Grain, Venues};
 
@@ -14,7 +14,7 @@ struct SampledRow {
     symbol: u32,
     dated: bool,
     local: i64,
-    /// Absent where only the wall clock is written.
+    /// `None` if only the wall clock is given.
     utc: Option<i64>,
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn read_sample(
     let mut seen = Vec::with_capacity(rows.len());
     for row in rows {
         let market = symbols.market(row.symbol);
-        // A single bad time is that row's fault; it is rejected when its turn comes.
+        // A single bad time is an error of that row, which is rejected later.
         let Ok(time) = clock.settle(unit, order, row.time) else { continue };
         let (dated, local, utc) = match time {
             RawTime::Date(date) => (true, clock.days().of(date) * DAY, None),
@@ -78,7 +78,7 @@ pub(crate) fn read_sample(
     Ok((reading(grain, day_of), judged))
 }
 
-/// What a file of trades means by its times: instants or wall clocks, never dates.
+/// The meaning of the times in a file of trades: instants or wall clocks, never dates.
 pub(crate) fn read_trade_sample(rows: &[(u64, RawTime)], options: &ReadOptions) -> Result<Reading, Problem> {
     let times: Vec<RawTime> = rows.iter().map(|(_, time)| *time).collect();
     let (unit, order) = (unit_of(&times), order_of(rows.iter().copied(), options)?);
@@ -105,8 +105,8 @@ fn unit_of(times: &[RawTime]) -> Unit {
     }
 }
 
-/// Which of the two small numbers of a date is the month: a number above twelve is a day. One order for the whole file,
-/// and no guess where every date could be read both ways.
+/// Which of the two small numbers of a date is the month: a number above twelve is a day. One order
+/// for the whole file, and no guess if every date could be read both ways.
 fn order_of(
     rows: impl Iterator<Item = (u64, RawTime)>,
     options: &ReadOptions,
@@ -128,7 +128,7 @@ fn order_of(
         (None, ..) => Ok(None),
         (_, Some(_), None) => Ok(Some(DateOrder::DayFirst)),
         (_, None, Some(_)) => Ok(Some(DateOrder::MonthFirst)),
-        // With both, every date up to the twelfth would be a guess.
+        // With both, every date up to the twelfth would be ambiguous.
         (_, Some(day_first), Some(month_first)) => Err(Problem::DatesOfBothOrders { month_first, day_first }),
         (Some((line, time)), None, None) => Err(Problem::AmbiguousDates { line, date: time.to_string() }),
     }

@@ -1,10 +1,10 @@
-//! The session column of a file: a help where it can be read, never a hindrance. The time decides.
+//! The session column of a file: used where it is readable, and never required. The time decides.
 
 use market::Session;
 
 use crate::cells::lossy;
 
-/// Reads session cells, and counts what could not be read.
+/// Parses session cells, and counts unreadable ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     unread: u64,
@@ -37,8 +37,8 @@ impl Sessions {
     }
 }
 
-/// Our own words, and those of the service's SDKs: `TradeSession.Intraday` is what Python prints of one, and
-/// `NORMAL_TRADE` is its name in the protocol.
+/// Our own words, and those of the service's SDKs: `TradeSession.Intraday` is printed by Python,
+/// and `NORMAL_TRADE` is the name in the protocol.
 fn parse(text: &str) -> Option<Session> {
     let word = text.rsplit_once(['.', ':']).map_or(text, |(_, word)| word).trim();
     Session::parse(word).or_else(|| {

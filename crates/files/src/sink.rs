@@ -1,4 +1,5 @@
-//! Candles into a file: text, Parquet or Arrow. Each row is written once; memory stays bounded however long the export.
+//! Writes candles to a file: text, Parquet or Arrow. Each row is written once; memory is bounded
+//! for any length of the export.
 
 use std::io::Write;
 use std::path::Path;
@@ -50,7 +51,7 @@ struct Pending {
 }
 
 impl Format {
-    /// The usual ending of a file's name.
+    /// The usual file extension.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Csv => "csv",
@@ -59,7 +60,7 @@ impl Format {
         }
     }
 
-    /// The format a file's name asks for.
+    /// The format of a file's extension.
     pub fn of(path: &Path) -> Option<Format> {
         let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
@@ -104,8 +105,8 @@ impl<W: Write + Send> CandleSink<W> {
         Ok(CandleSink { inner })
     }
 
-    /// Appends candles of one security. `decimals` is the least number of decimals shown in text; a price that has
-    /// more keeps them, so nothing is lost on the way.
+    /// Appends candles of one security. `decimals` is the minimum number of decimals in text; a
+    /// price with more is written exactly, so nothing is lost.
     pub fn write(
         &mut self,
         symbol: &Symbol,
@@ -132,7 +133,7 @@ impl<W: Write + Send> CandleSink<W> {
         }
     }
 
-    /// Writes what is left and the file's end, and gives the output back.
+    /// Writes the remaining rows and the file's end, and returns the output.
     pub fn finish(self) -> Result<W, FileError> {
         match self.inner {
             Inner::Csv(out) => out.into_inner().map_err(|error| unwritten(error.into_error())),
@@ -243,7 +244,7 @@ fn text_line(
     writeln!(out, ",{}", candle.session)
 }
 
-/// Millionths as text: at least `decimals` of them, and as many as it takes to be exact.
+/// Millionths as text: at least `decimals` of them, and as many as needed to be exact.
 fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Result<()> {
     let unit = 10u64.pow(DECIMALS_MAX);
     if value < 0 {

@@ -1,4 +1,4 @@
-//! A file's bytes: what they are, whatever the name says, and its lines.
+//! A file's bytes and lines, with its type detected by content.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -32,13 +32,14 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// What a file turned out to be.
+/// The detected type of a file.
 pub(crate) enum Source {
     Text(Lines),
     Parquet(File),
 }
 
-/// The tables that a path stands for: those in a ZIP archive as `archive.zip/prices.csv` each, and else the path itself.
+/// The tables of a path: those in a ZIP archive as `archive.zip/prices.csv` each, otherwise the
+/// path itself.
 pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
     let list = || -> Result<Vec<PathBuf>, Problem> {
         if !path.is_file() {
@@ -64,7 +65,8 @@ pub fn read_bytes(path: &Path) -> io::Result<Box<dyn Read + Send>> {
     }
 }
 
-/// The archive and the file in it that a path like `archive.zip/prices.csv` means; none for other paths.
+/// The archive and the file in it that a path like `archive.zip/prices.csv` means; `None` for other
+/// paths.
 fn in_archive(path: &Path) -> Option<Result<(File, Entry), ArchiveError>> {
     if path.exists() {
         return None;
@@ -86,7 +88,7 @@ fn first_bytes(file: &mut File) -> io::Result<Vec<u8>> {
     Ok(magic)
 }
 
-/// As a file in an archive begins, or an empty archive.
+/// The signature of a file in an archive, or of an empty archive.
 fn begins_as_zip(magic: &[u8]) -> bool {
     magic.starts_with(b"PK\x03\x04") || magic.starts_with(b"PK\x05\x06")
 }
@@ -98,7 +100,8 @@ fn open_entry(file: File, entry: &Entry) -> Result<(Source, u64), Problem> {
     Ok((Source::Text(text_lines(reader, consumed)?), entry.packed))
 }
 
-/// Opens a file and looks at its first bytes: names lie, and a download ends in `.csv` whatever it is.
+/// Opens a file and detects its type by its first bytes: extensions are unreliable, and a download
+/// may end in `.csv` whatever it is.
 pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     if let Some(found) = in_archive(path) {
         let (file, entry) = found?;
@@ -145,7 +148,8 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
     Ok((Source::Text(text_lines(reader, consumed)?), metadata.len()))
 }
 
-/// The text of a compressed file, within the limits of one in an archive: few bytes must not become very many.
+/// The text of a compressed file, with the same limits as in an archive, against decompression
+/// bombs.
 struct Inflated<R> {
     inner: R,
     left: u64,
@@ -191,7 +195,7 @@ fn refuse(what: &str) -> Problem {
 const BUFFER: usize = 256 * 1024;
 const _: () = assert!(BUFFER > 2 * LINE_MAX);
 
-/// The lines of a text, one at a time, never more than a buffer of them in memory.
+/// The lines of a text, one at a time, with one buffer in memory.
 pub(crate) struct Lines {
     reader: Box<dyn Read + Send>,
     consumed: Consumed,
@@ -200,7 +204,7 @@ pub(crate) struct Lines {
     end: usize,
     ended: bool,
     number: u64,
-    /// Where the line last returned begins.
+    /// The start of the line last returned.
     line_start: usize,
 }
 
@@ -221,7 +225,7 @@ impl Lines {
         self.number
     }
 
-    /// Bytes of the file that have been handed out as lines; exact only for plain text.
+    /// Bytes of the file that have been returned as lines; exact only for plain text.
     pub(crate) fn consumed(&self) -> u64 {
         self.consumed.get()
     }
@@ -230,13 +234,13 @@ impl Lines {
         self.buffer.get(self.start..self.end).unwrap_or_default()
     }
 
-    /// Takes the line last returned back: it is the next one again. Only once for a line.
+    /// Puts back the line last returned. Only once for a line.
     pub(crate) fn unread(&mut self) {
         self.start = self.line_start;
         self.number = self.number.saturating_sub(1);
     }
 
-    /// The lines that are in memory already and have not been returned, with their numbers. One whose end has not been read is
+    /// The buffered lines that have not been returned, with their numbers. An incomplete line is
     /// not among them.
     pub(crate) fn upcoming(&self) -> impl Iterator<Item = (u64, &[u8])> {
         let buffered = self.buffered();
@@ -303,7 +307,7 @@ impl Lines {
     }
 }
 
-/// Sixteen bytes at a step: the compiler turns each chunk's test into one vector comparison.
+/// Sixteen bytes at a time: the compiler turns each chunk's test into one vector comparison.
 fn find_newline(bytes: &[u8]) -> Option<usize> {
     let chunks = bytes.chunks_exact(16);
     let tail = chunks.remainder();

@@ -1,4 +1,4 @@
-//! How vendors spell symbols, and the symbols of a file.
+//! Vendors' spellings of symbols, and the symbols of a file.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub(crate) enum Spelling {
     BareUs,
     /// `HK.00700`, `US.AAPL`.
     Prefixed,
-    /// Six digits whose first one tells the exchange, or five of Hong Kong.
+    /// Six digits whose first one determines the exchange, or five of Hong Kong.
     ChineseDigits,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct SymbolTable {
     symbols: Vec<Symbol>,
     by_symbol: HashMap<Symbol, u32>,
     by_text: HashMap<Box<[u8]>, Option<u32>>,
-    /// Rows of one symbol mostly stand together.
+    /// Rows of one symbol are mostly consecutive.
     last_text: Vec<u8>,
     last: Option<u32>,
 }
@@ -86,7 +86,7 @@ impl SymbolTable {
             Some(Some(index)) => index,
             Some(None) => return Err(SymbolFault::Bad(self.parse(text).err().unwrap_or_default())),
             None => {
-                // Wrong spellings count too, or a column of random text would fill the memory.
+                // Invalid spellings count too, or a column of random text would fill the memory.
                 if self.by_text.len() >= 2 * SYMBOLS_MAX {
                     return Err(SymbolFault::TooMany);
                 }
@@ -129,7 +129,7 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
     }
     if spelling == Spelling::BareUs {
         let text = text.strip_suffix(".US").unwrap_or(text);
-        // Massive marks options.
+        // Massive prefixes options.
         return new(text.strip_prefix("O:").unwrap_or(text), Region::Us);
     }
     if spelling == Spelling::Prefixed
@@ -165,7 +165,7 @@ pub(crate) fn parse_symbol(text: &str, spelling: Spelling, region: Option<Region
         {
             new(&class_share(text, Region::Us, spelling), Region::Us)
         }
-        // The canonical parser knows best what to say.
+        // The canonical parser has the best error message.
         _ => text.parse::<Symbol>().map_err(|error| error.to_string()),
     }
 }
@@ -178,7 +178,7 @@ fn region_of(suffix: &str) -> Option<Region> {
     })
 }
 
-/// Yahoo and Stooq write share classes with a hyphen, the exchange and everybody else with a dot.
+/// Yahoo and Stooq write share classes with a hyphen, the exchange and all others with a dot.
 fn class_share(ticker: &str, region: Region, spelling: Spelling) -> String {
     let hyphens = matches!(spelling, Spelling::Yahoo | Spelling::Stooq) && region == Region::Us;
     match ticker.rsplit_once('-') {

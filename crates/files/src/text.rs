@@ -1,4 +1,4 @@
-//! Candles out of a text table.
+//! Candles from a text table.
 
 use market::{Grain, Symbol};
 
@@ -14,7 +14,7 @@ use crate::time_words::Times;
 use crate::understood::SymbolSource;
 use crate::{Problem, Rejected};
 
-/// How rows become numbers, shared by text tables and columnar ones.
+/// Converts rows to numbers, for text tables and columnar ones.
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub vendor: Vendor,
@@ -24,7 +24,7 @@ pub(crate) struct Rows {
     pub symbols: SymbolTable,
     /// The symbol of every row of a table without a symbol column.
     pub fixed: u32,
-    /// That symbol, where it is a guess.
+    /// That symbol, if it is a guess.
     pub guessed: Option<Symbol>,
     pub symbol_source: SymbolSource,
     /// The symbols of a table that has several side by side, with the columns of each; none in any other table.
@@ -33,11 +33,11 @@ pub(crate) struct Rows {
     pub times: Times,
     pub sessions: Sessions,
     pub estimate_turnover: bool,
-    /// What the user says that a row is.
+    /// The period set by the user.
     pub period: Option<Grain>,
 }
 
-/// Why one row is left out; a fault of the whole file is a [`Problem`].
+/// Why one row is left out; an error of the whole file is a [`Problem`].
 pub(crate) enum RowFault {
     Row(String),
     File(Problem),
@@ -70,7 +70,7 @@ pub(crate) fn estimate(vwap: Option<i64>, high: i64, low: i64, close: i64, volum
     }
 }
 
-/// A text table positioned behind its header.
+/// A text table positioned after its header.
 #[derive(Debug)]
 pub(crate) struct TextRows {
     lines: Lines,
@@ -207,7 +207,7 @@ impl Rows {
         let turnover = match turnover {
             Some(turnover) => turnover,
             None if self.estimate_turnover => {
-                // A vwap that cannot be read is no reason to lose the row: the estimate has another way.
+                // An unreadable vwap does not reject the row: the estimate has a fallback.
                 let vwap = columns.vwap.and_then(|at| self.numbers.price(Number::Text(cell(at))).ok());
                 estimate(vwap, high, low, close, volume)
             }
@@ -231,8 +231,9 @@ fn check_width(cells: &Cells, line: &[u8], width: usize) -> Result<(), RowFault>
     Ok(())
 }
 
-/// Stooq names the period in every row. Its times of day are those of Warsaw, which nothing in a file says, and which would pass
-/// for times of the market: so somebody has to say that they are.
+/// Stooq has the period in every row. Its times of day are those of Warsaw, which the file does not
+/// say, and which would look like times of the market: so the user has to set the period
+/// explicitly.
 fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
     let grain = match cell {
         b"D" | b"d" => return Ok(()),

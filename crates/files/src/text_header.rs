@@ -14,7 +14,7 @@ pub(crate) struct TextHeader {
     pub line: u64,
     /// The ticker of a table with two header levels, as yfinance writes it.
     pub symbol: Option<String>,
-    /// Where the two levels have several tickers: which columns are whose.
+    /// If the two levels have several tickers: the columns of each.
     pub wide: Vec<WideColumn>,
     pub origin: NamesFrom,
 }
@@ -25,11 +25,12 @@ pub(crate) enum NamesFrom {
     File,
     /// `--columns`.
     Option,
-    /// There is no header, and the first rows were looked at.
+    /// There is no header; guessed from the first rows.
     Guess,
 }
 
-/// Of two that are equally frequent in the first line, the later one: commas also stand inside of numbers.
+/// Of two that are equally frequent in the first line, the later one wins: commas also occur inside
+/// numbers.
 const DELIMITERS: [u8; 4] = [b',', b'|', b'\t', b';'];
 /// Blank and comment lines allowed above the header.
 const PREAMBLE_MAX: usize = 100;
@@ -82,7 +83,8 @@ fn split(line: &[u8], delimiter: u8) -> Result<Vec<String>, Problem> {
     Ok((0..cells.len()).map(|column| lossy(cells.get(line, column))).collect())
 }
 
-/// `Price` over `Ticker`, `Ticker` over `Price`, or two lines that leave their first cell empty: the levels of a table of pandas.
+/// `Price` over `Ticker`, `Ticker` over `Price`, or two lines with an empty first cell: the levels
+/// of a pandas table.
 fn has_second_level(names: &[String], lines: &Lines, delimiter: u8) -> bool {
     let first = names.first().map(|name| normal(name)).unwrap_or_default();
     if first == "price" {

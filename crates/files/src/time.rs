@@ -1,4 +1,4 @@
-//! A time column's text to what it says, before anything is known about the file as a whole.
+//! Parses the text of a time column, before the format of the whole file is known.
 
 use jiff::civil::Date;
 
@@ -6,17 +6,18 @@ use crate::time_words::parse_words;
 
 pub(crate) const DAY: i64 = 86_400;
 
-/// What a time cell says by itself. A wall clock needs the market's zone, a number the file's unit.
+/// The meaning of a time cell by itself. A wall clock needs the market's zone, a number the file's
+/// unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RawTime {
-    /// Unix seconds: the offset was written beside it.
+    /// Unix seconds: the cell has an offset.
     Instant(i64),
     Wall {
         date: Date,
         seconds: i32,
     },
     Date(Date),
-    /// `11/5/2019`: which of the two is the month, the file as a whole says.
+    /// `11/5/2019`: which of the two is the month depends on the whole file.
     Ordered {
         first: [u8; 2],
         year: i16,
@@ -58,7 +59,7 @@ pub(crate) enum TimeFault {
     End,
 }
 
-/// Neighbouring rows mostly share their date, so the last conversion is kept.
+/// Neighbouring rows mostly share their date, so the last conversion is cached.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DayCount {
     date: Date,
@@ -100,7 +101,7 @@ impl DayCount {
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 
-/// Reads one cell.
+/// Parses one cell.
 pub(crate) fn parse_time(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     if let [y1, y2, y3, y4, b'-' | b'/' | b'.', m1, m2, b'-' | b'/' | b'.', d1, d2, rest @ ..] = text {
         let date = days.of_digits([*y1, *y2, *y3, *y4, *m1, *m2, *d1, *d2])?;
@@ -145,10 +146,11 @@ pub(crate) fn parse_date_and_time(
     Ok(RawTime::Wall { date, seconds: clock_of(clock)? })
 }
 
-/// A cell that is a time of day.
+/// Parses a time of day.
 fn clock_of(clock: &[u8]) -> Result<i32, TimeFault> {
     Ok(match integer(clock) {
-        // A table writer that took the column for a number dropped the leading zeros: 93100 is 09:31:00.
+        // A writer that treated the column as a number dropped the leading zeros: 93100 is
+        // 09:31:00.
         Some(number) if clock.len() > 4 => clock_of_number(number)?,
         Some(number) => clock_of_number(number * 100)?,
         None => match parse_half_day(parse_clock(clock)?)? {
@@ -177,7 +179,7 @@ pub(crate) fn clock_of_number(number: i64) -> Result<i32, TimeFault> {
     i32::try_from(hour * 3600 + minute * 60 + second).map_err(|_| TimeFault::Form)
 }
 
-/// What follows a date: nothing, or a time of day and perhaps its offset.
+/// The text after a date: nothing, or a time of day and perhaps its offset.
 pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let clock = match rest {
         [] => return Ok(RawTime::Date(date)),
@@ -191,7 +193,7 @@ pub(crate) fn after_date(date: Date, rest: &[u8], days: &mut DayCount) -> Result
     }
 }
 
-/// `HH:MM[:SS[.fff]]` or `HHMM[SS]`, and what follows.
+/// `HH:MM[:SS[.fff]]` or `HHMM[SS]`, and the rest.
 fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
     let (hour, minute, second, rest) = match text {
         [h1, h2, b':', m1, m2, b':', s1, s2, rest @ ..] => {
@@ -199,7 +201,7 @@ fn parse_clock(text: &[u8]) -> Result<(i32, &[u8]), TimeFault> {
         }
         [h1, h2, b':', m1, m2, rest @ ..] => (two(*h1, *h2)?, two(*m1, *m2)?, 0, rest),
         [h1, b':', rest @ ..] => {
-            // Spreadsheets write 9:31 where they mean 09:31.
+            // Spreadsheets write 9:31 for 09:31.
             let mut padded = vec![b'0', *h1, b':'];
             padded.extend_from_slice(rest);
             let (seconds, left) = parse_clock(&padded)?;
@@ -244,7 +246,7 @@ fn parse_half_day((seconds, rest): (i32, &[u8])) -> Result<(i32, &[u8]), TimeFau
     Ok((seconds % HALF_DAY + if afternoon { HALF_DAY } else { 0 }, rest))
 }
 
-/// Seconds east of UTC, where an offset is written.
+/// Seconds east of UTC, if there is an offset.
 fn parse_offset(text: &[u8]) -> Result<Option<i64>, TimeFault> {
     let text = text.strip_prefix(b" ").unwrap_or(text);
     let (sign, digits) = match text {
@@ -289,7 +291,8 @@ fn two(tens: u8, ones: u8) -> Result<i32, TimeFault> {
     Ok(i32::from(tens) * 10 + i32::from(ones))
 }
 
-/// Whole numbers of up to 19 digits; a written `.0` is forgiven, as number columns with gaps come out so.
+/// Whole numbers of up to 19 digits; a trailing `.0` is accepted, because numeric columns with gaps
+/// are written so.
 fn integer(text: &[u8]) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', digits @ ..] => (true, digits),

@@ -1,5 +1,5 @@
-//! Times as people and spreadsheets write them: `11/5/2019 9:30`, `Jan 1 2000`, `1-Jan-2000 4:00 PM`; and times in a format
-//! that the user gives.
+//! Times as people and spreadsheets write them: `11/5/2019 9:30`, `Jan 1 2000`, `1-Jan-2000 4:00
+//! PM`; and times in a format given by the user.
 
 use jiff::civil::Date;
 use jiff::fmt::strtime;
@@ -16,12 +16,12 @@ pub enum DateOrder {
     DayFirst,
 }
 
-/// How the user says a file's times are written.
+/// The user's format of a file's times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
     /// `mdy` or `dmy`.
     Order(DateOrder),
-    /// `%d.%m.%Y %H:%M`, as `strptime` has it.
+    /// `%d.%m.%Y %H:%M`, as in `strptime`.
     Pattern(String),
 }
 
@@ -34,7 +34,8 @@ impl std::str::FromStr for TimeFormat {
             "dmy" => return Ok(TimeFormat::Order(DateOrder::DayFirst)),
             _ => {}
         }
-        // A pattern that cannot be written cannot be read either, and this finds out before any file is opened.
+        // A pattern that cannot be formatted cannot be parsed either, and this detects it before
+        // any file is opened.
         let some_time = jiff::Timestamp::UNIX_EPOCH.to_zoned(jiff::tz::TimeZone::UTC);
         let written = strtime::format(text, &some_time).ok();
         let is_read_back = |written: String| strtime::parse(text, &written).ok()?.to_date().ok();
@@ -55,7 +56,7 @@ impl std::fmt::Display for TimeFormat {
     }
 }
 
-/// Reads the time cells of a file.
+/// Parses the time cells of a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Times {
     pub days: DayCount,
@@ -84,7 +85,8 @@ impl Times {
         }
     }
 
-    /// A date and a time of day in two columns. A pattern is that of both, with a space between, or of the date alone.
+    /// A date and a time of day in two columns. A pattern is for both, with a space between, or for
+    /// the date alone.
     pub(crate) fn two(&mut self, date: &[u8], clock: &[u8]) -> Result<RawTime, TimeFault> {
         let clock = if self.whole_seconds { without_fraction(clock, &mut self.buffer) } else { clock };
         let Some(pattern) = &self.pattern else { return parse_date_and_time(date, clock, &mut self.days) };
@@ -98,7 +100,8 @@ impl Times {
     }
 }
 
-/// A time without its fraction of a second: digits behind a point that follows a colon, or behind the only point there is.
+/// A time without its fraction of a second: digits after a point that follows a colon, or after the
+/// only point.
 fn without_fraction<'a>(cell: &'a [u8], buffer: &'a mut Vec<u8>) -> &'a [u8] {
     let points = || cell.iter().enumerate().filter(|(_, byte)| **byte == b'.').map(|(at, _)| at);
     let point = match cell.iter().position(|byte| *byte == b':') {
@@ -136,7 +139,7 @@ fn by_pattern(pattern: &str, cell: &[u8], days: &mut DayCount) -> Result<RawTime
     })
 }
 
-/// The date of `11/5/2019`, once it is known which is which.
+/// The date of `11/5/2019` in a known order.
 pub(crate) fn in_order(
     [first, second]: [u8; 2],
     year: i16,
@@ -150,7 +153,7 @@ pub(crate) fn in_order(
     date_of_number(number).map_err(|_| TimeFault::Order)
 }
 
-/// Whatever is neither a number nor begins with a year.
+/// Parses a time that is neither a number nor begins with a year.
 pub(crate) fn parse_words(text: &[u8], days: &mut DayCount) -> Result<RawTime, TimeFault> {
     let text = std::str::from_utf8(text).map_err(|_| TimeFault::Form)?;
     let (parts, rest) = date_parts(text).ok_or(TimeFault::Form)?;
@@ -162,7 +165,7 @@ pub(crate) fn parse_words(text: &[u8], days: &mut DayCount) -> Result<RawTime, T
             let of_day = match after_date(Date::new(year, 1, 1).map_err(|_| TimeFault::Form)?, rest, days)? {
                 RawTime::Date(_) => None,
                 RawTime::Wall { seconds, .. } => Some(seconds),
-                // With an offset the day is needed at once; nobody writes that.
+                // With an offset the day would be needed immediately; such times do not occur.
                 RawTime::Instant(_) | RawTime::Number(_) | RawTime::Ordered { .. } => {
                     return Err(TimeFault::Form);
                 }
@@ -187,7 +190,7 @@ enum Part {
     Month(u8),
 }
 
-/// Three parts of a date, without the weekday before them; and what is behind, from its space on.
+/// Three parts of a date, without a leading weekday; and the rest, from its space on.
 fn date_parts(text: &str) -> Option<([Part; 3], &[u8])> {
     let is_between = |c: char| matches!(c, ' ' | ',' | '-' | '/' | '.');
     let mut left = text;
@@ -236,7 +239,7 @@ fn is_weekday(word: &str) -> bool {
     named(word, &WEEKDAYS).is_some()
 }
 
-/// The place of a name, written out or as its first three letters (four for September and Tuesday).
+/// The index of a name, written out or as its first three letters (four for September and Tuesday).
 fn named(word: &str, names: &[&str]) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let is_short = (3..=4).contains(&lower.len());

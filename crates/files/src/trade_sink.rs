@@ -1,4 +1,4 @@
-//! Single trades into a file: text, Parquet or Arrow, with the columns that an import reads.
+//! Writes single trades to a file: text, Parquet or Arrow, with the columns that an import reads.
 
 use std::io::Write;
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl<W: Write + Send> TradeSink<W> {
         }
     }
 
-    /// Writes the file's end, and gives the output back.
+    /// Writes the file's end, and returns the output.
     pub fn finish(self) -> Result<W, FileError> {
         match self.inner {
             Inner::Csv(out) => out.into_inner().map_err(|error| unwritten(error.into_error())),

@@ -1,4 +1,4 @@
-//! Single trades out of a text table or a Parquet file, batch by batch.
+//! Single trades from a text table or a Parquet file, batch by batch.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -22,12 +22,12 @@ use crate::time::RawTime;
 use crate::time_words::Times;
 use crate::{BATCH_ROWS, FileError, Position, Problem, ReadOptions, Rejected};
 
-/// Rows looked at before it is decided what the times of a file mean.
+/// Rows in the sample that decides what the times of a file mean.
 const SAMPLE_ROWS: usize = 10_000;
-/// The same with the bad ones: a file may have nothing else.
+/// The same including bad rows: a file may have nothing else.
 const SAMPLE_ROWS_MAX: u64 = 200_000;
 
-/// One row of a table of trades. Whether it is a good trade is the caller's question.
+/// One row of a table of trades. Whether it is a valid trade is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeRow {
     /// Index into [`TradeReader::symbols`].
@@ -52,7 +52,7 @@ impl TradeBatch {
     }
 }
 
-/// A row whose time still waits for what the whole file means.
+/// A row whose time is not resolved yet, because that depends on the whole file.
 #[derive(Clone, Copy, Debug)]
 struct RawTrade {
     time: RawTime,
@@ -67,14 +67,14 @@ struct RawTrades {
     consumed: u64,
 }
 
-/// How rows become trades, shared by text tables and columnar ones.
+/// Converts rows to trades, for text tables and columnar ones.
 #[derive(Debug)]
 pub(crate) struct TradeRows {
     pub columns: TradeColumns,
     pub symbols: SymbolTable,
     /// The symbol of every row of a table without a symbol column.
     pub fixed: u32,
-    /// That symbol, where it is a guess.
+    /// That symbol, if it is a guess.
     pub guessed: Option<Symbol>,
     pub numbers: Numbers,
     pub times: Times,
@@ -87,7 +87,7 @@ pub(crate) enum TradeInput {
     Columns(Box<ColumnRows>),
 }
 
-/// A text table positioned behind its header.
+/// A text table positioned after its header.
 #[derive(Debug)]
 pub(crate) struct TradeText {
     lines: Lines,
@@ -135,12 +135,12 @@ impl TradeReader {
         Ok(TradeReader { path: path.to_path_buf(), input, rows, clock, reading, pending, bytes })
     }
 
-    /// The symbols met so far, in order of appearance; [`TradeRow::symbol`] counts in it.
+    /// The symbols so far, in order of appearance; [`TradeRow::symbol`] is an index into it.
     pub fn symbols(&self) -> &[Symbol] {
         self.rows.symbols.symbols()
     }
 
-    /// What the user should know about this file; complete after the last batch.
+    /// Notes for the user about this file; complete after the last batch.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if let Some(symbol) = &self.rows.guessed {
@@ -346,7 +346,7 @@ impl TradeRows {
     }
 }
 
-/// A cell as the text reader would meet it.
+/// The text of a cell, as in a text table.
 fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
     match array.as_string_opt::<i32>() {
         Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),

@@ -1,4 +1,4 @@
-//! What a reader has understood of a table of candles, for people to check before they rely on it.
+//! How a reader has understood a table of candles, for the user to check.
 
 use market::Market;
 
@@ -16,7 +16,7 @@ pub struct Understood {
     pub times: TimesAre,
     /// Of dates like `11/5/2019`.
     pub order: Option<DateOrder>,
-    /// What a candle of minutes is stamped with.
+    /// Whether a candle of minutes is stamped with its start or end.
     pub stamp: Stamp,
     pub basis: Basis,
     pub decimal: DecimalMark,
@@ -32,7 +32,7 @@ pub enum SymbolSource {
     Option,
     /// The file's name is a symbol with its region.
     FileName,
-    /// The file's name is a ticker, and its region was assumed or told beside it.
+    /// The file's name is a ticker, and its region was assumed or given by the user.
     FileNameWithoutRegion,
     /// One of several words of the file's name.
     WordOfFileName,
@@ -44,10 +44,10 @@ impl SymbolSource {
     }
 }
 
-/// What the times of a table say by themselves.
+/// The kind of times in a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimesAre {
-    /// Dates of the market, whatever the zone of this machine is.
+    /// Dates of the market, independent of this machine's zone.
     Dates,
     /// Dates written as midnights of UTC.
     MidnightsOfUtc,
@@ -74,7 +74,7 @@ impl TimesAre {
         }
     }
 
-    /// In words, for the markets of a table.
+    /// As text, for the markets of a table.
     pub fn in_words(self, markets: &[Market]) -> String {
         let zone = match markets {
             [market] => market::Zone::of(*market).name(),
@@ -89,10 +89,11 @@ impl TimesAre {
     }
 }
 
-/// What prices are: as traded, or adjusted by whoever wrote the file. No file says it; vendors have their habits.
+/// The basis of prices: as traded, or adjusted by the vendor. No file states it; it follows from
+/// the vendor's conventions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Nothing speaks against it.
+    /// There is no evidence against it.
     AsTraded,
     SplitAdjusted,
     ForwardAdjusted,

@@ -11,13 +11,14 @@ pub(crate) struct WideColumn {
     pub place: usize,
 }
 
-/// Words that stand beside the name of a price and are no tickers.
+/// Words next to the name of a price that are not tickers.
 const NO_TICKERS: [&str; 12] =
     ["bid", "ask", "mid", "adj", "adjusted", "unadjusted", "raw", "prev", "previous", "pre", "day", "last"];
-/// So many columns with a ticker and a price in their names are no chance.
+/// This many columns with a ticker and a price in their names are not chance.
 const COLUMNS_MIN: usize = 4;
 
-/// The columns of a header of two levels, whichever of them has the tickers. None where no column names a price.
+/// The columns of a header of two levels, whichever of them has the tickers. Empty if no column
+/// names a price.
 pub(crate) fn of_levels(first: &[String], second: &[String]) -> Vec<WideColumn> {
     let is_of_tickers = |level: &[String]| level.first().is_some_and(|name| normal(name) == "ticker");
     let count = |level: &[String]| level.iter().filter(|name| field_of(name).is_some()).count();
@@ -66,7 +67,7 @@ fn of_name(name: &str) -> Option<(String, Field)> {
 
 /// A ticker and a field, in either order.
 fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
-    // Letters alone, like the `c` of BRK.C, say nothing here.
+    // Single letters, like the `c` of BRK.C, do not count here.
     let field = |text: &str| field_of(text).filter(|_| text.trim().chars().count() > 1);
     let (ticker, field) = match (field(right), field(left)) {
         (Some(field), _) => (left, field),
@@ -77,7 +78,8 @@ fn of_pair(left: &str, right: &str) -> Option<(String, Field)> {
     is_ticker.then(|| (ticker.trim().to_owned(), field))
 }
 
-/// The columns of each ticker, in the order in which the tickers appear. `line` is that of the header, for the refusal.
+/// The columns of each ticker, in the order in which the tickers appear. `line` is that of the
+/// header, for the error.
 pub(crate) fn by_ticker(
     columns: &[WideColumn],
     time: TimeColumns,

@@ -1,6 +1,6 @@
-//! Numbers as people write them: `$1,234.5`, `1.5M`, `1.234,50`.
+//! Parses numbers as people write them: `$1,234.5`, `1.5M`, `1.234,50`.
 
-/// What stands between the whole part of a number and its fraction.
+/// The mark between the whole part of a number and its fraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DecimalMark {
     #[default]
@@ -16,7 +16,7 @@ impl DecimalMark {
         }
     }
 
-    /// The mark itself, and what separates thousands beside spaces and apostrophes.
+    /// The mark itself, and the separator of thousands besides spaces and apostrophes.
     fn marks(self) -> (char, char) {
         match self {
             DecimalMark::Point => ('.', ','),
@@ -29,18 +29,19 @@ impl DecimalMark {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PlainNumber {
     pub text: String,
-    /// It was written as so many thousands or millions, so that whoever wrote it may have rounded it.
+    /// It was abbreviated in thousands or millions, and so may have been rounded.
     pub is_abbreviated: bool,
 }
 
-/// The longer ones first: `US$` ends as `$` does.
+/// The longer ones first: `US$` ends like `$`.
 const CURRENCIES: [&str; 8] = ["US$", "HK$", "CN¥", "$", "€", "£", "¥", "￥"];
-/// What a number may end in, and the power of ten that it stands for.
+/// Suffixes of a number, and their powers of ten.
 const MULTIPLES: [(char, u32); 10] =
     [('K', 3), ('k', 3), ('M', 6), ('m', 6), ('B', 9), ('b', 9), ('T', 12), ('t', 12), ('万', 4), ('亿', 8)];
 const SPACES: [char; 5] = [' ', '\u{a0}', '\u{202f}', '\'', '’'];
 
-/// Reads a number with signs of currencies, separators of thousands and a letter for its size. `None` for anything else.
+/// Parses a number with currency signs, separators of thousands and a suffix for its size. `None`
+/// for anything else.
 pub(crate) fn plain(text: &[u8], mark: DecimalMark) -> Option<PlainNumber> {
     let text = without_currency(std::str::from_utf8(text).ok()?.trim());
     let (sign, text) = match text.strip_prefix('-') {
@@ -62,7 +63,8 @@ fn without_currency(text: &str) -> &str {
     CURRENCIES.into_iter().find_map(|sign| text.strip_suffix(sign)).unwrap_or(text).trim_end()
 }
 
-/// `1,234,567.5` without its separators, with a point. Thousands are groups of three, all separated alike.
+/// `1,234,567.5` without its separators, with a point. Thousands are groups of three, all with the
+/// same separator.
 fn ungrouped(number: &str, mark: DecimalMark) -> Option<String> {
     let (point, separator) = mark.marks();
     let (whole, fraction) = match number.split_once(point) {
@@ -85,7 +87,7 @@ fn ungrouped(number: &str, mark: DecimalMark) -> Option<String> {
     Some(if fraction.is_empty() { whole } else { format!("{whole}.{fraction}") })
 }
 
-/// What the way a price is written says about the whole file.
+/// What the notation of a price shows about the whole file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MarkSeen {
     Certainly(DecimalMark),
@@ -94,7 +96,7 @@ pub(crate) enum MarkSeen {
     Nothing,
 }
 
-/// Looks at one price. A single point has always been a decimal point here, however many digits follow it.
+/// Classifies one price. A single point is always a decimal point, however many digits follow it.
 pub(crate) fn mark_of(price: &[u8]) -> MarkSeen {
     let of = |mark| plain(price, mark).is_some();
     let has = |byte: u8| price.contains(&byte);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_says_what_its_marks_are() {
+    fn a_price_shows_the_decimal_mark() {
         use MarkSeen::{Certainly, Either, Nothing};
         let (point, comma) = (Certainly(DecimalMark::Point), Certainly(DecimalMark::Comma));
         let cases = [

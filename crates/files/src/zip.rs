@@ -1,8 +1,8 @@
-//! ZIP archives, as far as tables come in them: stored or deflated files, listed in the directory at the end.
+//! ZIP archives of tables: stored or deflated files, listed in the directory at the end.
 //!
-//! Nothing is unpacked to the disk. An archive is refused before anything is read if its directory promises more than the
-//! limits below, has files that share their bytes, or is not whole; and while it is read, if a file turns out to be another
-//! than the directory says.
+//! Nothing is unpacked to the disk. An archive is refused before anything is read if its directory
+//! exceeds the limits below, has overlapping files, or is incomplete; and while it is read, if a
+//! file differs from its directory entry.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -12,7 +12,7 @@ use flate2::read::DeflateDecoder;
 
 /// The most files an archive may have.
 const ENTRIES_MAX: usize = 10_000;
-/// The largest directory that is read: room for as many long names.
+/// The largest directory that is read: room for that many long names.
 const DIRECTORY_MAX: u64 = 8 << 20;
 /// Tables shrink to a fifth or a tenth. Deflate itself cannot do more than about a thousand.
 pub(crate) const RATIO_MAX: u64 = 200;
@@ -63,7 +63,7 @@ pub(crate) struct Entry {
     crc: u32,
     /// Bytes in the archive.
     pub packed: u64,
-    /// Bytes of the file itself, as the directory says.
+    /// Bytes of the file itself, according to the directory.
     pub size: u64,
     at: u64,
 }
@@ -82,15 +82,16 @@ pub(crate) fn tables(file: &mut File) -> Result<Vec<Entry>, ArchiveError> {
 fn is_table(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let last = lower.rsplit('/').next().unwrap_or_default();
-    // What a Mac puts beside each file.
+    // Metadata files of macOS.
     let is_hidden = last.starts_with('.') || lower.starts_with("__macosx/");
-    // Names become part of a path that is shown and looked up here: nothing that leads out of the archive.
+    // Names become part of a path that is shown and looked up here: nothing may lead out of the
+    // archive.
     let is_plain = name.split('/').all(|part| !matches!(part, "" | "." | ".."))
         && !name.chars().any(|letter| letter == '\\' || letter.is_control());
     is_plain && !is_hidden && [".csv", ".tsv", ".txt"].iter().any(|ending| last.ends_with(ending))
 }
 
-/// Everything the directory lists, once it is known to be sound.
+/// Everything the directory lists, after validation.
 fn entries(file: &mut File) -> Result<Vec<Entry>, ArchiveError> {
     let length = file.metadata()?.len();
     let (count, size, at) = directory(file, length)?;
@@ -114,7 +115,8 @@ fn entries(file: &mut File) -> Result<Vec<Entry>, ArchiveError> {
     Ok(entries)
 }
 
-/// How many files there are, and where their directory is: the end of an archive says it, behind which there may be a comment.
+/// The number of files and the position of their directory, from the end record of the archive,
+/// after which there may be a comment.
 fn directory(file: &mut File, length: u64) -> Result<(usize, u64, u64), ArchiveError> {
     let tail = length.min(END_LENGTH as u64 + u64::from(u16::MAX));
     file.seek(SeekFrom::Start(length - tail))?;
@@ -160,7 +162,7 @@ pub(crate) fn unpacked_max(packed: u64) -> u64 {
     packed.saturating_mul(RATIO_MAX).clamp(RATIO_FROM, UNPACKED_MAX)
 }
 
-/// No file may promise too much, nor share its bytes with another: that is how few bytes become very many.
+/// No file may exceed the limits, nor overlap with another: both are decompression bombs.
 fn check(entries: &mut [Entry], directory: u64) -> Result<(), ArchiveError> {
     let unpacked: u64 = entries.iter().map(|entry| entry.size).sum();
     if unpacked > UNPACKED_MAX {
@@ -180,7 +182,7 @@ fn check(entries: &mut [Entry], directory: u64) -> Result<(), ArchiveError> {
 }
 
 impl Entry {
-    /// The bytes of this file, unpacked. `counted` wraps what is read of the archive.
+    /// The unpacked bytes of this file. `counted` wraps the reader of the archive.
     pub(crate) fn open<R: Read + Send + 'static>(
         &self,
         mut file: File,
@@ -207,7 +209,7 @@ impl Entry {
     }
 }
 
-/// Reads a file of an archive, and holds it against what the directory says of it.
+/// Reads a file of an archive, and verifies it against its directory entry.
 struct EntryReader {
     inner: Box<dyn Read + Send>,
     crc: Crc,
@@ -232,7 +234,7 @@ impl Read for EntryReader {
     }
 }
 
-/// Two bytes at a place, zero where there are none.
+/// Two bytes at an offset, zero beyond the end.
 fn short(bytes: &[u8], at: usize) -> u16 {
     match bytes.get(at..at + 2) {
         Some(&[a, b]) => u16::from_le_bytes([a, b]),

@@ -1,5 +1,6 @@
-//! The adjustment factors of a symbol: one for each ex-date, from its corporate action and the daily close before it. The store keeps
-//! them, because an adjusted answer would otherwise decode the closes of all years since.
+//! The adjustment factors of a symbol: one for each ex-date, from its corporate action and the
+//! daily close before it. The store caches them, because an adjusted query would otherwise decode
+//! the closes of all years since.
 
 use block::Block;
 use market::adjust::{Factor, factors as factors_of};
@@ -18,7 +19,8 @@ pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec
     Ok(reckon(view, venue, symbol)?.0)
 }
 
-/// The factors as the actions and the daily candles have them, and the actions that take no part.
+/// Computes the factors from the actions and the daily candles; also returns the actions that are
+/// ignored.
 pub(crate) fn reckon(
     view: &View,
     venue: &Venue,
@@ -35,14 +37,15 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
         match reckon(batch, venues.of(symbol.market()), &symbol) {
             Ok((factors, _)) => batch.put_factors(&symbol, &write(&factors))?,
             Err(HistoryError::Store(error)) => return Err(error),
-            // A question about the damaged candles fails and says so; the import goes on.
+            // Queries for the damaged candles fail with an error; the import goes on.
             Err(_) => {}
         }
     }
     Ok(())
 }
 
-/// Whether the stored factors of a symbol, if there are any, are those that its actions and candles give.
+/// Whether the stored factors of a symbol, if there are any, match those computed from its actions
+/// and candles.
 pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
     match view.factors(symbol)? {
         Some(kept) if kept.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
@@ -51,7 +54,7 @@ pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bo
     }
 }
 
-/// Brings source candles to the basis of the present.
+/// Adjusts source candles to the present price basis.
 pub(crate) fn adjust(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -62,7 +65,7 @@ pub(crate) fn adjust(
 ) -> Result<(), HistoryError> {
     let Some(first) = sources.time.first() else { return Ok(()) };
     let mut factors = factors(snapshot, venue, symbol)?;
-    // Actions up to the first candle change nothing here.
+    // Actions up to the day of the first candle have no effect.
     let first_day = trading_day(venue, *first);
     factors.retain(|factor| factor.ex_date > first_day);
     let adjuster = Adjuster::new(&factors, venue.zone().date(now), decimals);
@@ -82,13 +85,13 @@ pub(crate) fn adjust(
     Ok(())
 }
 
-/// The trading day that decides a candle's factor; a day the calendar has closed is its own.
+/// The trading day that decides a candle's factor; a date on which the market is closed is its own.
 fn trading_day(venue: &Venue, time: i64) -> Date {
     let at = Timestamp(time);
     venue.trading_day(at).unwrap_or_else(|| venue.zone().date(at))
 }
 
-/// When a trading day begins: on the evening before where the market trades overnight.
+/// When a trading day begins: the evening before if the market trades overnight.
 fn first_instant(venue: &Venue, date: Date) -> Timestamp {
     let first = venue.day(date).and_then(|day| day.minutes().next().map(|(at, _)| at));
     let midnight = venue.zone().midnight(date);
@@ -97,10 +100,11 @@ fn first_instant(venue: &Venue, date: Date) -> Timestamp {
 
 /// The first byte: the version of the format. Bytes of a later version are ignored.
 const VERSION: u8 = 2;
-/// Factors that left out candles before the published floors. They are computed again, and are not reported as damaged.
+/// Factors that ignored candles before the published floors. They are computed again, and are not
+/// reported as damaged.
 const VERSION_FROM_FLOORS: u8 = 1;
 
-/// Version, checksum of what follows, then the factors.
+/// Version, checksum of the body, then the factors.
 fn write(factors: &[Factor]) -> Vec<u8> {
     let mut body = Vec::new();
     factors.iter().for_each(|factor| factor.write(&mut body));

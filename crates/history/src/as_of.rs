@@ -1,46 +1,48 @@
-//! What may be known of the store at an instant.
+//! The part of the store that is known at an instant.
 //!
-//! A store may hold more than its clock admits: the candles of a whole day lie there when a replay stands at half past
-//! nine. Everything that answers takes an [`AsOf`] where it would take `now`, and this file alone says which stored candles
-//! are finished then, and what stands in for those that are not. A candle counts from the instant at which it is complete,
-//! because its high, low, close and volume are not known before: a minute when it has passed, a closing candle when the
-//! tail of its segment is over, a candle of a coarse file when the last minute in it is, a day candle when the regular hours
-//! of its day are.
+//! A store may hold more than its clock allows: the candles of a whole day are stored while a
+//! replay is at half past nine. Every query takes an [`AsOf`] instead of `now`, and this file alone
+//! decides which stored candles are finished then, and what replaces those that are not. A candle
+//! counts from the instant at which it is complete, because its high, low, close and volume are not
+//! known before: a minute when it has passed, a closing candle when the tail of its segment is
+//! over, a candle of a coarse file when the last minute in it is, a day candle when the regular
+//! hours of its day are.
 
 use std::ops::Range;
 
 use market::{Candles, Date, Floors, Grain, Minutes, Period, Span, Timestamp, Venue};
 use store::SeriesInfo;
 
-/// The instant of a question, and the kind of its clock.
+/// The instant of a query, and the kind of its clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AsOf {
-    /// By the machine's clock: what is stored has arrived, so it is known.
+    /// By the machine's clock: everything stored has already happened.
     Live(Timestamp),
-    /// By a clock that was set: what happened later may be stored, and must not be answered.
+    /// By a simulated clock: later candles may be stored, and must not be returned.
     Replay(Timestamp),
 }
 
-/// Where stored candles of a grain stop being finished, and what stands in for them from there on.
+/// Where stored candles of a grain stop being finished, and what replaces them from there on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edge {
-    /// Stored candles stamped from here on are not served as they are.
+    /// Stored candles stamped from here on are not served unchanged.
     pub from: Timestamp,
-    /// The one-minute candles that are folded in their place, half-open.
+    /// The one-minute candles that are folded to replace them, half-open.
     pub minutes: Range<Timestamp>,
-    /// Of minutes from here on, still running, only the open is known.
+    /// Minutes from here on are still running: only their open is known.
     pub running_from: Timestamp,
     pub prefer: Prefer,
 }
 
-/// What is served at an edge.
+/// Which candle is served at an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefer {
-    /// What the minutes make, and nothing where there are none.
+    /// The fold of the minutes, and nothing without minutes.
     Minutes,
-    /// What the minutes make. Where there are none, the stored candle: it has arrived, and nothing contradicts it.
+    /// The fold of the minutes. Without minutes, the stored candle: it has arrived, and nothing
+    /// contradicts it.
     MinutesThenStored,
-    /// The stored candle: its day is over. Until it arrives, what the minutes make.
+    /// The stored candle: its day is over. Until it is imported, the fold of the minutes.
     StoredThenMinutes,
 }
 
@@ -67,13 +69,14 @@ impl AsOf {
         venue.day_end(date) <= self.now()
     }
 
-    /// Whether there is anything in a series that may be known.
+    /// Whether any candle of a series is known.
     pub fn shows(self, venue: &Venue, series: &SeriesInfo) -> bool {
         series.first < self.known_until(venue, series.series.grain)
     }
 
-    /// No stored candle of a grain that is stamped from here on counts. A minute that is running does, and so does a candle
-    /// of a coarse file; a roll-up or a day that is not finished does not, because it is made anew of minutes.
+    /// Stored candles of a grain stamped from here on do not count. A running minute does, and so
+    /// does a candle of a coarse file; an unfinished roll-up or day does not, because it is folded
+    /// from minutes.
     pub fn known_until(self, venue: &Venue, grain: Grain) -> Timestamp {
         match (self, grain) {
             (AsOf::Live(_), _) => Timestamp(i64::MAX),
@@ -87,12 +90,12 @@ impl AsOf {
         }
     }
 
-    /// The first instant that is not the present any more.
+    /// The first instant after the present.
     fn next(self) -> Timestamp {
         Timestamp(self.now().0.saturating_add(1))
     }
 
-    /// How far the one-minute candles may be known.
+    /// How far one-minute candles are known.
     fn minutes(self, venue: &Venue) -> MinutesKnown {
         let now = match self {
             AsOf::Live(now) => {
@@ -102,7 +105,8 @@ impl AsOf {
             AsOf::Replay(now) => now,
         };
         if let Some(stamp) = venue.closing(now) {
-            // A closing candle has no open to show: its prints come from an auction at the end of the tail.
+            // A closing candle has no open to show: its trades come from an auction at the end of
+            // the tail.
             return MinutesKnown { forming: Some(stamp), ..MinutesKnown::whole(stamp) };
         }
         if venue.slot(now).is_some() {
@@ -113,12 +117,13 @@ impl AsOf {
                 forming: Some(running),
             };
         }
-        // Nothing is running. A minute that another calendar let in is complete when it has passed.
+        // Nothing is running. A minute outside the sessions of this calendar is complete when it
+        // has passed.
         MinutesKnown::whole(Timestamp(now.0.saturating_sub(MINUTE - 1)))
     }
 
-    /// Takes from candles of a coarse file what is not known yet: a candle that is running has an open and nothing else, as a
-    /// minute that is running has.
+    /// Hides what is not known yet of candles of a coarse file: a running candle has only an open,
+    /// like a running minute.
     pub(crate) fn hide_running(self, venue: &Venue, length: Minutes, candles: &mut Candles) {
         let AsOf::Replay(_) = self else { return };
         let complete_until = self.minutes(venue).complete_until;
@@ -134,7 +139,8 @@ impl AsOf {
         keep_opens(candles, running);
     }
 
-    /// How far the stored candles that a period is made of may be read. Minutes before their own floor are in no day either.
+    /// How far the stored source candles of a period may be read. Minutes before their own floor
+    /// are in no day either.
     pub(crate) fn horizon(self, venue: &Venue, period: Period, floors: Floors) -> Horizon {
         let length = match (self, period.source().period(), period) {
             (.., Period::Calendar(span)) => {
@@ -152,13 +158,14 @@ impl AsOf {
         Horizon { until: known.shown_until, edge }
     }
 
-    /// A day that is not over is built from its regular minutes, and so is one that is over until its daily candle is imported. In a longer
-    /// candle that is still forming this holds for each of its days: otherwise a week would lose its Monday if the daily file is missing.
+    /// A day that is not over is built from its regular minutes, and so is one that is over until
+    /// its daily candle is imported. In a longer candle that is still forming this applies to each
+    /// of its days: otherwise a week would lose its Monday if the daily file is missing.
     fn day_edge(self, venue: &Venue, span: Span, floors: Floors) -> Option<Edge> {
         let today = venue.zone().date(self.now());
         let is_open = venue.calendar().kind(today).is_some();
         let (until, prefer) = match self {
-            // A live feed sends a day candle that grows; on a day without trading nothing does.
+            // A live feed sends a day candle that grows; on a day without trading there is none.
             AsOf::Live(_) if !is_open => return None,
             AsOf::Live(_) => (self.next(), Prefer::MinutesThenStored),
             AsOf::Replay(_) => (self.minutes(venue).complete_until, Prefer::Minutes),
@@ -175,14 +182,14 @@ impl AsOf {
     }
 }
 
-/// How far one-minute candles may be known.
+/// How far one-minute candles are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct MinutesKnown {
     /// Those stamped before this are complete.
     complete_until: Timestamp,
-    /// Those stamped before this may be shown, with the open alone if they are not complete.
+    /// Those stamped before this may be shown, with only the open if they are not complete.
     shown_until: Timestamp,
-    /// The minute in which candles of any length are being made now, if there is one.
+    /// The minute whose longer candles are forming now, if any.
     forming: Option<Timestamp>,
 }
 
@@ -193,14 +200,14 @@ impl MinutesKnown {
 }
 
 impl Edge {
-    /// Takes from the minutes that are still running what is not known yet.
+    /// Hides what is not known yet of running minutes.
     pub(crate) fn hide(&self, minutes: &mut Candles) {
         let start = minutes.time.partition_point(|time| *time < self.running_from.0);
         keep_opens(minutes, start);
     }
 }
 
-/// Leaves nothing but the open of the candles from a row on.
+/// Reduces the candles from a row on to their open.
 fn keep_opens(candles: &mut Candles, start: usize) {
     let Candles { open, high, low, close, volume, turnover, .. } = candles;
     let opens = open.get(start..).unwrap_or_default();

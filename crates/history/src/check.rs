@@ -1,4 +1,4 @@
-//! Verifying a store: every checksum, every index entry, every candle.
+//! Verifies a store: every checksum, every index entry, every candle.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use block::{Block, TradeBlock};
 use market::{Candles, Flaw, Grain, Slot, Timestamp, Trades, Venue, Venues};
 use store::{BlockEntry, Depth, Finding, Series, Store, StoreError};
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, Default)]
 pub struct CheckReport {
     pub blocks: u64,
@@ -20,7 +20,7 @@ pub struct CheckReport {
     pub damage: Vec<Damage>,
 }
 
-/// One thing that is wrong, and where.
+/// One defect, and where it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     pub series: Option<Series>,
@@ -29,21 +29,22 @@ pub struct Damage {
     pub remedy: Remedy,
 }
 
-/// What mends a damage.
+/// How a defect can be repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Importing the files that it came from once more.
+    /// Importing its source files again.
     ImportAgain,
-    /// A backup, or a new store: what is wrong is not in a block, but around them.
+    /// Restoring a backup, or a new store: the defect is not in a block, but in the structures
+    /// around them.
     Restore,
 }
 
-/// Reads everything that is stored. A damaged block is reported and the rest goes on.
+/// Verifies everything that is stored. A damaged block is reported and the rest is still checked.
 pub fn check(store: &Store, venues: &Venues) -> Result<CheckReport, StoreError> {
     check_watched(store, venues, |_| {})
 }
 
-/// The same, telling after each block how far it has come.
+/// The same, reporting progress after each block.
 pub fn check_watched(
     store: &Store,
     venues: &Venues,
@@ -56,7 +57,8 @@ pub fn check_watched(
     Ok(check_until(store, venues, go_on)?.unwrap_or_default())
 }
 
-/// The same for work that can be stopped: `None` if `watch` has broken it off. What SQLite looks at by itself comes first, and to its end.
+/// The same, cancellable: `None` if `watch` has stopped it. SQLite's own check runs first, and to
+/// its end.
 pub fn check_until(
     store: &Store,
     venues: &Venues,
@@ -100,7 +102,7 @@ pub fn check_until(
     report.damage.extend(findings.into_iter().map(damage));
     let snapshot = reader.snapshot()?;
     let securities = match snapshot.securities() {
-        // Which of them cannot be listed has been reported above.
+        // Those that cannot be listed have been reported above.
         Err(error) if error.is_of_data() => Vec::new(),
         listed => listed?,
     };
@@ -121,7 +123,7 @@ pub fn check_until(
             }),
             // Damaged blocks have been reported above.
             Err(HistoryError::Store(StoreError::Damaged { .. } | StoreError::Value { .. })) => {}
-            // A server refuses all that comes after damage in the same snapshot.
+            // A server rejects every statement after damage in the same snapshot.
             Err(HistoryError::Store(StoreError::Engine { .. })) if !report.damage.is_empty() => break,
             Err(HistoryError::Store(error)) => return Err(error),
             Err(_) => {}
@@ -130,7 +132,7 @@ pub fn check_until(
     Ok(Some(report))
 }
 
-/// A block against its index entry, and its candles against the rules they passed on their way in.
+/// Checks a block against its index entry, and its candles against the rules of import.
 fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<(), String> {
     Block::parse(bytes).and_then(|block| block.read_all(candles)).map_err(|error| error.to_string())?;
     let stamps = (candles.time.first().copied(), candles.time.last().copied());
@@ -143,8 +145,8 @@ fn inspect(entry: &BlockEntry, bytes: &[u8], candles: &mut Candles) -> Result<()
     }
 }
 
-/// Candles of coarse files begin where those of their period do. What the calendar in use has no session for is left alone: another
-/// calendar may have let it in.
+/// Candles of coarse files begin where those of their period do. Stamps without a session in the
+/// current calendar are skipped: another calendar may have accepted them.
 fn on_grid(grain: Grain, venue: &Venue, candles: &Candles) -> Result<(), String> {
     let Some(length) = grain.length().filter(|_| grain.is_own()) else { return Ok(()) };
     let mut slot: Option<Slot> = None;
@@ -207,7 +209,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_check_that_is_stopped_looks_at_no_further_block_and_reports_nothing() {
+    fn a_stopped_check_reads_no_further_block_and_reports_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
@@ -236,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn candles_of_coarse_files_stand_where_those_of_their_period_begin() {
+    fn candles_of_coarse_files_begin_where_those_of_their_period_do() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
         let mut batch = writer.begin().unwrap();
-        // 09:30 in Hong Kong, and so many minutes later.
+        // 09:30 in Hong Kong, and this many minutes later.
         let at = |minutes: i64| Timestamp(1_704_159_000 + minutes * 60);
         let candle = |minutes: i64| Candle {
             time: at(minutes),

@@ -1,8 +1,8 @@
-//! Coverage: what is stored compared with what the calendar expects, day by day.
+//! Coverage: stored candles compared with the calendar, day by day.
 //!
-//! A missing minute is one of two things: nobody traded, or nobody loaded it. The data can often tell: a daily
-//! candle with volume says that there was trading, and a source file that has minutes before and after a hole says
-//! that it had none in between. Where neither speaks, the gap is left unexplained.
+//! A missing minute either had no trades or was not loaded. The data often decides: a daily candle
+//! with volume shows that there was trading, and a source file with minutes before and after a gap
+//! shows that it had none in between. Otherwise the gap is left unexplained.
 
 mod lane_days;
 mod states;
@@ -27,7 +27,7 @@ pub struct Coverage {
     pub symbol: Symbol,
     /// Trading days in order; days before the first stored candle and after the last complete one are not listed.
     pub days: Vec<DayCoverage>,
-    /// The last day with a candle. What comes after it is no gap in what is stored: it ends there.
+    /// The last day with a candle. Days after it are not gaps in the stored data.
     pub last: Date,
 }
 
@@ -41,18 +41,18 @@ impl Coverage {
 #[derive(Clone, Debug)]
 pub struct DayCoverage {
     pub date: Date,
-    /// `None` for a day that has candles although the calendar has it closed.
+    /// `None` for a day with candles on which the calendar has the market closed.
     pub kind: Option<DayKind>,
     pub daily: bool,
-    /// Why the daily candle is missing; nothing if it is there, or not due before the day is over.
+    /// Why the daily candle is missing; `None` if it is stored, or not due before the day is over.
     pub daily_gap: Option<GapReason>,
-    /// What the intraday candles of the day are: minutes, or those of a coarse file where there are none. What is stored is counted
-    /// in minutes all the same, those that the candles stand for.
+    /// The grain of the day's intraday candles: minutes, or those of a coarse file if there are
+    /// none. Stored candles are counted by the minutes that they cover.
     pub grain: Grain,
-    /// Regular minutes, expected and stored. Both are zero before the first that is stored.
+    /// Regular minutes, expected and stored. Both are zero before the first stored one.
     pub expected: u32,
     pub stored: u32,
-    /// Stored minutes outside regular hours. How many there should be is not known.
+    /// Stored minutes outside regular hours. Their expected number is not known.
     pub extended: u32,
     pub gaps: Vec<Gap>,
 }
@@ -84,19 +84,20 @@ impl GapReason {
 }
 
 impl DayCoverage {
-    /// Whether it is a trading day without gaps. A day with candles on which the market was closed is never complete, so that it is noticed.
+    /// Whether it is a trading day without gaps. A day with candles on which the market was closed
+    /// is never complete, so that it is noticed.
     pub fn is_complete(&self) -> bool {
         self.kind.is_some() && self.daily && self.gaps.is_empty()
     }
 
-    /// Nothing is missing that could be loaded.
+    /// Whether every gap is known to be without trades.
     pub fn is_explained(&self) -> bool {
         let daily = self.daily_gap.is_none_or(|reason| reason == GapReason::NoTrades);
         daily && self.gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 }
 
-/// Compares one symbol with its calendar over an inclusive range of dates (as far as anything is stored).
+/// Compares one symbol with its calendar over an inclusive range of dates, within the stored range.
 pub fn coverage(
     history: &History,
     reader: &mut Reader,
@@ -149,7 +150,7 @@ pub fn coverage(
             Some(first) if first <= date => regular_minutes(venue, date, as_of).len() as u32,
             _ => 0,
         };
-        // A day that is not over has no daily candle to miss yet.
+        // A day that is not over has no daily candle yet.
         let is_due = volume.is_none() && as_of.is_over(venue, date);
         let daily_gap = is_due.then(|| daily_gap(venue, date, &times, &sources));
         days.push(DayCoverage {
@@ -182,8 +183,8 @@ fn outside_regular_hours(
     Ok(extended)
 }
 
-/// The files that candles came from, as far as they may be known at this time. A file that reaches beyond a replay's clock would reveal that
-/// there is trading later.
+/// The source files of the candles, as far as they are known at this time. A file that reaches
+/// beyond a replay's clock would reveal that there is trading later.
 fn known_sources(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -206,7 +207,7 @@ fn known_sources(
     Ok(known)
 }
 
-/// From when until when there are regular candles of a security.
+/// The first and last regular candles of a security.
 #[derive(Clone, Copy, Debug)]
 struct Extent {
     first: Date,
@@ -243,7 +244,7 @@ impl Extent {
     }
 }
 
-/// The stamps that days of a range may have. An evening may belong to the day after it.
+/// The possible stamps of a range of days. An evening may belong to the day after it.
 fn window(venue: &Venue, from: Date, through: Date) -> Range<i64> {
     let from = from.yesterday().unwrap_or(from);
     let until = through.tomorrow().unwrap_or(through);
@@ -264,7 +265,7 @@ fn within(snapshot: &Snapshot<'_>, series: &Series, times: &Range<i64>) -> Resul
     Ok(candles)
 }
 
-/// What was traded on each day that has a daily candle.
+/// The volume of each day that has a daily candle.
 fn volumes(venue: &Venue, daily: &Candles) -> BTreeMap<Date, i64> {
     daily.iter().map(|candle| (venue.zone().date(candle.time), candle.volume)).collect()
 }
@@ -293,7 +294,7 @@ fn regular_minutes_of(venue: &Venue, date: Date) -> Vec<i64> {
     day.minutes().filter(|(_, slot)| slot.segment.session == Session::Intraday).map(|(at, _)| at.0).collect()
 }
 
-/// The regular minutes of a day of which there may be a candle by now.
+/// The regular minutes of a day that may have a candle by now.
 fn regular_minutes(venue: &Venue, date: Date, as_of: AsOf) -> Vec<i64> {
     let until = begun_until(venue, as_of);
     let mut minutes = regular_minutes_of(venue, date);
@@ -346,7 +347,8 @@ fn reason(
     volume: Option<i64>,
     sources: &[ImportSource],
 ) -> GapReason {
-    // A file of hours says nothing of a minute that another file lacks; of a day without any candle every file does.
+    // A file of hours is no evidence about a minute that another file lacks; about a day without
+    // any candle, every file is.
     let speaks = |of: Grain| of == grain || whole_day && of.is_own();
     let spans = |source: &&ImportSource| {
         speaks(source.series.grain)
@@ -356,10 +358,10 @@ fn reason(
     };
     match volume {
         Some(0) => GapReason::NoTrades,
-        // The day traded, and not one minute of it is here.
+        // The day has volume, and none of its minutes is stored.
         Some(_) if whole_day => GapReason::NotLoaded,
         _ if sources.iter().any(|source| spans(&source)) => GapReason::NoTrades,
-        // With no source on record nothing can be said; otherwise no file reaches over this gap.
+        // Without a source file the reason is unknown; otherwise no file spans this gap.
         _ if sources.is_empty() => GapReason::Unknown,
         _ => GapReason::NotLoaded,
     }

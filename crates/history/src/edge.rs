@@ -1,4 +1,4 @@
-//! Reads the source candles a plan names, and makes of minutes what is not finished at its edge.
+//! Reads the source candles of a plan, and folds minutes where stored candles are not finished.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::read::{interleave, read_back, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
 
-/// Where the candles of one question come from.
+/// The sources of one query's candles.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sources<'a> {
     pub(crate) snapshot: &'a Snapshot<'a>,
@@ -31,14 +31,14 @@ impl Sources<'_> {
         let mut candles = self.stored(&finished)?;
         match plan.period {
             Period::Clock(_) => candles.append(&self.running(edge)?),
-            // A day begins with the edge, so it is wanted as a whole or not at all.
+            // A day begins at the edge, so it is either wanted whole or not at all.
             Period::Calendar(_) if edge.from < start => {}
             Period::Calendar(_) => candles = self.days(edge, candles)?,
         }
         Ok(candles)
     }
 
-    /// What stands at the edge of a plan whose answer is otherwise stored as it is.
+    /// The candles at the edge of a plan whose other candles are served unchanged.
     pub(crate) fn made(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let plan = self.plan;
         let mut made = match plan.period {
@@ -67,7 +67,7 @@ impl Sources<'_> {
         read_lanes(self.snapshot, &series, window, ALL)
     }
 
-    /// The minutes that stand in for a roll-up that is not finished, or are themselves running.
+    /// The minutes that replace an unfinished roll-up, or are themselves running.
     fn running(&self, edge: &Edge) -> Result<Candles, HistoryError> {
         let Range { start, end } = self.plan.sources;
         let mut candles = self.minutes(edge.minutes.start.max(start)..edge.minutes.end.min(end))?;
@@ -75,7 +75,8 @@ impl Sources<'_> {
         Ok(candles)
     }
 
-    /// Stored days, and what minutes make of those that are not there: today, and in a longer candle the days before it.
+    /// Stored days, and the fold of minutes for days that are not stored: today, and in a longer
+    /// candle the days before it.
     fn days(&self, edge: &Edge, stored: Candles) -> Result<Candles, HistoryError> {
         let today = match edge.prefer {
             Prefer::Minutes => Candles::default(),
@@ -96,7 +97,8 @@ impl Sources<'_> {
         Ok(days)
     }
 
-    /// The windows of trading days of which minutes are wanted because no day candle is stored; neighbours share one.
+    /// The windows of trading days whose minutes are needed because no day candle is stored;
+    /// neighbours share one.
     fn missing(&self, edge: &Edge, stored: &Candles, today: &Candles) -> Vec<Range<Timestamp>> {
         let zone = self.venue.zone();
         let end_of = |date: Date| date.tomorrow().map_or(Timestamp(i64::MAX), |next| zone.midnight(next));
@@ -128,7 +130,7 @@ impl Sources<'_> {
     }
 }
 
-/// One candle of each day that has minutes.
+/// Folds one candle of each day that has minutes.
 fn fold_days(venue: &Venue, minutes: &Candles, days: &mut Candles) -> Result<(), fold::Overflow> {
     let mut start = 0;
     while let Some(time) = minutes.time.get(start) {

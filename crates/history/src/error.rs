@@ -1,4 +1,4 @@
-//! Why a question has no answer.
+//! Why a query has no answer.
 
 use block::BlockError;
 use market::{Symbol, Timestamp, fold};

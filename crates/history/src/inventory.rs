@@ -1,4 +1,4 @@
-//! How much of a series there is, as far as it may be known, and what there is of a security.
+//! The known extent of a series, and the stored series of a security.
 
 use block::{Block, BlockError};
 use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
@@ -7,24 +7,24 @@ use store::{Lane, SeriesInfo, Snapshot};
 use crate::as_of::AsOf;
 use crate::error::HistoryError;
 
-/// Candles of regular hours that are stored of a security.
+/// Stored candles of a security in regular hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredRange {
     pub period: Period,
     /// The trading days of the first and the last candle.
     pub first: Date,
     pub last: Date,
-    /// How many candles; unknown if some of them lie before the floor.
+    /// The number of candles; unknown if some of them are before the floor.
     pub rows: Option<u64>,
 }
 
-/// The series that are told when somebody asks what there is, finest first: those that came from files. What is rolled up from minutes is
-/// no data of its own. This is the only list of them.
+/// The series that are listed in an inventory, finest first: those imported from files. Roll-ups of
+/// minutes are not listed. This is the only list of them.
 fn listed_grains() -> impl Iterator<Item = Grain> {
     Grain::ALL.into_iter().filter(|grain| !Grain::ROLLED_UP.contains(grain))
 }
 
-/// What there is of a security, as far as it may be known and lies behind the floors, finest first.
+/// The stored ranges of a security, as far as they are known and after the floors, finest first.
 pub fn stored_ranges(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -58,8 +58,8 @@ fn trading_day(venue: &Venue, grain: Grain, stamp: Timestamp) -> Date {
     slot.map_or_else(|| venue.zone().date(stamp), |slot| slot.day)
 }
 
-/// What a series amounts to without the candles that lie ahead; nothing if all of them do. Its bytes are those of the blocks
-/// that hold any of the rest.
+/// A series without candles in the future; `None` if all of them are. Its bytes are those of the
+/// blocks that hold any of the rest.
 pub fn known_part(
     snapshot: &Snapshot<'_>,
     venue: &Venue,

@@ -10,9 +10,10 @@ use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
 use crate::read::History;
 
 impl History {
-    /// The last price in regular hours that may be known, and how many decimals it is printed with; `None` if there is none. Daily
-    /// candles are imported as such and win. On a day that is not over, or has no daily candle, it is that of the newest minute, or of
-    /// the newest candle of a coarse file where that is newer. So it is what a quote would show.
+    /// The last known price in regular hours, and the decimals it is printed with; `None` if there
+    /// is none. A daily candle takes precedence. On a day that is not over, or has no daily candle,
+    /// it is the price of the newest minute, or of the newest candle of a coarse file if that is
+    /// newer. So it is the price that a quote would show.
     pub fn last_price(
         &self,
         reader: &mut Reader,
@@ -25,7 +26,7 @@ impl History {
         let (day, mut minute) = (newest(Period::DAY)?, newest(Period::MINUTE)?);
         for grain in Grain::OWN.into_iter().filter(|_| coarse) {
             let other = newest(grain.period())?;
-            // Of two that have one stamp, the finer was first.
+            // Of two with the same stamp, the finer came first.
             minute = match (minute, other) {
                 (Some((one, _)), Some((other, decimals))) if other.time > one.time => Some((other, decimals)),
                 (one, other) => one.or(other),

@@ -1,11 +1,12 @@
-//! Questions about the past, and how the past gets in.
+//! Queries over stored candles, and imports.
 //!
-//! A [`Query`] is what the specification lets a client ask. [`Plan::of`] turns it into a value (which series, which
-//! stamps, how many source candles, what to fold) without touching anything; [`History::candles`] reads the blocks
-//! the plan names and folds them in one pass. [`import`] is the other direction. The crate knows no network, no
-//! protocol numbers and no clock: [`AsOf`] is an argument, and says what may be known then. Start with `query.rs`, then
-//! `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`; `paging.rs` is for more candles than one answer holds, `trades.rs`
-//! for single trades and capital flow, `own.rs` for candles of coarse files beside minutes.
+//! A [`Query`] is a client's request. [`Plan::of`] turns it into a value (which series, which
+//! stamps, how many source candles, what to fold) without I/O; [`History::candles`] reads the
+//! blocks of the plan and folds them in one pass. [`import`] is the other direction. The crate
+//! knows no network, no protocol numbers and no clock: [`AsOf`] is an argument, and decides what is
+//! known then. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`;
+//! `paging.rs` is for more candles than one answer holds, `trades.rs` for single trades and capital
+//! flow, `own.rs` for coarse files mixed with minutes.
 
 mod adjustment;
 mod as_of;
@@ -45,7 +46,7 @@ pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};
 use market::Session;
 use store::Lane;
 
-/// The lane that keeps a session's candles.
+/// The lane that stores a session's candles.
 pub fn lane_of(session: Session) -> Lane {
     match session {
         Session::Intraday => Lane::Regular,

@@ -1,5 +1,6 @@
-//! Candles as they are stored, for the engine that fills orders, which decides itself what may be known at a time. Nothing here is adjusted,
-//! folded, or cut by a clock, and options are read like any other security.
+//! Stored candles for the engine that fills orders, which decides itself what is known at a time.
+//! Nothing here is adjusted, folded, or limited by a clock, and options are read like any other
+//! security.
 
 use std::ops::{ControlFlow, Range};
 
@@ -11,8 +12,8 @@ use crate::error::HistoryError;
 use crate::read::{History, interleave};
 
 impl History {
-    /// The one-minute candles stamped within a window, of all trading hours, by time. A symbol that is not known has none. Of
-    /// the blocks in the window only the pages that it touches are decoded.
+    /// The one-minute candles stamped within a window, of all trading hours, by time. An unknown
+    /// symbol has none. Only the pages that overlap the window are decoded.
     pub fn minutes(
         &self,
         view: &View,
@@ -30,7 +31,7 @@ impl History {
         Ok(merged)
     }
 
-    /// The latest one-minute candle stamped at an instant or before it, whatever its trading hours.
+    /// The latest one-minute candle stamped at or before an instant, in any trading hours.
     pub fn last_minute(
         &self,
         view: &View,
@@ -63,7 +64,7 @@ impl History {
         Ok(last.filter(|candle| venue.trading_day(candle.time) == Some(date)))
     }
 
-    /// The latest daily candle that is stored of a date before another.
+    /// The latest stored daily candle before a date.
     pub fn last_day(&self, view: &View, symbol: &Symbol, date: Date) -> Result<Option<Candle>, HistoryError> {
         let series = Series { symbol: symbol.clone(), grain: Grain::Day, lane: Lane::Regular };
         last_before(view, &series, self.venue(symbol).zone().midnight(date))
@@ -85,8 +86,8 @@ impl History {
         Ok(day.filter(|candle| zone.date(candle.time) == date).map(|candle| candle.close))
     }
 
-    /// The closes, as they were traded, of the daily candles from one date up to another, which is not included: in one pass over their
-    /// blocks.
+    /// The unadjusted closes of the daily candles from one date up to another, exclusive: in one
+    /// pass over their blocks.
     pub fn daily_closes(
         &self,
         view: &View,
@@ -99,8 +100,8 @@ impl History {
         Ok(days.iter().map(|candle| (zone.date(candle.time), candle.close)).collect())
     }
 
-    /// The close, as it was traded, of the last day before a date: of its daily candle, or of its last regular minute where no daily
-    /// candle is stored.
+    /// The unadjusted close of the last day before a date: of its daily candle, or of its last
+    /// regular minute if no daily candle is stored.
     pub fn close_before(
         &self,
         view: &View,
@@ -129,12 +130,12 @@ fn window(view: &View, series: &Series, stamps: &Range<Timestamp>) -> Result<Can
     Ok(candles)
 }
 
-/// The newest candle of a series before a point, by one statement and one page of one block.
+/// The newest candle of a series before a point, with one statement and one page of one block.
 fn last_before(view: &View, series: &Series, until: Timestamp) -> Result<Option<Candle>, HistoryError> {
     let mut found = Ok(None);
     view.bodies_back(series, until, |body| {
         found = last_row(body.bytes, until).map_err(|source| damaged(series, body.entry.first, source));
-        // It starts before the point, so it has the candle.
+        // It starts before the point, so it contains the candle.
         ControlFlow::Break(())
     })?;
     found

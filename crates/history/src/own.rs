@@ -1,10 +1,11 @@
-//! Candles of coarse files (5, 15, 30 and 60 minutes) beside one-minute candles.
+//! Candles of coarse files (5, 15, 30 and 60 minutes) mixed with one-minute candles.
 //!
-//! One rule, whatever came in first: in each session of a trading day, the finest candles that are known there answer, alone. So
-//! minutes win, five minutes win over fifteen, nothing is counted twice, and no answer has candles of a grain that its period
-//! is not a multiple of. A session with a single minute is a session of minutes: what its other minutes lack was not traded, or
-//! was not loaded, and coverage says so. The rule looks at whole sessions, so reading takes whole trading days, and as many of
-//! them as hold enough candles.
+//! One rule, whatever was imported first: in each session of a trading day, only the finest known
+//! candles are used. So minutes win, five minutes win over fifteen, nothing is counted twice, and
+//! no answer has candles of a grain that its period is not a multiple of. A session with a single
+//! minute is a session of minutes: its other minutes were not traded, or not loaded, and coverage
+//! reports which. The rule applies to whole sessions, so reading takes whole trading days, and as
+//! many of them as hold enough candles.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -19,10 +20,10 @@ use crate::plan::{Keep, Plan, Rows};
 use crate::read::{interleave, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
-/// How many times as much is read if it was not enough.
+/// How much more is read if it was not enough.
 const MORE: usize = 4;
 
-/// A question to which candles of coarse files have something to say.
+/// A query over mixed grains.
 #[derive(Debug)]
 pub(crate) struct Mixed<'a> {
     sources: Sources<'a>,
@@ -44,7 +45,7 @@ struct OwnLayer {
 type SessionKey = (Date, Session);
 
 impl<'a> Mixed<'a> {
-    /// `None` if no coarse candles lie where the question looks.
+    /// `None` if there are no coarse candles in the window of the query.
     pub(crate) fn of(sources: Sources<'a>, as_of: AsOf) -> Result<Option<Mixed<'a>>, HistoryError> {
         let (plan, venue) = (sources.plan, sources.venue);
         if plan.sources.is_empty() {
@@ -83,7 +84,8 @@ impl<'a> Mixed<'a> {
         Ok(is_mixed.then_some(Mixed { sources, as_of, own, edge, extent }))
     }
 
-    /// The source candles of the plan, at least as many as it keeps, of whatever grains: they have to be folded.
+    /// The source candles of the plan, at least as many as it needs, of mixed grains: they have to
+    /// be folded.
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.sources.plan;
         let whole = within(&plan.sources, &self.extent);
@@ -102,8 +104,8 @@ impl<'a> Mixed<'a> {
         }
     }
 
-    /// A part of the window at the end that is wanted, in which some layer has rows for so many candles. It begins and ends with
-    /// a trading day unless the whole window does not.
+    /// The part of the window at the wanted end in which some layer has rows for `wanted` candles.
+    /// It begins and ends with a trading day unless the whole window does not.
     fn window(&self, whole: &Range<Timestamp>, wanted: usize) -> Result<Range<Timestamp>, HistoryError> {
         let plan = self.sources.plan;
         let base = (plan.period.source().length(), plan.series.as_slice());
@@ -130,7 +132,7 @@ impl<'a> Mixed<'a> {
         })
     }
 
-    /// How far one has to read in a series for so many rows; to the end of the window if it has fewer.
+    /// How far to read in a series for so many rows; to the end of the window if it has fewer.
     fn enough(
         &self,
         series: &Series,
@@ -155,7 +157,7 @@ impl<'a> Mixed<'a> {
         Ok(reached.unwrap_or(end))
     }
 
-    /// The candles that answer in the whole trading days around a window.
+    /// The candles to use in the whole trading days around a window.
     fn select(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let venue = self.sources.venue;
         let days = within(&whole_days(venue, window), &self.extent);
@@ -173,7 +175,7 @@ impl<'a> Mixed<'a> {
         Ok(chosen)
     }
 
-    /// One-minute candles, or what is rolled up from them where it is finished.
+    /// One-minute candles, or their roll-ups where those are finished.
     fn minutes(&self, window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
         let edge = self.edge.clone().filter(|edge| edge.from < window.end);
         let Sources { snapshot, venue, symbol, plan } = self.sources;
@@ -181,7 +183,7 @@ impl<'a> Mixed<'a> {
         Sources { snapshot, venue, symbol, plan: &plan }.read()
     }
 
-    /// How many candles of the plan's stamps come of these.
+    /// How many candles within the plan's stamps these fold to.
     fn folded(&self, candles: &Candles) -> Result<usize, HistoryError> {
         let Sources { venue, symbol, plan, .. } = self.sources;
         let folded = fold::fold(venue, plan.period, candles)
@@ -191,7 +193,7 @@ impl<'a> Mixed<'a> {
     }
 }
 
-/// Sessions that have their candles.
+/// Sessions that have their candles already.
 pub(crate) struct Taken<'a> {
     venue: &'a Venue,
     keys: BTreeSet<SessionKey>,
@@ -214,7 +216,7 @@ impl<'a> Taken<'a> {
         }
     }
 
-    /// The candles of sessions that have none so far. What lies in no session is in no candle.
+    /// The candles of sessions that have none so far. Stamps outside of all sessions are dropped.
     pub(crate) fn free(&self, candles: &Candles) -> Candles {
         let mut slot = None;
         candles
@@ -233,7 +235,7 @@ impl<'a> Taken<'a> {
     }
 }
 
-/// How many candles of a length one candle of a period is made of, at most.
+/// How many candles of a length one candle of a period consists of, at most.
 fn rows_a_candle(period: Period, length: Option<Minutes>) -> usize {
     match (period, length) {
         (Period::Clock(minutes), Some(length)) => usize::from(minutes.get() / length.get().max(1)) + 1,
@@ -246,8 +248,8 @@ fn within(window: &Range<Timestamp>, bounds: &Range<Timestamp>) -> Range<Timesta
     start..window.end.min(bounds.end).max(start)
 }
 
-/// A window that has every trading day whole of which it has a part: an evening may belong to the day after it, and a night to
-/// the evening before.
+/// Extends a window to whole trading days: an evening may belong to the day after it, and a night
+/// to the evening before.
 fn whole_days(venue: &Venue, window: &Range<Timestamp>) -> Range<Timestamp> {
     let zone = venue.zone();
     let first = zone.date(window.start);

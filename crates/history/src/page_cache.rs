@@ -1,13 +1,16 @@
-//! The shelf: a cache of stored candles, encoded as they are sent, page by page.
+//! The page cache: stored candles in their encoded form, page by page.
 //!
-//! A plain question (one stored series, nothing folded, nothing adjusted) selects a run of stored candles, so its answer
-//! can be cut out of pages that were encoded earlier. Blocks never change and their ids are never used again, so a page
-//! once encoded stays true for its era, which ends when a backup is restored; only the directories of series change, and those carry
-//! the version of the store they were read at. What a page is encoded to is the caller's business: this file knows candles, not protocols.
+//! A plain query (one stored series, nothing folded, nothing adjusted) selects a run of stored
+//! candles, so its answer can be sliced from pages that were encoded earlier. Blocks never change
+//! and their ids are never reused, so an encoded page stays valid for its era, which ends when a
+//! backup is restored; only the directories of series change, and those carry the version of the
+//! store they were read at. The caller decides the encoding: this file knows candles, not
+//! protocols.
 //!
-//! An answer of a thousand candles costs as much in memory that the processor has to fetch as in instructions. So pages are kept
-//! by block, which is one look-up where each page for itself would be five; and where a page lies wholly within the answer,
-//! as all but the first and the last do, its stamps are not looked at: what the block knows of it is enough.
+//! An answer of a thousand candles costs as much in cache misses as in instructions. So pages are
+//! cached by block, which is one look-up instead of five; and the stamps of a page that lies wholly
+//! within the answer, as all but the first and the last do, are not read: the block's page spans
+//! are enough.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -26,9 +29,9 @@ use crate::edge::Sources;
 use crate::own::has_own;
 use crate::plan::{Keep, Plan};
 
-/// What a page is kept as. It must say how much memory it takes. Copies share what they hold.
+/// The encoded form of a page. It must report its memory use. Clones share their data.
 pub trait Encoded: Clone + Send + Sync + 'static {
-    /// Some of its rows, as an answer takes them.
+    /// Some of its rows, as part of an answer.
     type Piece;
 
     fn encode(candles: &Candles, rows: Range<usize>, decimals: u32) -> Self;
@@ -36,14 +39,15 @@ pub trait Encoded: Clone + Send + Sync + 'static {
     fn piece(&self, rows: Range<usize>) -> Self::Piece;
 }
 
-/// Encoded pages up to a number of bytes. Those of a block come and go together, the least recently used block first.
+/// Encoded pages up to a number of bytes. Those of a block are cached and evicted together, the
+/// least recently used block first.
 pub struct PageCache<E> {
     blocks: Cache<BlockKey, Arc<CachedBlock<E>>, Weight>,
     directories: RwLock<HashMap<Series, Arc<Directory>>>,
     is_off: bool,
 }
 
-/// What a shelf holds, for metrics.
+/// The contents of a page cache, for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageCacheLoad {
     pub bytes: u64,
@@ -51,7 +55,7 @@ pub struct PageCacheLoad {
     pub pages: usize,
 }
 
-/// An answer, cut out of pages.
+/// An answer, sliced from pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slices<P> {
     /// Oldest first.
@@ -60,11 +64,11 @@ pub struct Slices<P> {
     pub rows: usize,
 }
 
-/// The era of the store, a block in it, and the decimals its prices are written with.
+/// The era of the store, a block in it, and the decimals of its prices.
 type BlockKey = (i64, i64, u32);
 
-/// What is kept of one block. It does not change once it is on the shelf, because its weight must not: a block with one page
-/// more takes its place.
+/// The cached pages of one block. It is immutable once cached, because its weight must not change:
+/// a block with another page replaces it.
 #[derive(Clone, Debug)]
 struct CachedBlock<E> {
     spans: Arc<[Span]>,
@@ -73,7 +77,7 @@ struct CachedBlock<E> {
     bytes: usize,
 }
 
-/// One page of a block: when it begins, by when it has ended, and how many rows it has.
+/// One page of a block: its first stamp, an upper bound of its last, and its number of rows.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     first: i64,
@@ -88,22 +92,23 @@ struct Page<E> {
     encoded: E,
 }
 
-/// What is known of a series at one version of the store.
+/// The blocks of a series at one version of the store.
 #[derive(Debug)]
 struct Directory {
     version: i64,
     decimals: u32,
     entries: Vec<BlockEntry>,
-    /// Whether candles of coarse files may stand beside these: then the answer is not what is stored here alone.
+    /// Whether there may be candles of coarse files: then this series alone is not the answer.
     has_own: bool,
 }
 
-/// Directories kept at most; a store of a whole market has more series than are asked for.
+/// Maximum number of directories; a store of a whole market has more series than are requested.
 const DIRECTORIES_MAX: usize = 65_536;
-/// A block and its key cost about so much besides what they hold.
+/// Approximate overhead of a block and its key.
 const OVERHEAD: usize = 256;
-/// About what a block weighs of which some pages have been asked for. The cache is divided into parts that hold at least
-/// thirty-two times as much, unless it is smaller than that as a whole: the largest block, 8,192 days, fits into any.
+/// Approximate weight of a block with some cached pages. The cache is divided into shards of at
+/// least thirty-two times as much, unless it is smaller than that as a whole: the largest block,
+/// 8,192 days, fits into any.
 const BLOCK_BYTES: usize = 128 << 10;
 
 #[derive(Clone, Copy, Debug)]
@@ -122,7 +127,7 @@ impl<E> fmt::Debug for PageCache<E> {
 }
 
 impl<E: Encoded> PageCache<E> {
-    /// A shelf that holds at most so many bytes; none at all is a shelf that keeps nothing.
+    /// A cache of at most `bytes`; with zero it caches nothing.
     pub fn new(bytes: usize) -> PageCache<E> {
         PageCache {
             blocks: Cache::with_weighter((bytes / BLOCK_BYTES).max(16), bytes as u64, Weight),
@@ -131,9 +136,10 @@ impl<E: Encoded> PageCache<E> {
         }
     }
 
-    /// The answer to a plan cut out of encoded pages, or `None` if the plan is not a plain one, or there is nothing to answer. What
-    /// is missing is read, decoded and encoded, all under one snapshot of the store; so is what has to be made of minutes at
-    /// an edge. The question must not be an adjusted one: the plan does not show it.
+    /// The answer to a plan, sliced from encoded pages, or `None` if the plan is not a plain one,
+    /// or there is nothing to answer. Missing pages are read, decoded and encoded, all under one
+    /// snapshot of the store; so are candles folded from minutes at an edge. The query must not be
+    /// an adjusted one: the plan does not show it.
     pub fn slices(
         &self,
         reader: &mut Reader,
@@ -147,13 +153,13 @@ impl<E: Encoded> PageCache<E> {
             Some(known) => Some(known),
             None => self.read(&snapshot, series)?,
         };
-        // A series that is not there has no blocks, and the long way says why.
+        // A missing series has no blocks, and the slow path reports why.
         let Some(directory) = directory.filter(|found| found.is_all()) else {
             return Ok(None);
         };
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
         let Some(edge) = &plan.edge else { return walk.slices(plan.keep) };
-        // What the next question needs to know whether memory is enough.
+        // The next query needs it to decide whether it can be answered from memory.
         let minutes = minutes_of(series);
         if self.known(&minutes, directory.version).is_none() {
             self.read(&snapshot, &minutes)?;
@@ -163,7 +169,7 @@ impl<E: Encoded> PageCache<E> {
         Ok(found.filter(|found| found.rows > 0))
     }
 
-    /// How much is on it now.
+    /// The current contents.
     pub fn load(&self) -> PageCacheLoad {
         let pages = |block: Arc<CachedBlock<E>>| block.pages.iter().flatten().count();
         PageCacheLoad {
@@ -173,20 +179,21 @@ impl<E: Encoded> PageCache<E> {
         }
     }
 
-    /// Whether it keeps nothing.
+    /// Whether caching is disabled.
     pub fn is_off(&self) -> bool {
         self.is_off
     }
 
-    /// As [`PageCache::slices`], but `None` as well if anything would have to be read, or the shelf knows another version of the
-    /// store than this. Takes a microsecond.
+    /// As [`PageCache::slices`], but `None` as well if anything would have to be read, or the cache
+    /// is of another version of the store. Takes a microsecond.
     pub fn slices_in_memory(
         &self,
         version: i64,
         plan: &Plan,
     ) -> Result<Option<Slices<E::Piece>>, HistoryError> {
         let Some(series) = plan.stored() else { return Ok(None) };
-        // Held for the microsecond: a copy of what is in it would be counted, in memory that all processors share.
+        // Held for the microsecond: cloning the `Arc` would update a counter that all processors
+        // share.
         let Ok(directories) = self.directories.read() else { return Ok(None) };
         let known = |series: &Series| directories.get(series).filter(|known| known.version == version);
         let Some(directory) = known(series).filter(|found| found.is_all()) else {
@@ -205,7 +212,8 @@ impl<E: Encoded> PageCache<E> {
         known.filter(|known| known.version == version)
     }
 
-    /// The blocks of a series, none where the series is not there. A security that is not known has no directory.
+    /// The blocks of a series, none if the series does not exist. An unknown security has no
+    /// directory.
     fn read(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Arc<Directory>>, HistoryError> {
         let version = snapshot.version()?;
         let Some(decimals) = snapshot.decimals(&series.symbol)? else { return Ok(None) };
@@ -224,7 +232,7 @@ impl<E: Encoded> PageCache<E> {
 }
 
 impl Directory {
-    /// Whether its blocks are there and are all that an answer is made of.
+    /// Whether it has blocks and they are the whole answer.
     fn is_all(&self) -> bool {
         !self.entries.is_empty() && !self.has_own
     }
@@ -234,7 +242,7 @@ impl Directory {
         self.entries.last().is_some_and(|entry| entry.last >= at)
     }
 
-    /// Whether nothing has to be made of minutes at an edge.
+    /// Whether nothing has to be folded from minutes at an edge.
     fn is_enough<'d>(
         &self,
         edge: &Edge,
@@ -250,22 +258,22 @@ impl Directory {
     }
 }
 
-/// The one-minute candles that stand in for those of a series at an edge.
+/// The one-minute series that replaces a series at an edge.
 fn minutes_of(series: &Series) -> Series {
     Series { grain: Grain::Minute, ..series.clone() }
 }
 
-/// One question's way through the pages of a series.
+/// The traversal of one query through the pages of a series.
 struct Walk<'a, E> {
     page_cache: &'a PageCache<E>,
     series: &'a Series,
     directory: &'a Directory,
     window: Range<i64>,
-    /// Where missing pages are read from; none if only memory counts.
+    /// Where missing pages are read from; `None` to use memory only.
     snapshot: Option<&'a Snapshot<'a>>,
 }
 
-/// `None` if something is not in memory and nothing may be read.
+/// `None` if a page is not in memory and nothing may be read.
 type Found<E> = Result<Option<Slices<<E as Encoded>::Piece>>, HistoryError>;
 
 impl<'a, E: Encoded> Walk<'a, E> {
@@ -280,13 +288,13 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Walk { page_cache, series, directory, window, snapshot }
     }
 
-    /// The same way, no further than to a point.
+    /// The same traversal, up to a point.
     fn until(mut self, end: Timestamp) -> Walk<'a, E> {
         self.window.end = self.window.end.min(end.0);
         self
     }
 
-    /// As [`Walk::slices`], where `made` comes after the window.
+    /// As [`Walk::slices`], followed by `made`.
     fn slices_before(&self, keep: Keep, made: &Candles) -> Found<E> {
         let encode = |rows: Range<usize>| {
             let length = rows.len();
@@ -404,12 +412,12 @@ struct Part<'p, E> {
     rows: Range<usize>,
 }
 
-/// A block on the way; its body is read when the first page is missing.
+/// A block of a traversal; its body is read when the first page is missing.
 struct LazyBlock<'a, E> {
     walk: &'a Walk<'a, E>,
     entry: &'a BlockEntry,
     key: BlockKey,
-    /// With the pages made for this question, whether or not the shelf has room for them.
+    /// With the pages encoded for this query, whether or not the cache has room for them.
     cached: Arc<CachedBlock<E>>,
     body: Vec<u8>,
 }
@@ -426,8 +434,8 @@ impl<E: Encoded> LazyBlock<'_, E> {
         begun.saturating_sub(1)
     }
 
-    /// One page. If it has to be made, its neighbours in `useful` are made with it:
-    /// opening a block costs as much as decoding several pages of it.
+    /// One page. If it has to be encoded, its neighbours in `useful` are encoded with it: opening a
+    /// block costs as much as decoding several of its pages.
     fn page(&mut self, number: usize, useful: Range<usize>) -> Result<Option<Part<'_, E>>, HistoryError> {
         if !matches!(self.cached.pages.get(number), Some(Some(_))) && !self.make(useful)? {
             return Ok(None);
@@ -436,7 +444,8 @@ impl<E: Encoded> LazyBlock<'_, E> {
         Ok(Some(Part { page, rows: self.within(number, page) }))
     }
 
-    /// The rows of a page within the window. Its stamps are looked at only where the window begins or ends in it.
+    /// The rows of a page within the window. Its stamps are read only if the window begins or ends
+    /// in it.
     fn within(&self, number: usize, page: &Page<E>) -> Range<usize> {
         let Range { start, end } = self.walk.window;
         let at = |time: i64| page.times.partition_point(|stamp| *stamp < time);
@@ -446,7 +455,7 @@ impl<E: Encoded> LazyBlock<'_, E> {
         from..to
     }
 
-    /// Encodes pages; whether that was possible. They are kept for the next question.
+    /// Encodes pages and caches them; returns false if the block cannot be read here.
     fn make(&mut self, useful: Range<usize>) -> Result<bool, HistoryError> {
         if !self.load()? {
             return Ok(false);
@@ -457,13 +466,13 @@ impl<E: Encoded> LazyBlock<'_, E> {
         let mut candles = Candles::with_capacity(rows.len());
         self.parse()?.read_rows(rows, &mut candles).map_err(|source| self.damaged(source))?;
         let decimals = self.walk.directory.decimals;
-        // A copy if another question or the shelf shares the block at this moment.
+        // Clones if another query or the cache shares the block at this moment.
         let cached = Arc::make_mut(&mut self.cached);
         let mut start = 0;
         for (span, page) in spans.iter().zip(&mut cached.pages).take(useful.end).skip(useful.start) {
             let rows = start..start + span.rows;
             start = rows.end;
-            // A page that is there keeps its memory: answers that are being sent may share it.
+            // An existing page keeps its memory: answers that are being sent may share it.
             if page.is_none() {
                 let times = candles.time.get(rows.clone()).unwrap_or_default().into();
                 let made = Page { times, encoded: E::encode(&candles, rows, decimals) };
@@ -471,12 +480,13 @@ impl<E: Encoded> LazyBlock<'_, E> {
                 *page = Some(made);
             }
         }
-        // If two questions make pages of one block at a time, one result is lost; the next question makes it again.
+        // If two queries encode pages of one block concurrently, one result is lost; the next query
+        // encodes it again.
         self.walk.page_cache.blocks.insert(self.key, self.cached.clone());
         Ok(true)
     }
 
-    /// Reads the body, unless that has been done; whether it is there then.
+    /// Reads the body, unless it is loaded; returns whether it is.
     fn load(&mut self) -> Result<bool, HistoryError> {
         let Some(snapshot) = self.walk.snapshot else { return Ok(false) };
         if self.body.is_empty() {

@@ -1,5 +1,5 @@
-//! More candles than one answer holds: the pages of a question, one after the other in its direction. Each is a plan of its own,
-//! which begins where the page before it ended.
+//! More candles than one answer holds: the pages of a query, in its direction. Each is a separate
+//! plan, which begins where the page before it ended.
 
 use market::{Candles, Timestamp};
 use store::Reader;
@@ -10,22 +10,23 @@ use crate::plan::{Keep, Plan, selected};
 use crate::query::{COUNT_MAX, Query};
 use crate::read::{Answer, History};
 
-/// How much of a question to answer, for those who may have more than [`COUNT_MAX`] candles at once.
+/// How much of a query to answer, for callers that may get more than [`COUNT_MAX`] candles in one
+/// answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Paging {
     pub limit: usize,
-    /// Where the answer before this one said to go on.
+    /// The continuation point of the previous answer.
     pub from: Option<Timestamp>,
 }
 
-/// Candles, oldest first, and where to go on if there are more.
+/// Candles, oldest first, and the continuation point if there are more.
 #[derive(Debug)]
 pub struct Paged {
     pub answer: Answer,
     pub next: Option<Timestamp>,
 }
 
-/// The answers to a plan and to what lies beyond it, until there is nothing left.
+/// The answers to a plan and its continuations, until nothing is left.
 #[derive(Debug)]
 pub struct Pages<'a> {
     history: &'a History,
@@ -36,7 +37,7 @@ pub struct Pages<'a> {
 }
 
 impl History {
-    /// Pages through everything a question selects, each as long as the plan says.
+    /// Pages through everything a query selects, each as long as the plan says.
     pub fn pages<'a>(
         &'a self,
         reader: &'a mut Reader,
@@ -47,7 +48,7 @@ impl History {
         Pages { history: self, reader, query, plan: Some(plan), as_of }
     }
 
-    /// One answer made of as many pages as it takes.
+    /// One answer made of as many pages as needed.
     pub fn paged(
         &self,
         reader: &mut Reader,
@@ -68,7 +69,7 @@ impl History {
         let mut pages = vec![std::mem::take(&mut answer.candles)];
         let next = loop {
             let Some(plan) = rest else { break None };
-            // Once there are enough, one more says whether it is worth asking again.
+            // Once there are enough, one more candle shows whether there are more.
             let left = limit.saturating_sub(rows);
             let plan = plan.keeping(left.clamp(1, COUNT_MAX));
             let (page, beyond) = self.page(reader, query, &plan, as_of)?;
@@ -86,7 +87,7 @@ impl History {
         Ok(Paged { answer, next })
     }
 
-    /// The answer to a plan, and the plan of what lies beyond it.
+    /// The answer to a plan, and the plan of the next page.
     fn page(
         &self,
         reader: &mut Reader,
@@ -119,7 +120,7 @@ impl Iterator for Pages<'_> {
     }
 }
 
-/// The candles of pages, oldest first. Pages come in the direction of their question.
+/// The candles of pages, oldest first. Pages come in the direction of their query.
 pub fn in_order(mut pages: Vec<Candles>, keep: Keep) -> Candles {
     if let Keep::Last(_) = keep {
         pages.reverse();

@@ -1,4 +1,4 @@
-//! Which periods a security has candles of.
+//! The periods for which a security has candles.
 
 use market::{Floors, Grain, Period, Symbol, Venue};
 use store::{Lane, Reader, SeriesInfo};
@@ -8,8 +8,9 @@ use crate::error::HistoryError;
 use crate::read::History;
 
 impl History {
-    /// The periods that a security has any candle of, shortest first. Every minute period comes of minutes, coarse files answer
-    /// their own period and its multiples, and days are data of their own. An option has none that are served.
+    /// The periods for which a security has any candle, shortest first. Minutes provide every
+    /// minute period, coarse files provide their own period and its multiples, and days are
+    /// imported separately. An option has none that are served.
     pub fn periods(
         &self,
         reader: &mut Reader,
@@ -27,7 +28,7 @@ impl History {
     }
 }
 
-/// Whether candles of a period come of a series.
+/// Whether a series provides candles of a period.
 pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> bool {
     let grain = info.series.grain;
     if period.is_clock() {
@@ -36,7 +37,7 @@ pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> b
     if grain == Grain::Day {
         return true;
     }
-    // Days are made of minutes while they form, and until their daily candles come.
+    // Days are folded from minutes while they form, and until their daily candles are imported.
     let edge = as_of.horizon(venue, period, Floors::NONE).edge;
     grain == Grain::Minute
         && info.series.lane == Lane::Regular

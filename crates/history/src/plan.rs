@@ -7,17 +7,18 @@ use store::Series;
 use crate::as_of::{AsOf, Edge, Prefer};
 use crate::query::{Anchor, COUNT_MAX, Direction, Query, Select};
 
-/// How a question will be answered, decided before anything is read: all the ifs are here, all the fors in `read.rs`.
+/// How a query will be answered, decided before anything is read: all the ifs are here, all the
+/// fors in `read.rs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// One series for each wanted lane; their candles are merged by time.
     pub series: Vec<Series>,
     pub period: Period,
-    /// Stamps an answered candle may have, half-open.
+    /// The stamps of candles in the answer, half-open.
     pub stamps: Range<Timestamp>,
     /// Source candles that can contribute, half-open.
     pub sources: Range<Timestamp>,
-    /// Where stored candles are not finished yet, if the sources reach so far.
+    /// Where stored candles are not finished yet, if the sources reach that far.
     pub edge: Option<Edge>,
     /// How many source candles are enough.
     pub rows: Rows,
@@ -26,9 +27,9 @@ pub struct Plan {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rows {
-    /// So many, counted back from the end of the sources.
+    /// This many, counted back from the end of the sources.
     Back(usize),
-    /// So many, counted from the start of the sources.
+    /// This many, counted from the start of the sources.
     Forward(usize),
 }
 
@@ -41,7 +42,7 @@ pub enum Keep {
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
 impl Keep {
-    /// The same end, so many of it.
+    /// The same end, with `count` candles.
     pub(crate) fn of(self, count: usize) -> Keep {
         match self {
             Keep::First(_) => Keep::First(count),
@@ -64,7 +65,8 @@ impl Plan {
         Plan::over(query, venue, as_of, stamps, keep)
     }
 
-    /// A plan over any range of stamps, also one that a client cannot ask for; paging and export use it.
+    /// A plan over any range of stamps, also one that a client cannot request; paging and export
+    /// use it.
     pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, keep: Keep) -> Plan {
         let period = query.period;
         let grain = period.source();
@@ -74,7 +76,8 @@ impl Plan {
         let stamps = stamps.start..stamps.end.min(Timestamp(as_of.now().0.saturating_add(1)));
         let floor = venue.served_from(query.floors, period);
         let horizon = as_of.horizon(venue, period, query.floors);
-        // The last wanted candle's sources reach to the end of its bucket, but never beyond what is known.
+        // The last wanted candle's sources reach to the end of its bucket, but never beyond the
+        // known part.
         let until = match stamps.end.0.checked_sub(1).map(Timestamp) {
             Some(last) if stamps.start < stamps.end => bucket_end(venue, period, last).min(horizon.until),
             _ => stamps.start,
@@ -84,14 +87,14 @@ impl Plan {
         Plan { series, period, sources, stamps, edge, rows: keep.rows(period), keep }
     }
 
-    /// The same plan, for at most so many candles.
+    /// The same plan, for at most `count` candles.
     pub(crate) fn keeping(self, count: usize) -> Plan {
         let keep = self.keep.of(count);
         Plan { rows: keep.rows(self.period), keep, ..self }
     }
 
-    /// The series whose stored candles are the answer as they are: nothing is folded or merged. Only at the edge, if there is
-    /// one, something else may stand in for them.
+    /// The series whose stored candles are served unchanged: nothing is folded or merged. Only at
+    /// the edge, if there is one, other candles may replace them.
     pub fn stored(&self) -> Option<&Series> {
         let [series] = self.series.as_slice() else { return None };
         (self.period == series.grain.period()).then_some(series)
@@ -105,7 +108,7 @@ impl Plan {
         }
     }
 
-    /// The same question, past what was answered already; `None` when nothing can be left.
+    /// The rest of the query after an answer; `None` when nothing can be left.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
         let rest = match self.keep {
             Keep::First(_) => Timestamp(last.0 + 1)..self.stamps.end,
@@ -115,7 +118,7 @@ impl Plan {
     }
 }
 
-/// The stamps that a question selects, half-open, and which end of them is kept.
+/// The stamps that a query selects, half-open, and which end of them is returned.
 pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Timestamp>, Keep) {
     let (zone, now) = (venue.zone(), as_of.now());
     let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
@@ -153,7 +156,7 @@ pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Time
     }
 }
 
-/// The first instant after the candle that holds `at`; an instant in no candle ends by itself.
+/// The first instant after the candle that holds `at`; outside of any candle, the next second.
 fn bucket_end(venue: &Venue, period: Period, at: Timestamp) -> Timestamp {
     let next = Timestamp(at.0.saturating_add(1));
     match period {

@@ -1,45 +1,47 @@
 use market::{Date, Floors, Market, Period, Symbol, parse_date, parse_time_of_day};
 use store::Lane;
 
-/// Candles an answer holds at most.
+/// Maximum number of candles in an answer.
 pub const COUNT_MAX: usize = 1000;
-/// What an offset query means by no count.
+/// The count of an offset query without one.
 pub const COUNT_DEFAULT: usize = 10;
 
-/// A history question, every field checked: what can be asked at all is a type, not a comment.
+/// A history query with validated fields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
     pub symbol: Symbol,
     pub period: Period,
     pub adjust: Adjust,
     pub sessions: Sessions,
-    /// From when on the caller is served: an account from its floors, the owner of the store from the beginning.
+    /// The start of the history that the caller is served: an account from its floors, the owner of
+    /// the store from the beginning.
     pub floors: Floors,
     pub select: Select,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adjust {
-    /// Prices as they were traded.
+    /// Prices as traded.
     #[default]
     None,
-    /// Today's prices unchanged, earlier ones brought to today's basis.
+    /// Today's prices unchanged, earlier ones adjusted to today's basis.
     Forward,
 }
 
-/// Which kinds of trading hours are wanted. Only minute candles of US securities have any but the regular ones.
+/// Which trading hours are wanted. Only minute candles of US securities have any but the regular
+/// ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sessions {
     #[default]
     Intraday,
     /// Pre and post as well.
     Extended,
-    /// Everything, overnight included: the caller has asked for it and holds the right.
+    /// Everything, overnight included: the caller has requested it and holds the right.
     All,
 }
 
 impl Sessions {
-    /// The lanes to read. Day candles know one session; so do Hong Kong and the mainland.
+    /// The lanes to read. Day candles have one session; so have Hong Kong and the mainland.
     pub fn lanes(self, period: Period, market: Market) -> &'static [Lane] {
         match (self, period, market) {
             (Sessions::Extended, Period::Clock(_), Market::Us) => &[Lane::Regular, Lane::Extended],
@@ -90,7 +92,7 @@ impl Anchor {
     }
 }
 
-/// Why a question cannot be asked. Every variant is the protocol's "invalid request parameters".
+/// Why a query is invalid. Every variant is the protocol's "invalid request parameters".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadQuery {
     #[error("count {0} is outside 1 to {COUNT_MAX}")]
@@ -101,7 +103,7 @@ pub enum BadQuery {
     Time(#[from] market::ParseTimeError),
     #[error("start date {start} is after end date {end}")]
     Backwards { start: Date, end: Date },
-    /// The text is the live service's own: clients match on it.
+    /// The text of the live service: clients match on it.
     #[error("out of minute kline begin date")]
     BelowMinuteFloor,
 }
@@ -126,7 +128,8 @@ impl Select {
             _ => return Err(BadQuery::Count(count)),
         };
         let date = blank_or(date, parse_date)?;
-        // Day-class queries carry a minute whenever the client gave a full time; it is ignored unread.
+        // Day-class queries carry a minute whenever the client gave a full time; it is ignored
+        // without parsing.
         let minute = if period.is_clock() { blank_or(minute, parse_time_of_day)? } else { None };
         Ok(Select::Offset { direction, anchor: Anchor::of(period, date, minute), count })
     }
@@ -149,7 +152,7 @@ impl Select {
         {
             return Err(BadQuery::Backwards { start, end });
         }
-        // Minutes asked for below their range are refused, days are clamped: so does the live service.
+        // Minutes before their floor are refused, days are clamped: so does the live service.
         let below = |date: Option<Date>| date.zip(floors.minute).is_some_and(|(date, floor)| date < floor);
         if period.is_clock() && (below(start) || below(end)) {
             return Err(BadQuery::BelowMinuteFloor);

@@ -12,7 +12,7 @@ use crate::own::Mixed;
 use crate::plan::{Keep, Plan, Rows};
 use crate::query::{Adjust, Query};
 
-/// Answers questions from a store. Holds the rules of the markets; readers belong to their threads.
+/// Answers queries from a store. Holds the rules of the markets; each thread has its reader.
 #[derive(Debug)]
 pub struct History {
     venues: Venues,
@@ -22,7 +22,7 @@ pub struct History {
 pub struct Answer {
     pub symbol: Symbol,
     pub period: Period,
-    /// How many decimals the security's prices are written with.
+    /// The decimals of the security's prices.
     pub decimals: u32,
     pub candles: Candles,
 }
@@ -40,7 +40,7 @@ impl History {
         self.venues.of(symbol.market())
     }
 
-    /// One answer of at most a thousand candles, as the protocol has it.
+    /// One answer of at most a thousand candles, the protocol's limit.
     pub fn candles(&self, reader: &mut Reader, query: &Query, as_of: AsOf) -> Result<Answer, HistoryError> {
         let plan = Plan::of(query, self.venue(&query.symbol), as_of);
         self.answer(reader, query, &plan, as_of)
@@ -64,12 +64,13 @@ impl History {
                 .map_err(|source| HistoryError::Overflow { symbol: symbol.clone(), source })?;
             Ok(Answer { symbol: symbol.clone(), period: plan.period, decimals, candles })
         };
-        // Whether coarse files have something to say is another statement, and both have to see one state of the store.
+        // Reading coarse candles takes a second statement, and both must see the same state of the
+        // store.
         let may_mix = plan.period.own_sources().next().is_some();
         if query.adjust == Adjust::None && !may_mix {
             match read_back(reader.view(), plan) {
                 Ok(Some((decimals, sources))) => return finish(decimals, sources, false),
-                // What was replaced while it was read is read again, in one state.
+                // If a block was replaced during the read, read again in one snapshot.
                 Ok(None) | Err(HistoryError::Store(StoreError::Replaced { .. })) => {}
                 Err(error) => return Err(error),
             }
@@ -85,7 +86,7 @@ impl History {
             Some(mixed) => mixed.read()?,
             None => sources.read()?,
         };
-        // Only an empty answer needs to know whether there is anything at all.
+        // Only an empty answer has to check whether the security has any candle.
         if sources.is_empty() && !self.has_any(&snapshot, symbol, as_of)? {
             return Err(HistoryError::NoCandles(symbol.clone()));
         }
@@ -95,7 +96,7 @@ impl History {
         finish(decimals, sources, is_mixed)
     }
 
-    /// Refuses a symbol that has no candles, or is not known at all.
+    /// Refuses a symbol without candles, or an unknown one.
     pub fn has_candles(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
         if symbol.is_us_option() {
             return Err(HistoryError::Option(symbol.clone()));
@@ -116,7 +117,7 @@ impl History {
         Ok(snapshot.series_of(symbol)?.iter().any(|series| as_of.shows(venue, series)))
     }
 
-    /// The actions that take no part in a security's adjustment, and why.
+    /// The ignored corporate actions of a security, and why.
     pub fn ignored_actions(
         &self,
         reader: &mut Reader,
@@ -132,8 +133,9 @@ impl History {
     }
 }
 
-/// The commonest plan, one series counted back from a point, with a single statement; the decimals come with it. `None` if
-/// the plan is another, or nothing was found: then it matters why.
+/// The most common plan, one series counted back from a point, with a single statement; the
+/// decimals come with it. `None` if the plan is another, or nothing was found: then the caller
+/// determines why.
 pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles)>, HistoryError> {
     let ([series], Rows::Back(rows)) = (plan.series.as_slice(), plan.rows) else { return Ok(None) };
     if plan.sources.is_empty() || plan.edge.is_some() {
@@ -162,8 +164,9 @@ pub(crate) fn read_back(view: &View, plan: &Plan) -> Result<Option<(u32, Candles
     Ok((!candles.is_empty()).then_some((decimals, candles)))
 }
 
-/// The way back through a series, newest block first. Candles are wanted oldest first, so blocks are copied and put by
-/// until the one with the oldest wanted row comes; that one, in most cases the only one, is decoded where it lies.
+/// Reads back through a series, newest block first. Candles are wanted oldest first, so blocks are
+/// copied until the one with the oldest wanted row comes; that one, in most cases the only one, is
+/// decoded in place.
 struct Back<'a> {
     series: &'a Series,
     window: Range<Timestamp>,
@@ -172,7 +175,7 @@ struct Back<'a> {
 }
 
 impl Back<'_> {
-    /// The candles, once they are all there.
+    /// The candles, once they are complete.
     fn take(&mut self, body: &Body<'_>) -> Result<Option<Candles>, HistoryError> {
         let entry = &body.entry;
         if entry.last < self.window.start {
@@ -247,7 +250,7 @@ pub(crate) fn read_lanes(
     Ok(merged)
 }
 
-/// Checks the bytes of blocks.
+/// Parses and checks blocks.
 fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec<Block<'b>>, HistoryError> {
     let damaged = |at, source| HistoryError::Damaged { series: series.clone(), at, source };
     blocks
@@ -256,7 +259,7 @@ fn parse<'b>(series: &Series, blocks: &'b [(BlockEntry, Vec<u8>)]) -> Result<Vec
         .collect()
 }
 
-/// The candles of a window, out of the blocks of one series.
+/// The candles of a window, from the blocks of one series.
 fn decode(series: &Series, blocks: &[Block<'_>], window: &Range<Timestamp>) -> Result<Candles, HistoryError> {
     let inside = |span: &Range<i64>| span.start < window.end.0 && span.end > window.start.0;
     let spans = blocks.iter().flat_map(Block::page_spans);
@@ -295,8 +298,8 @@ fn load(
         .collect()
 }
 
-/// Shrinks a window to the pages that hold enough rows: the page that straddles the window's edge counts for
-/// nothing, since how many of its rows are inside is known only after decoding it.
+/// Shrinks a window to the pages that hold enough rows: the page that straddles the window's edge
+/// is not counted, since the number of its rows inside is known only after decoding it.
 fn narrow<'a, 'b: 'a>(
     window: Range<Timestamp>,
     rows: Rows,
@@ -309,7 +312,7 @@ fn narrow<'a, 'b: 'a>(
     let mut sum = 0usize;
     match rows {
         Rows::Back(wanted) => {
-            // One lane is in order already; the sort only looks then.
+            // One lane is already sorted, which makes the sort cheap.
             pages.reverse();
             pages.sort_by_key(|(span, _)| std::cmp::Reverse(span.start));
             for (span, rows) in pages {
@@ -350,10 +353,10 @@ pub(crate) fn interleave(a: &Candles, b: &Candles) -> Candles {
     merged
 }
 
-/// Fold, cut to the wanted stamps, keep the wanted end. Mixed sources are of several grains.
+/// Folds, cuts to the wanted stamps, and keeps the wanted end. Mixed sources are of several grains.
 fn finish(venue: &Venue, plan: &Plan, sources: Candles, is_mixed: bool) -> Result<Candles, fold::Overflow> {
     let grain = plan.period.source();
-    // At an edge minutes and days are what they are, but roll-ups are still minutes.
+    // At an edge minutes and days already have their final length, but roll-ups are still minutes.
     let is_folded = is_mixed
         || plan.period != grain.period()
         || (plan.edge.is_some() && Grain::ROLLED_UP.contains(&grain));

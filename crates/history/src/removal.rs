@@ -1,4 +1,4 @@
-//! Taking everything that is stored of a symbol, or its candles of one period, out of the store.
+//! Removes everything that is stored of a symbol, or its candles of one period.
 
 use market::{Grain, Period, Symbol, Timestamp, Venues};
 use store::{
@@ -11,14 +11,15 @@ use crate::adjustment;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     pub symbol: Symbol,
-    /// Of the candles alone; none for all there is: candles, trades, corporate actions, margin factors and the security itself.
+    /// The candles of this period only; `None` for everything: candles, trades, corporate actions,
+    /// margin factors and the security itself.
     pub period: Option<Period>,
-    /// What is rolled up from others goes with them.
+    /// Including the roll-ups of removed series.
     pub series: Vec<SeriesInfo>,
     pub trade_days: u64,
     pub trades: u64,
     pub actions: u64,
-    /// Files that the candles came from, and from which they can be imported again where they still are.
+    /// Source files of the candles, from which they can be imported again if the files still exist.
     pub sources: Vec<ImportSource>,
     pub trade_sources: Vec<TradeSource>,
 }
@@ -35,7 +36,7 @@ pub enum RemovalError {
     Store(#[from] StoreError),
 }
 
-/// What removing a symbol would remove. Changes nothing.
+/// Plans the removal of a symbol. Changes nothing.
 pub fn plan_removal(view: &View, symbol: &Symbol, period: Option<Period>) -> Result<Removal, RemovalError> {
     if view.security(symbol)?.is_none() {
         return Err(RemovalError::Unknown(symbol.clone()));
@@ -67,7 +68,7 @@ fn belongs(grain: Grain, period: Period) -> bool {
     if is_rolled_up { period == Period::MINUTE } else { grain.period() == period }
 }
 
-/// Removes what `planned` tells about, if that is still all there is, and enters it in the ledger.
+/// Removes what `planned` lists, if that is still everything, and records it in the ledger.
 pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp) -> Result<(), RemovalError> {
     let mut writer = store.writer()?;
     let mut batch = writer.begin()?;
@@ -105,13 +106,13 @@ pub fn remove(store: &Store, venues: &Venues, planned: &Removal, now: Timestamp)
 }
 
 impl Removal {
-    /// Candles, without those that are rolled up.
+    /// Candles, without roll-ups.
     pub fn candles(&self) -> u64 {
         let own = self.series.iter().filter(|info| !Grain::ROLLED_UP.contains(&info.series.grain));
         own.map(|info| info.rows).sum()
     }
 
-    /// For the ledger.
+    /// The text in the ledger.
     fn message(&self) -> String {
         let mut parts = vec![format!("{} candles", self.candles())];
         parts.extend((self.trades > 0).then(|| format!("{} trades", self.trades)));

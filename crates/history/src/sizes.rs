@@ -1,4 +1,4 @@
-//! From which amount on a trade is large or medium: by the trades of the days before.
+//! The thresholds of large and medium trades, from the trades of the days before.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,27 @@ use store::{TradeDay, TradeSizes, View};
 use crate::HistoryError;
 use crate::trades::read_trades;
 
-/// Trading days before a day that its sizes are told by.
+/// The number of trading days before a day that determine its thresholds.
 const DAYS: u32 = 20;
-/// With fewer trades in them, all that are stored before the day are looked at.
+/// With fewer trades in them, all that are stored before the day are used.
 const TRADES_MIN: usize = 1_000;
-/// No further day is looked at then once there are so many, so that one question has an end.
+/// The search then stops at this number of trades, to bound the cost of one query.
 const ALL_TRADES_MAX: u64 = 5_000_000;
 
-/// Reckons sizes for days of a symbol one after the other. Amounts of a day are read once, although many days look at them.
+/// Computes thresholds for successive days of a symbol. The amounts of a day are read once,
+/// although many days use them.
 #[derive(Debug)]
 pub(crate) struct SizeWindow<'a> {
     view: &'a View,
     venue: &'a Venue,
     symbol: &'a Symbol,
-    /// All days that have trades, ascending, as soon as they are needed.
+    /// All days with trades, ascending, loaded when needed.
     days: Option<Vec<TradeDay>>,
     known: BTreeMap<Date, DaySizes>,
     all: Option<AllSizes>,
 }
 
-/// The amounts of all days `from..until`. The next day that is asked for adds to them.
+/// The amounts of all days `from..until`. Later days are added to them.
 #[derive(Debug)]
 struct AllSizes {
     from: Date,
@@ -40,7 +41,7 @@ impl<'a> SizeWindow<'a> {
         SizeWindow { view, venue, symbol, days: None, known: BTreeMap::new(), all: None }
     }
 
-    /// For many questions: with all days that have trades, ascending.
+    /// Preloaded days with trades, ascending, for repeated queries.
     pub(crate) fn over(
         view: &'a View,
         venue: &'a Venue,
@@ -64,7 +65,7 @@ impl<'a> SizeWindow<'a> {
                 self.known.insert(day.day, DaySizes::of(amounts));
             }
         }
-        // What lies before the window of this day lies before that of later ones.
+        // Days before the window of this day are before that of later ones, too.
         self.known.retain(|known, _| *known >= from);
         let sizes: Vec<&DaySizes> = near.iter().filter_map(|day| self.known.get(&day.day)).collect();
         if sizes.iter().map(|day| day.len()).sum::<usize>() >= TRADES_MIN {
@@ -73,7 +74,8 @@ impl<'a> SizeWindow<'a> {
         self.classes_of_all(day, shares)
     }
 
-    /// The same to be kept; `None` also where something cannot be read, which will be said when it is asked for.
+    /// The thresholds to be stored; `None` also if blocks cannot be read, which the query that
+    /// needs them reports.
     pub(crate) fn kept(&mut self, day: Date, shares: ClassShares) -> Option<TradeSizes> {
         let CapitalClasses { large, medium } = self.classes(day, shares).ok()??;
         Some(TradeSizes {
@@ -84,7 +86,7 @@ impl<'a> SizeWindow<'a> {
         })
     }
 
-    /// The first of the trading days that a day looks back at.
+    /// The first day of the window before a day.
     fn window_start(&self, day: Date) -> Date {
         let before = |day: Date| self.venue.calendar().on_or_before(day.yesterday().ok()?);
         std::iter::successors(before(day), |day| before(*day)).take(DAYS as usize).last().unwrap_or(day)
@@ -134,7 +136,7 @@ impl<'a> SizeWindow<'a> {
     }
 }
 
-/// The amounts of the trades of a day that count.
+/// The amounts of a day's trades that count.
 fn amounts(view: &View, venue: &Venue, day: &TradeDay) -> Result<Vec<i64>, HistoryError> {
     let entries = view.trade_blocks(day)?;
     let trades = read_trades(view, &day.symbol, &entries)?;

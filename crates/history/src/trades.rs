@@ -1,5 +1,6 @@
-//! Questions about single trades: the latest ones, capital flow and its distribution. Nothing after the present is counted, and the
-//! day is the newest one that has opened by then and has trades, as the line of the day has it.
+//! Queries over single trades: the latest ones, capital flow and its distribution. Later trades are
+//! not counted, and the day is the newest one that has opened and has trades, as for the intraday
+//! line.
 
 use block::TradeBlock;
 use market::{
@@ -11,17 +12,17 @@ use store::{BlockEntry, Reader, TradeDay, View};
 use crate::sizes::SizeWindow;
 use crate::{AsOf, History, HistoryError, Sessions};
 
-/// The most trades of one answer.
+/// Maximum number of trades in an answer.
 pub const TRADES_MAX: usize = 1000;
-/// Days that an answer of trades goes back at most.
+/// Maximum number of days that an answer of trades goes back.
 const DAYS_BACK: u32 = 20;
-/// Of the newest days, one may be later than the present, and one may not have opened.
+/// Of the newest days, one may be in the future, and one may not have opened.
 const DAYS_LOOKED_AT: u32 = 5;
 
 /// The newest trades, ascending, each with its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LatestTrades {
-    /// How many decimals the security's prices are written with.
+    /// The decimals of the security's prices.
     pub decimals: u32,
     pub trades: Vec<(Trade, Session)>,
 }
@@ -34,13 +35,13 @@ pub struct CapitalFlow {
 }
 
 impl History {
-    /// Refuses a symbol of which no trade may be known, or that is not known at all.
+    /// Refuses a symbol without a known trade, or an unknown symbol.
     pub fn has_trades(&self, reader: &mut Reader, symbol: &Symbol, as_of: AsOf) -> Result<(), HistoryError> {
         let snapshot = reader.snapshot_of(symbol)?;
         self.known_days(&snapshot, symbol, Floors::NONE, as_of, DAYS_LOOKED_AT).map(drop)
     }
 
-    /// Refuses a symbol of which no trade may be known, or that has no capital flow.
+    /// Refuses a symbol without a known trade, or one without capital flow.
     pub fn has_capital_flow(
         &self,
         reader: &mut Reader,
@@ -51,7 +52,7 @@ impl History {
         self.flow_days(&snapshot, symbol, Floors::NONE, as_of).map(drop)
     }
 
-    /// The days of which trades may be known, ascending.
+    /// The days with known trades, ascending.
     pub fn traded_days(
         &self,
         reader: &mut Reader,
@@ -63,7 +64,7 @@ impl History {
         Ok(days)
     }
 
-    /// The newest days up to and including one of which trades may be known, at most `limit`, newest first.
+    /// The newest days with known trades up to and including a day, at most `limit`, newest first.
     pub fn traded_days_back(
         &self,
         reader: &mut Reader,
@@ -77,7 +78,7 @@ impl History {
         Ok(days)
     }
 
-    /// The trades of a day, as far as they may be known.
+    /// The known trades of a day.
     pub fn day_trades(
         &self,
         reader: &mut Reader,
@@ -125,7 +126,7 @@ impl History {
         Ok(LatestTrades { decimals, trades: newest })
     }
 
-    /// The running total of what came in less what went out, minute by minute.
+    /// The running total of inflow minus outflow, minute by minute.
     pub fn capital_flow(
         &self,
         reader: &mut Reader,
@@ -157,7 +158,7 @@ impl History {
         Ok(CapitalFlow { day: day.day, lines: stamps.unwrap_or_default().into_iter().map(line).collect() })
     }
 
-    /// What came in and went out, by the size of the trades.
+    /// Inflow and outflow by the size of the trades.
     pub fn capital_distribution(
         &self,
         reader: &mut Reader,
@@ -178,7 +179,7 @@ impl History {
                 SizeWindow::new(&snapshot, venue, symbol).classes(day.day, shares)?
             }
         };
-        // Nothing is stored of the days before: the day so far has to do.
+        // Without stored days before, the trades of this day so far determine the thresholds.
         let classes = classes.or_else(|| {
             let mut amounts = Vec::with_capacity(trades.len());
             FlowTrade::each(venue, day.day, &trades, as_of.now(), |trade| amounts.push(trade.amount));
@@ -191,7 +192,7 @@ impl History {
         Ok(capital)
     }
 
-    /// The newest day that has opened by now, with its trades, those of later today included.
+    /// The newest day that has opened by now, with its trades, including those later today.
     fn current_day(
         &self,
         reader: &mut Reader,
@@ -209,7 +210,7 @@ impl History {
         Ok((day, trades))
     }
 
-    /// The newest days of which a trade may be known; a refusal if there are none, or for a warrant.
+    /// The newest days with a known trade; an error if there are none, or for a warrant.
     fn flow_days(
         &self,
         view: &View,
@@ -228,7 +229,7 @@ impl History {
         }
     }
 
-    /// Days of which a trade may be known, newest first; a refusal if there are none.
+    /// Days with a known trade, newest first; an error if there are none.
     fn known_days(
         &self,
         view: &View,
@@ -255,7 +256,7 @@ impl History {
 }
 
 impl Sessions {
-    /// Whether a question for these sessions gets trades of one.
+    /// Whether a query for these sessions includes trades of one.
     fn holds(self, session: Session) -> bool {
         match self {
             Sessions::Intraday => session == Session::Intraday,

@@ -1,7 +1,8 @@
-//! Forward adjustment: earlier prices brought to today's basis, by exact fractions.
+//! Forward adjustment: earlier prices adjusted to today's basis, by exact fractions.
 //!
-//! Each corporate action has a factor, reference price over the last close before it; a candle is multiplied by the
-//! factors of all actions after its trading day. The ratio method keeps prices positive and returns right.
+//! Each corporate action has a factor, reference price over the last close before it; a candle is
+//! multiplied by the factors of all actions after its trading day. With ratios, prices stay
+//! positive and returns stay correct.
 
 use std::fmt;
 
@@ -31,10 +32,11 @@ pub struct Amount(Ratio<i128>);
 #[error("{0:?} is not an amount: write a number like 0.35 or a fraction like 3/10")]
 pub struct ParseAmountError(String);
 
-/// Twelve decimals are more than any announcement carries.
+/// Twelve decimals are more than any announcement has.
 const AMOUNT_DECIMALS: u32 = 12;
 const AMOUNT_UNIT: i128 = 10i128.pow(AMOUNT_DECIMALS);
-/// Above and below the line of a reduced amount. So text made of an amount can always be read back.
+/// Bound of the numerator and denominator of a reduced amount, so that the text of an amount can
+/// always be parsed again.
 const AMOUNT_MAX: i128 = 10i128.pow(26);
 
 impl Amount {
@@ -50,7 +52,7 @@ impl Amount {
     }
 
     pub fn parse(text: &str) -> Result<Amount, ParseAmountError> {
-        // Most columns of most actions say that there is nothing.
+        // Most columns of most actions are zero or one.
         match text {
             "0" => return Ok(Amount::ZERO),
             "1" => return Ok(Amount::ONE),
@@ -63,7 +65,7 @@ impl Amount {
         };
         let (above, below) = match text.split_once('/') {
             None => (decimal(text)?, AMOUNT_UNIT),
-            // Both sides are scaled alike, so the scale drops out.
+            // Both sides have the same scale, which cancels out.
             Some((above, below)) => (decimal(above)?, decimal(below)?),
         };
         if below == 0 {
@@ -80,14 +82,14 @@ impl Amount {
         *self.0.numer() == 0
     }
 
-    /// Above and below the line, in lowest terms.
+    /// Numerator and denominator, in lowest terms.
     pub fn fraction(&self) -> (i128, i128) {
         (*self.0.numer(), *self.0.denom())
     }
 }
 
 impl fmt::Display for Amount {
-    /// A decimal where it ends, a fraction where it does not; [`Amount::parse`] reads both back.
+    /// A decimal where it is finite, otherwise a fraction; [`Amount::parse`] reads both.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (numer, denom) = (*self.0.numer(), *self.0.denom());
         if AMOUNT_UNIT % denom != 0 {
@@ -100,7 +102,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// An action that changes nothing, and why.
+/// An action without effect, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredAction {
     pub ex_date: Date,
@@ -114,8 +116,9 @@ impl Action {
     }
 }
 
-/// The factor of one ex-date, given the actual close of the last daily candle before it: numerator and denominator,
-/// not reduced. Nearly all fit 128 bits on the way; the rest take the long road.
+/// The factor of one ex-date, given the actual close of the last daily candle before it: numerator
+/// and denominator, not reduced. Nearly all intermediate values fit 128 bits; the rest use big
+/// integers.
 pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUint), &'static str> {
     if close_before.0 <= 0 {
         return Err("no daily candle before the ex-date");
@@ -134,8 +137,8 @@ pub fn factor(actions: &[Action], close_before: Price) -> Result<(BigUint, BigUi
     Ok((factor.0.magnitude().clone(), factor.1.magnitude().clone()))
 }
 
-/// A fraction that is never reduced: finding lowest terms costs more than everything else here. The denominator is
-/// positive. Operations give `None` when the integers overflow.
+/// An unreduced fraction: finding lowest terms costs more than everything else here. The
+/// denominator is positive. Operations return `None` when the integers overflow.
 #[derive(Clone, Debug)]
 struct Loose<T>(T, T);
 
@@ -174,7 +177,7 @@ impl<T: Clone + PartialOrd + Zero + One + CheckedAdd + CheckedSub + CheckedMul> 
     }
 }
 
-/// The formula, in whatever integers the caller brings; `None` when they overflow.
+/// The formula over any integer type; `None` when it overflows.
 fn factor_in<T>(
     actions: &[Action],
     close: &Loose<T>,
@@ -192,7 +195,7 @@ where
         bonus = bonus.plus(&of(&action.bonus))?;
         split = split.times(&of(&action.split))?;
         let price = of(&action.rights_price);
-        // Rights dearer than the market are worth nothing, and nobody takes them up.
+        // Rights at or above the market price are worth nothing, and are not exercised.
         if !action.rights.is_zero() && price.is_below(close)? {
             rights = rights.plus(&of(&action.rights))?;
             paid = paid.plus(&of(&action.rights).times(&price)?)?;
@@ -209,7 +212,7 @@ where
     worth.over(&shares.times(close)?).map(Ok)
 }
 
-/// What one ex-date does to the prices before it: a fraction in lowest terms.
+/// The factor of one ex-date for the prices before it: a fraction in lowest terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
     pub ex_date: Date,
@@ -252,7 +255,7 @@ impl Factor {
         }
     }
 
-    /// Takes a factor off the front of what [`Factor::write`] wrote; `None` if it is something else.
+    /// Reads a factor written by [`Factor::write`] from the front; `None` if the bytes are invalid.
     pub fn read(bytes: &mut &[u8]) -> Option<Factor> {
         let (&[y0, y1, month, day], rest) = bytes.split_first_chunk()?;
         *bytes = rest;
@@ -269,7 +272,7 @@ impl Factor {
     }
 }
 
-/// The factor that holds for trading days before an ex-date: the product of this action's and all later ones'.
+/// The factor for trading days before an ex-date: the product of this action's and all later ones'.
 #[derive(Clone, Debug)]
 struct Step {
     /// Days strictly before this date, back to the previous step's.
@@ -278,7 +281,8 @@ struct Step {
     denom: BigUint,
 }
 
-/// Brings prices of any trading day to today's basis, rounded once, half away from zero, to `decimals`.
+/// Adjusts prices of any trading day to today's basis, rounded once, half away from zero, to
+/// `decimals`.
 #[derive(Clone, Debug)]
 pub struct Adjuster {
     /// Ascending by date.
@@ -287,11 +291,13 @@ pub struct Adjuster {
 }
 
 impl Adjuster {
-    /// Chains the factors, given in the order of their dates, that are effective on `today` (ex-date on or before it).
+    /// Chains the factors that are effective on `today` (ex-date on or before it), given in order
+    /// of date.
     pub fn new(factors: &[Factor], today: Date, decimals: u32) -> Adjuster {
         let decimals = decimals.min(DECIMALS_MAX);
-        // The product is never reduced: nothing needs lowest terms, and finding them cost half of an adjusted answer.
-        // Prices come in millionths and leave in units of the last decimal.
+        // The product is never reduced: nothing needs lowest terms, and finding them took half the
+        // time of an adjusted answer. Prices are given in millionths and returned in units of the
+        // last decimal.
         let mut numer = BigUint::from(1u32);
         let mut denom = BigUint::from(10u32.pow(DECIMALS_MAX - decimals));
         let mut steps = Vec::with_capacity(factors.len());
@@ -308,8 +314,8 @@ impl Adjuster {
         self.steps.is_empty()
     }
 
-    /// The factor of a trading day; `None` means its prices stay as they were traded. It holds until
-    /// [`DayFactor::until`], so callers ask once for all days between two ex-dates.
+    /// The factor of a trading day; `None` means that its prices stay as traded. It holds until
+    /// [`DayFactor::until`], so callers need one call for all days between two ex-dates.
     pub fn for_day(&self, day: Date) -> Option<DayFactor<'_>> {
         let at = self.steps.partition_point(|step| step.before <= day);
         let unit = 10i64.pow(DECIMALS_MAX - self.decimals);
@@ -345,8 +351,9 @@ impl DayFactor<'_> {
     }
 }
 
-/// A factor to 64 significant bits: `mantissa / 2^shift`, rounded down. It decides nearly every rounding, and knows
-/// when it cannot; then the exact fraction is asked. A thousand candles cost microseconds instead of milliseconds.
+/// A factor to 64 significant bits: `mantissa / 2^shift`, rounded down. It decides nearly every
+/// rounding, and detects when it cannot; then the exact fraction is used. A thousand candles cost
+/// microseconds instead of milliseconds.
 #[derive(Clone, Copy, Debug)]
 struct Fixed {
     mantissa: u64,
@@ -380,7 +387,7 @@ impl Fixed {
         // The true factor is below mantissa + 1, so the true product is below this.
         let high = low + u128::from(price);
         match self.shift.checked_sub(64) {
-            // Upper halves alone: shifting 128 bits by a number not known beforehand takes three times as long.
+            // Upper halves only: shifting 128 bits by a variable amount takes three times as long.
             Some(shift) => {
                 let whole = |product: u128| ((product >> 64) as u64) >> shift;
                 (whole(low) == whole(high)).then_some(whole(low) as i64)

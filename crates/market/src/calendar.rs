@@ -1,7 +1,8 @@
 use crate::Date;
 use crate::time::{date_of_days, days_of_date};
 
-/// Days before its end from which a calendar is warned about: early enough to act, late enough that the warning is read.
+/// A calendar is reported as ending from this many days before its end: early enough to act, late
+/// enough that the warning is read.
 pub const CALENDAR_WARNING_DAYS: i32 = 30;
 
 /// How long a trading day lasts.
@@ -13,8 +14,8 @@ pub enum DayKind {
 
 /// The trading days of one market: a kind per calendar day, so every look-up is one index.
 ///
-/// Outside its rows the calendar does not guess silently: [`Calendar::covers`] says whether a date is known, and
-/// weekdays stand in for dates that are not.
+/// [`Calendar::covers`] returns whether a date is within its rows; outside of them, every weekday
+/// counts as a trading day.
 #[derive(Clone, Debug)]
 pub struct Calendar {
     first: i64,
@@ -35,12 +36,12 @@ impl CalendarError {
     }
 }
 
-/// Thirty decades of days: more is a typing error in a date.
+/// Three centuries of days: more is a typing error in a date.
 const DAYS_MAX: i64 = 110_000;
 
 impl Calendar {
-    /// Reads `date,kind` rows, ascending. `#` begins a comment; `# valid through: DATE` says how far the dates are
-    /// official (without it: the last row).
+    /// Parses `date,kind` rows, ascending. `#` begins a comment; `# valid through: DATE` is the
+    /// last official date (default: that of the last row).
     pub fn parse(text: &str) -> Result<Calendar, CalendarError> {
         let mut first = None;
         let mut days: Vec<Option<DayKind>> = Vec::new();
@@ -86,7 +87,8 @@ impl Calendar {
         let first = first.ok_or_else(|| CalendarError::at(0, "no trading day in the file"))?;
         let last = date_of_days(first + days.len() as i64 - 1);
         let valid_through = match valid_through {
-            // Weekdays stand in after that date, so such rows would be overruled without a word.
+            // Weekdays count as trading days after that date, so such rows would be silently
+            // ignored.
             Some((number, date)) if date < last => {
                 return Err(CalendarError::at(
                     number,
@@ -112,8 +114,8 @@ impl Calendar {
         date <= self.valid_through && days_of_date(date) >= self.first
     }
 
-    /// What kind of trading day a date is, or `None` when the market is closed. Dates the calendar does not cover
-    /// count as full days on weekdays.
+    /// What kind of trading day a date is, or `None` when the market is closed. Weekdays that the
+    /// calendar does not cover count as full days.
     pub fn kind(&self, date: Date) -> Option<DayKind> {
         match usize::try_from(days_of_date(date) - self.first) {
             Ok(offset) if date <= self.valid_through => self.days.get(offset).copied().flatten(),

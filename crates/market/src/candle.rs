@@ -13,7 +13,7 @@ pub struct Candle {
     pub session: Session,
 }
 
-/// What is wrong with a candle on import, in the order of the checks.
+/// An invalid candle on import, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Flaw {
     #[error("low is above open, close or high, or high below them")]
@@ -41,7 +41,7 @@ pub enum Flaw {
 }
 
 impl Candle {
-    /// The checks of the specification that need nothing but the candle itself.
+    /// The checks of the specification that depend on the candle alone.
     pub fn check(&self) -> Result<(), Flaw> {
         let Candle { open, high, low, close, .. } = *self;
         if low > open || low > close || open > high || close > high {
@@ -60,7 +60,8 @@ impl Candle {
     }
 }
 
-/// Many candles, a column each: what blocks hold, folds read and encoders write. All columns have one length.
+/// Many candles in columns: the form that blocks hold, folds read and encoders write. All columns
+/// have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Candles {
     pub time: Vec<i64>,
@@ -124,7 +125,7 @@ impl Candles {
     }
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Candle> + DoubleEndedIterator + '_ {
-        // Columns side by side: one length check for all rows instead of eight for each.
+        // Zipped columns: one length check for all rows instead of eight for each.
         let prices = self.open.iter().zip(&self.high).zip(&self.low).zip(&self.close);
         let amounts = self.volume.iter().zip(&self.turnover).zip(&self.session);
         self.time.iter().zip(prices).zip(amounts).map(
@@ -156,7 +157,7 @@ impl Candles {
         self.session.truncate(rows);
     }
 
-    /// Keeps `rows`, which is cut to the rows there are.
+    /// Retains `rows`, clamped to the existing rows.
     pub fn keep(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());

@@ -1,15 +1,17 @@
 use std::fmt;
 
-/// Prices and turnovers are kept with this many decimals, exactly. No source in the specification needs more.
+/// Prices and turnovers have this many decimals, exactly. No source in the specification needs
+/// more.
 pub const DECIMALS_MAX: u32 = 6;
 /// One currency unit in the integers of [`Price`] and [`Turnover`].
 pub const PRICE_UNIT: i64 = 10i64.pow(DECIMALS_MAX);
 
-/// A price in millionths of the trading currency. Exact: binary floating point never meets a price.
+/// A price in millionths of the trading currency. Exact: never binary floating point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Price(pub i64);
 
-/// An amount in millionths of the trading currency; wide, because a bar may turn over 18 digits before the point.
+/// An amount in millionths of the trading currency; 128 bits, because the turnover of a candle may
+/// have 18 digits before the point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Turnover(pub i128);
 
@@ -37,7 +39,8 @@ impl Price {
         i64::try_from(value).map(Price).map_err(|_| DecimalError::Range)
     }
 
-    /// Text with exactly `decimals` decimals, rounded half away from zero: the one place where a price is rounded.
+    /// Text with exactly `decimals` decimals, rounded half away from zero: the only place where a
+    /// price is rounded.
     pub fn text(self, decimals: u32) -> Fixed {
         Fixed { value: i128::from(self.0), decimals }
     }
@@ -77,8 +80,9 @@ impl fmt::Display for Fixed {
     }
 }
 
-/// Reads a plain or exponent decimal into an integer of `10^-scale` units, and says whether that was exact;
-/// digits beyond the scale are rounded half away from zero. No binary floating point on the way.
+/// Parses a plain or exponent decimal into an integer of `10^-scale` units, and returns whether
+/// that was exact; digits beyond the scale are rounded half away from zero. Without binary floating
+/// point.
 pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, rest) = match text {
         [b'-', rest @ ..] => (true, rest),
@@ -93,7 +97,7 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
         match byte {
             b'0'..=b'9' => {
                 seen_digit = true;
-                // 36 digits fit an i128 with room to spare; longer runs of digits are nobody's price.
+                // 36 digits fit an i128 with room to spare; no price is longer.
                 if value >= 10i128.pow(36) {
                     return Err(DecimalError::Range);
                 }

@@ -15,7 +15,8 @@ pub fn builtin_rate(currency: &str, day: Date) -> Option<i64> {
     if day < BUILTIN_RATES_FROM { None } else { known().map(|(_, rate)| *rate) }
 }
 
-/// The currency whose reported rate stands in for a missing one: the offshore renminbi has the rate of the onshore one.
+/// The currency whose reported rate replaces a missing one: the offshore renminbi has the rate of
+/// the onshore one.
 pub fn stand_in_currency(currency: &str) -> Option<&'static str> {
     (currency == "CNH").then_some("CNY")
 }

@@ -3,8 +3,9 @@ use std::str::FromStr;
 
 use crate::{Date, Market, Period, parse_date};
 
-/// Where the served history of one market begins: the first trading day of day candles and of minutes. `None` begins with
-/// whatever is stored. Older candles may be stored; an account that is served from a floor on does not see them.
+/// Where the served history of one market begins: the first trading day of day candles and of
+/// minutes. `None` is everything that is stored. Older candles may be stored; an account with a
+/// floor does not see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floors {
     pub day: Option<Date>,
@@ -19,7 +20,7 @@ pub struct FloorTable {
     cn: Floors,
 }
 
-/// What a setting of floors may be.
+/// An invalid setting of floors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not where history begins: write published, none, or dates like HK.day=1995-01-03,US.minute=2020-01-02 \
@@ -31,7 +32,7 @@ impl Floors {
     /// Everything that is stored.
     pub const NONE: Floors = Floors { day: None, minute: None };
 
-    /// The ranges that the service has published.
+    /// The published ranges of the service.
     pub const fn published(market: Market) -> Floors {
         use jiff::civil::date;
         let (day, minute) = match market {
@@ -51,7 +52,7 @@ impl Floors {
 impl FloorTable {
     /// Everything that is stored.
     pub const NONE: FloorTable = FloorTable { hk: Floors::NONE, us: Floors::NONE, cn: Floors::NONE };
-    /// The ranges that the service has published.
+    /// The published ranges of the service.
     pub const PUBLISHED: FloorTable = FloorTable {
         hk: Floors::published(Market::Hk),
         us: Floors::published(Market::Us),
@@ -100,7 +101,7 @@ impl FromStr for FloorTable {
             let floors = table.of_mut(market);
             let floor = match value {
                 "none" => None,
-                // Eight digits, as the protocol has dates, or with dashes, as people write them.
+                // Eight digits, as in the protocol, or with dashes.
                 date => Some(date.parse().or_else(|_| parse_date(date)).map_err(|_| wrong())?),
             };
             match grain {
@@ -108,7 +109,7 @@ impl FromStr for FloorTable {
                 "minute" => floors.minute = floor,
                 _ => return Err(wrong()),
             }
-            // Of two dates for the same thing one would be overruled without a word.
+            // One of two dates for the same floor would be silently ignored.
             if named.contains(&(market, grain)) {
                 return Err(wrong());
             }
@@ -118,7 +119,7 @@ impl FromStr for FloorTable {
     }
 }
 
-/// In the form that is parsed; dates as published are left out.
+/// In the form that is parsed; published dates are left out.
 impl fmt::Display for FloorTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == FloorTable::PUBLISHED {

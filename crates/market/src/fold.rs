@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::period::monday;
 use crate::{Candles, Minutes, Period, Price, Span, Timestamp, Venue};
 
-/// A sum that does not fit is a failure, never a wrapped number.
+/// A sum that does not fit is an error, never a wrapped number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the volume of the candle at {at} does not fit 64 bits")]
 pub struct Overflow {
@@ -25,7 +25,7 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
             })
         }
         Period::Calendar(Span::Day) => Ok(sources.clone()),
-        // Weeks are many, and a week is found by counting days, without making a date of any.
+        // There are many weeks, and a week is found by counting days, without converting to dates.
         Period::Calendar(Span::Week) => fold_by(sources, sources.len() / 4 + 16, |at| {
             let monday = monday(venue.zone().day_number(at));
             Some((venue.zone().midnight_of(monday), venue.zone().midnight_of(monday + 7)))
@@ -38,7 +38,8 @@ pub fn fold(venue: &Venue, period: Period, sources: &Candles) -> Result<Candles,
     }
 }
 
-/// All of the sources in one candle, as a day that is not over is made of its minutes; none if there are none.
+/// Folds all sources into one candle, such as the minutes of a day that is not over; empty without
+/// sources.
 pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overflow> {
     let mut folded = Candles::default();
     if !sources.is_empty() {
@@ -47,13 +48,13 @@ pub fn fold_whole(stamp: Timestamp, sources: &Candles) -> Result<Candles, Overfl
     Ok(folded)
 }
 
-/// One-minute candles to themselves: the identity fold, spelled out because most questions need no other.
+/// Whether folding changes nothing, because the sources already have the period: true of most queries.
 pub fn is_identity(period: Period) -> bool {
     period == period.source().period() || period == Period::Clock(Minutes::ONE)
 }
 
-/// `bucket` is asked once per bucket, not once per candle: it says where the bucket of a stamp starts and ends. Sources that
-/// have no bucket are left out.
+/// Calls `bucket` once per bucket, not once per candle: it returns where the bucket of a stamp
+/// starts and ends. Sources without a bucket are left out.
 fn fold_by(
     sources: &Candles,
     expected: usize,
@@ -74,7 +75,8 @@ fn fold_by(
     Ok(folded)
 }
 
-/// Adds the candle that `rows` make, of which there is at least one. Column after column: each is a short run of numbers.
+/// Appends the fold of `rows`, of which there is at least one. Column by column: each is a short
+/// run of numbers.
 fn push_fold(
     folded: &mut Candles,
     stamp: Timestamp,

@@ -1,11 +1,13 @@
-//! What a market is: symbols, sessions, calendars, candles, periods, adjustment.
+//! Market rules: symbols, sessions, calendars, candles, periods, adjustment.
 //!
-//! Everything here is a value or a pure function. The crate reads no file and no clock: calendars come in as text
-//! (three are compiled in), and every rule that depends on the present takes `now`. So each rule of the
-//! specification can be tested with a literal; `tests/rules_*.rs` are those tables.
+//! Everything here is a value or a pure function. The crate reads no file and no clock: calendars
+//! are given as text (three are compiled in), and every rule that depends on the present takes
+//! `now`. So each rule of the specification can be tested with a literal; `tests/rules_*.rs` are
+//! those tables.
 //!
-//! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session table), then
-//! [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust) (forward adjustment).
+//! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session
+//! table), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
+//! (forward adjustment).
 
 pub mod adjust;
 mod calendar;
@@ -48,5 +50,5 @@ pub use venue::{Day, Slot, Venue, Venues};
 
 /// A length of calendar time, for steps of days.
 pub use jiff::Span as DateSpan;
-/// A calendar date in some market's zone. jiff's type is exactly right, so it is used as it is.
+/// A calendar date in some market's zone, which is jiff's type unchanged.
 pub use jiff::civil::Date;

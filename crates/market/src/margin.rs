@@ -40,7 +40,7 @@ impl MarginFactor {
 }
 
 impl fmt::Display for MarginFactor {
-    /// Without zeros behind the last decimal that counts, so that equal factors have equal texts.
+    /// Without trailing zeros, so that equal factors have equal texts.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, decimals) = (self.0 / PRICE_UNIT, format!("{:06}", self.0 % PRICE_UNIT));
         match decimals.trim_end_matches('0') {

@@ -2,7 +2,7 @@
 
 use crate::{Date, Price, Region, Symbol, parse_date};
 
-/// What an option gives the right to.
+/// The terms of an option.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptionTerms {
     pub underlying: Symbol,
@@ -31,14 +31,14 @@ pub enum OptionRight {
     Put,
 }
 
-/// A strike is written in thousandths, a price kept in millionths.
+/// A strike is written in thousandths, a price is stored in millionths.
 const STRIKE_UNIT: i64 = 1_000;
 const STRIKE_DECIMALS: u32 = 3;
-/// The digits of a strike.
+/// Maximum digits of a strike.
 const STRIKE_MAX: usize = 8;
 const DATE_DIGITS: usize = 6;
 
-/// The pieces of a ticker that has the form of an option.
+/// The parts of an option's ticker.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts<'a> {
     /// Everything before the strike.
@@ -50,8 +50,8 @@ pub(crate) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// Takes a ticker apart from its end: digits of the strike, `C` or `P`, six digits that are a date. A leading dot marks an
-    /// index.
+    /// Parses a ticker from its end: digits of the strike, `C` or `P`, six digits that are a date.
+    /// A leading dot marks an index.
     pub(crate) fn of(ticker: &'a str) -> Option<Parts<'a>> {
         let head = ticker.trim_end_matches(|c: char| c.is_ascii_digit());
         let strike = ticker.get(head.len()..).filter(|strike| (1..=STRIKE_MAX).contains(&strike.len()))?;
@@ -81,7 +81,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The ticker of an option without the zeros before its strike; nothing where there are none.
+/// The ticker of an option without leading zeros in its strike; `None` if there are none.
 pub(crate) fn plain_strike(ticker: &str) -> Option<String> {
     let Parts { head, strike, .. } = Parts::of(ticker)?;
     let plain = strike.trim_start_matches('0');
@@ -94,7 +94,7 @@ mod tests {
     use crate::Symbol;
 
     #[test]
-    fn an_option_has_a_name_of_its_terms() {
+    fn an_option_is_named_by_its_terms() {
         let name = |code: &str| code.parse::<Symbol>().unwrap().option().unwrap().to_string();
         assert_eq!(name("AAPL260417C190000.US"), "AAPL 2026-04-17 190 Call");
         assert_eq!(name("SPY261218P612500.US"), "SPY 2026-12-18 612.5 Put");

@@ -24,10 +24,10 @@ pub enum Span {
     Year,
 }
 
-/// What is stored. One-minute and daily candles are data, and so are candles of 5, 15, 30 and 60 minutes that came from
-/// files as such, which are kept apart from everything else: their grains are called own. `Minute15` and `Minute60` are
-/// rolled up from one-minute candles on import, because a thousand four-hour candles are 195,000 minutes and no decoder is
-/// that quick.
+/// The stored granularity of candles. One-minute and daily candles are imported, and so are candles
+/// of 5, 15, 30 and 60 minutes from coarse files, which are stored in separate series: the `Own`
+/// grains. `Minute15` and `Minute60` are rolled up from one-minute candles on import, because a
+/// thousand four-hour candles are 195,000 minutes, too many to decode for one query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Grain {
     Minute,
@@ -89,8 +89,9 @@ impl Span {
     }
 }
 
-/// The Monday on or before a day, both as days since 1970-01-01, which was a Thursday. Stepping back from the day itself: a
-/// calendar year paired with an ISO week number names the wrong week around New Year.
+/// The Monday on or before a day, both as days since 1970-01-01, which was a Thursday. It steps
+/// back from the day itself: a calendar year paired with an ISO week number names the wrong week
+/// around New Year.
 pub(crate) fn monday(day: i64) -> i64 {
     day - (day + 3).rem_euclid(7)
 }
@@ -106,23 +107,24 @@ impl Grain {
         Grain::Own60,
         Grain::Day,
     ];
-    /// The grains that are made from one-minute candles.
+    /// The grains that are rolled up from one-minute candles.
     pub const ROLLED_UP: [Grain; 2] = [Grain::Minute15, Grain::Minute60];
     /// The grains of coarse files, finest first.
     pub const OWN: [Grain; 4] = [Grain::Own5, Grain::Own15, Grain::Own30, Grain::Own60];
 
-    /// Which grain keeps the rows of a file whose candles have this period; the others cannot be imported.
+    /// The grain that stores the rows of a file with candles of this period; `None` if they cannot
+    /// be imported.
     pub fn of_rows(period: Period) -> Option<Grain> {
         let mut kept = [Grain::Minute, Grain::Day].into_iter().chain(Grain::OWN);
         kept.find(|grain| grain.period() == period)
     }
 
-    /// Whether it keeps candles of coarse files.
+    /// Whether it stores candles of coarse files.
     pub fn is_own(self) -> bool {
         Grain::OWN.contains(&self)
     }
 
-    /// How long its candles last by the clock; nothing for days.
+    /// How long its candles last by the clock; `None` for days.
     pub fn length(self) -> Option<Minutes> {
         match self.period() {
             Period::Clock(minutes) => Some(minutes),
@@ -143,7 +145,7 @@ impl Grain {
         }
     }
 
-    /// How people write the period of its candles.
+    /// The usual notation of its candles' period.
     pub fn written(self) -> &'static str {
         let name = self.as_str();
         name.strip_prefix("own").unwrap_or(name)
@@ -186,13 +188,13 @@ impl Period {
         }
     }
 
-    /// The grains of coarse files that tile this period, finest first. Where no minutes are, the finest that is there
-    /// stands in for them.
+    /// The grains of coarse files that tile this period, finest first. Without minutes, the finest
+    /// stored one replaces them.
     pub fn own_sources(self) -> impl Iterator<Item = Grain> {
         Grain::OWN.into_iter().filter(move |grain| self.is_tiled_by(*grain))
     }
 
-    /// Whether candles of a grain of coarse files make whole candles of this period.
+    /// Whether candles of a coarse grain make whole candles of this period.
     fn is_tiled_by(self, grain: Grain) -> bool {
         match (self, grain.period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(own))) => n % own == 0,
@@ -200,7 +202,7 @@ impl Period {
         }
     }
 
-    /// How many source candles one candle of this period can be made of, at most.
+    /// How many source candles one candle of this period consists of, at most.
     pub fn sources_max(self) -> usize {
         match (self, self.source().period()) {
             (Period::Clock(Minutes(n)), Period::Clock(Minutes(source))) => {
@@ -226,12 +228,12 @@ impl fmt::Display for Period {
 pub enum ParsePeriodError {
     #[error("{:?} is not a period: {}", .0, served())]
     Unknown(String),
-    /// Charts write months with a capital M, and most people minutes with a small one.
+    /// Charts write months with a capital M, and most people write minutes with a small one.
     #[error("{text:?} may mean minutes or months: did you mean {meant}?")]
     Ambiguous { text: String, meant: String },
 }
 
-/// All periods as a refusal lists them: `1m 2m … 240m (or 1h …), day, week, …`.
+/// All periods for an error message: `1m 2m … 240m (or 1h …), day, week, …`.
 fn served() -> String {
     let join = |names: &mut dyn Iterator<Item = String>, by: &str| names.collect::<Vec<_>>().join(by);
     let minutes = join(&mut Minutes::SERVED.iter().map(|n| format!("{n}m")), " ");
@@ -241,7 +243,7 @@ fn served() -> String {
     format!("{minutes} (or {hours}), {spans}")
 }
 
-/// What a number with a capital M may have meant.
+/// The possible meanings of a number with a capital M.
 fn ambiguous(text: &str) -> Option<ParsePeriodError> {
     let digits = text.strip_suffix('M').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     let number: u16 = digits.parse().ok()?;
@@ -278,7 +280,7 @@ impl FromStr for Period {
             return Ok(Period::Calendar(span));
         }
         let digits = lower.trim_end_matches(|c: char| c.is_ascii_alphabetic());
-        // The integer parser would let a plus sign pass.
+        // The integer parser would accept a plus sign.
         let number: u16 = digits.parse().ok().filter(|_| !digits.starts_with('+')).ok_or_else(wrong)?;
         let minutes = match lower.strip_prefix(digits).unwrap_or("") {
             "m" | "min" | "minute" | "minutes" => Some(number),

@@ -2,13 +2,14 @@ use std::fmt;
 
 use crate::{Region, Symbol};
 
-/// What a listed security is, as far as it decides ticks and stamp duty. Options and indices are known by their symbols.
+/// The kind of a listed security, as far as it decides ticks and stamp duty. Options and indices
+/// are recognized by their symbols.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SecurityKind {
     Equity,
     Etf,
     Reit,
-    /// Callable bull/bear contracts and inline warrants too.
+    /// Includes callable bull/bear contracts and inline warrants.
     Warrant,
 }
 
@@ -28,13 +29,13 @@ impl SecurityKind {
         }
     }
 
-    /// Case does not matter: `ETF` is `etf`.
+    /// Case-insensitive: `ETF` is `etf`.
     pub fn parse(text: &str) -> Option<SecurityKind> {
         SecurityKind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
     }
 
-    /// The kind of a security for which none was imported: a warrant by its board, or by its code where the exchange
-    /// keeps a range for them; an equity otherwise.
+    /// The kind of a security for which none was imported: a warrant by its board, or by its code
+    /// where the exchange reserves a range for them; an equity otherwise.
     pub fn presumed(symbol: &Symbol, board: Option<&str>) -> SecurityKind {
         let is_warrant = board == Some(WARRANT_BOARD) || is_warrant_code(symbol);
         if is_warrant { SecurityKind::Warrant } else { SecurityKind::Equity }

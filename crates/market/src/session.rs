@@ -25,7 +25,7 @@ impl Session {
         }
     }
 
-    /// The number by which blocks, files and the protocol know a session.
+    /// The code of a session in blocks, files and the protocol.
     pub fn code(self) -> u8 {
         self as u8
     }
@@ -34,7 +34,7 @@ impl Session {
         Session::ALL.into_iter().find(|s| s.code() == code)
     }
 
-    /// A name or a code, as it stands in a file's session column.
+    /// Parses a name or a code from a file's session column.
     pub fn parse(text: &str) -> Option<Session> {
         let named = Session::ALL.into_iter().find(|s| s.as_str().eq_ignore_ascii_case(text));
         named.or_else(|| text.parse().ok().and_then(Session::from_code)).or(match text {
@@ -50,19 +50,20 @@ impl fmt::Display for Session {
     }
 }
 
-/// An unbroken stretch of one session, in minutes after midnight of its **trading day**; the evening part of an
-/// overnight session is negative, because it happens on the eve.
+/// An unbroken range of one session, in minutes after midnight of its **trading day**; the evening
+/// part of an overnight session is negative, because it is on the eve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
     pub session: Session,
     pub start: i32,
     pub end: i32,
-    /// Minutes after `end` whose prints count as prints at exactly `end`; zero for none.
+    /// Minutes after `end` whose trades count as trades at exactly `end`; zero for none.
     pub tail: i32,
 }
 
 impl Segment {
-    /// The minutes a candle of one minute may be stamped with: `start..end`, and `end` itself where there is a tail.
+    /// The last stamp of a one-minute candle: stamps are `start..end`, and `end` itself where there
+    /// is a tail.
     pub fn last_minute(&self) -> i32 {
         if self.tail > 0 { self.end } else { self.end - 1 }
     }
@@ -73,7 +74,7 @@ impl Segment {
     }
 }
 
-/// One market's session tables, dated: hours change, and a candle keeps the hours of its day.
+/// One market's session tables, dated: hours change, and a candle follows the hours of its day.
 #[derive(Clone, Debug)]
 pub struct SessionTable {
     /// Ascending by date.
@@ -90,7 +91,7 @@ struct Era {
 pub(crate) const MINUTES_A_DAY: i32 = 1440;
 
 impl SessionTable {
-    /// Reads the rows of one market out of a table of all: `market,from,day,session,start,end,tail`.
+    /// Parses the rows of one market from a table of all: `market,from,day,session,start,end,tail`.
     pub fn parse(text: &str, market: Market) -> Result<SessionTable, CalendarError> {
         let mut eras: Vec<Era> = Vec::new();
         for (index, line) in text.lines().enumerate() {
@@ -147,8 +148,8 @@ impl SessionTable {
         Ok(SessionTable { eras })
     }
 
-    /// The segments of a trading day, ascending. Before the first era its hours hold; a market without half days
-    /// keeps full hours on a day marked half.
+    /// The segments of a trading day, ascending. Days before the first era have its hours; a market
+    /// without half days has full hours on a day marked half.
     pub fn segments(&self, date: Date, kind: DayKind) -> &[Segment] {
         let of_kind = |kind: DayKind| {
             let mut same = self.eras.iter().filter(move |era| era.day == kind);
@@ -158,7 +159,8 @@ impl SessionTable {
         of_kind(kind).or_else(|| of_kind(DayKind::Full)).map_or(&[], |era| era.segments.as_slice())
     }
 
-    /// Minutes (after midnight) from which an evening belongs to the next date, where the market has such evenings.
+    /// The minute after midnight from which an evening belongs to the next date, if the market has
+    /// such evenings.
     pub(crate) fn night_start(&self, next: Date, kind: DayKind) -> Option<i32> {
         let first = self.segments(next, kind).first()?;
         (first.start < 0).then_some(first.start + MINUTES_A_DAY)

@@ -7,7 +7,7 @@ use crate::option::{self, OptionTerms};
 /// The longest ticker accepted. The longest real ones are US option codes (root 6, date 6, side 1, strike 8).
 const TICKER_MAX: usize = 24;
 
-/// Where a security is listed: what follows the last dot of its symbol.
+/// Where a security is listed: the part after the last dot of its symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Region {
     Hk,
@@ -44,7 +44,7 @@ impl Region {
         }
     }
 
-    /// Case does not matter: `us` is `US`.
+    /// Case-insensitive: `us` is `US`.
     pub fn parse(text: &str) -> Option<Region> {
         Region::ALL.into_iter().find(|r| r.as_str().eq_ignore_ascii_case(text))
     }
@@ -87,11 +87,11 @@ impl fmt::Display for Region {
     }
 }
 
-/// A security code in its one canonical spelling: upper case, Hong Kong numbers without leading zeros.
-/// `00700.hk` and `700.HK` are the same value, so nobody downstream compares spellings.
+/// A security code in canonical spelling: upper case, Hong Kong numbers without leading zeros.
+/// `00700.hk` and `700.HK` are the same value, so no other code compares spellings.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Symbol {
-    /// Shared: the engine of paper accounts copies symbols all the time.
+    /// Shared, because the engine of paper accounts clones symbols often.
     text: Arc<str>,
     region: Region,
 }
@@ -165,7 +165,7 @@ impl Symbol {
         self.region == Region::Us && option::Parts::of(self.ticker()).is_some()
     }
 
-    /// Whether this is an index, by the conventions of its region: no column says it.
+    /// Whether this is an index, by the naming conventions of its region.
     pub fn is_index(&self) -> bool {
         let ticker = self.ticker();
         match self.region {
@@ -176,13 +176,13 @@ impl Symbol {
         }
     }
 
-    /// What a US option gives the right to; nothing for any other security.
+    /// The terms of a US option; `None` for any other security.
     pub fn option(&self) -> Option<OptionTerms> {
         if self.region == Region::Us { option::Parts::of(self.ticker())?.terms() } else { None }
     }
 
-    /// The code of an option whose strike was filled up with zeros, as clearing houses and many vendors write it, without
-    /// them; every other symbol as it is.
+    /// Removes leading zeros from the strike of an option code, as clearing houses and many vendors
+    /// write it; every other symbol is unchanged.
     pub fn with_plain_strike(self) -> Symbol {
         let plain = if self.region == Region::Us { option::plain_strike(self.ticker()) } else { None };
         match plain.map(|ticker| format!("{ticker}.{}", self.region)) {
@@ -213,7 +213,7 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// The caller's words, cut short; `{:?}` at the place of use escapes whatever a terminal could misread.
+/// The input, truncated; `{:?}` at the place of use escapes terminal control characters.
 fn printable(text: &str) -> String {
     text.chars().take(40).collect()
 }

@@ -56,8 +56,8 @@ pub fn parse_time_of_day(text: &str) -> Result<i32, ParseTimeError> {
     Ok(hour * 60 + minute)
 }
 
-/// The same with seconds, `HH:MM:SS`, where people type them. They are dropped, because a candle starts on the minute, but they
-/// have to be seconds: half an offset is as long.
+/// The same, also with seconds, `HH:MM:SS`. They are dropped, because a candle starts on the
+/// minute, but must be valid: part of an offset has the same length.
 pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
     match text.as_bytes() {
         [.., b':', b'0'..=b'5', b'0'..=b'9'] if text.len() == 8 => {
@@ -68,7 +68,8 @@ pub fn parse_time_of_day_or_second(text: &str) -> Result<i32, ParseTimeError> {
 }
 
 const DAY: i64 = 86_400;
-/// Transitions are tabulated over the years any stored candle can have; outside, the nearest offset holds.
+/// Transitions are tabulated over the years that any stored candle can have; outside, the nearest
+/// offset applies.
 const TABLE_FROM: i64 = 0; // 1970
 const TABLE_UNTIL: i64 = 4_102_444_800; // 2100
 
@@ -76,13 +77,14 @@ static HONG_KONG: TimeZone = jiff::tz::get!("Asia/Hong_Kong");
 static SHANGHAI: TimeZone = jiff::tz::get!("Asia/Shanghai");
 static NEW_YORK: TimeZone = jiff::tz::get!("America/New_York");
 
-/// A market's time zone, as a table of offsets: millions of stamps are converted on import, and a search in a
-/// short table is ten times quicker than the general conversion it was made from.
+/// A market's time zone, as a table of offsets: imports convert millions of stamps, and a search in
+/// a short table is ten times faster than the general conversion.
 #[derive(Clone, Debug)]
 pub struct Zone {
     name: &'static str,
     zone: TimeZone,
-    /// `(from, offset)` in seconds, ascending; the first entry holds for everything before it too.
+    /// `(from, offset)` in seconds, ascending; the first entry also applies to everything before
+    /// it.
     offsets: Vec<(i64, i64)>,
 }
 
@@ -105,7 +107,7 @@ impl Zone {
         self.name
     }
 
-    /// What its clocks are called at an instant: `HKT`, `EST`, `EDT`.
+    /// The abbreviation of the zone at an instant: `HKT`, `EST`, `EDT`.
     pub fn abbreviation(&self, at: Timestamp) -> String {
         let at = jiff::Timestamp::from_second(at.0).unwrap_or_default();
         self.zone.to_offset_info(at).abbreviation().to_owned()
@@ -125,7 +127,7 @@ impl Zone {
 
     /// The wall clock at an instant: date, and seconds after midnight.
     pub fn local(&self, at: Timestamp) -> (Date, i64) {
-        // Stamps come out of files, so the wildest of them must not overflow.
+        // Stamps come from files, so extreme values must not overflow.
         let wall = at.0.saturating_add(self.offset(at));
         (date_of_days(wall.div_euclid(DAY)), wall.rem_euclid(DAY))
     }
@@ -155,7 +157,8 @@ impl Zone {
     fn settled(&self, wall: i64) -> Result<Timestamp, Timestamp> {
         let after = self.offsets.partition_point(|(from, _)| *from <= wall);
         let known = after.checked_sub(1).and_then(|last| self.offsets.get(last));
-        // Two days from both ends of an offset, no clock change is near whatever the hour: one search instead of three.
+        // Two days from both ends of an offset no clock change is near: one search instead of
+        // three.
         if let Some((from, offset)) = known
             && from + 2 * DAY <= wall
             && self.offsets.get(after).is_none_or(|(until, _)| wall + 2 * DAY < *until)

@@ -1,19 +1,20 @@
-//! Single trades: who was active in them, what kind they are of, and what a kind may do to candles and to capital flow.
+//! Single trades: the active side, the trade type, and its effect on candles and capital flow.
 
 use std::fmt;
 
 use crate::{Market, Price, Session, Timestamp, Turnover};
 
-/// Which side was active, as the source says it. The codes are those of blocks, and of the protocol where it has them.
+/// Which side was active, according to the source. The codes are those of blocks, and of the
+/// protocol where it has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TradeDirection {
-    /// The source says that neither side was.
+    /// The source reports that neither side was.
     Neutral,
-    /// Sold into the bid.
+    /// Sold at the bid.
     Down,
-    /// Bought from the ask.
+    /// Bought at the ask.
     Up,
-    /// The source does not say it.
+    /// Not reported by the source.
     #[default]
     Untold,
 }
@@ -30,7 +31,7 @@ impl TradeDirection {
         TradeDirection::ALL.into_iter().find(|direction| direction.code() == code)
     }
 
-    /// The word of files that we write; empty where nothing is known.
+    /// The word in exported files; empty if unknown.
     pub fn as_str(self) -> &'static str {
         match self {
             TradeDirection::Neutral => "neutral",
@@ -40,7 +41,8 @@ impl TradeDirection {
         }
     }
 
-    /// A cell of a direction column: numbers of the protocol, words, and the letters of exchanges.
+    /// Parses a cell of a direction column: numbers of the protocol, words, and the letters of
+    /// exchanges.
     pub fn parse(text: &[u8]) -> Option<TradeDirection> {
         Some(match text {
             b"" => TradeDirection::Untold,
@@ -57,7 +59,7 @@ impl TradeDirection {
     }
 }
 
-/// The type of a trade: blank, or one letter, digit or star as its exchange has it.
+/// The type of a trade: blank, or one letter, digit or star of its exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TradeType(u8);
 
@@ -67,7 +69,7 @@ const US_TYPES: &[u8] = b"ABCDEFGHIKMPQSVWX1";
 impl TradeType {
     pub const BLANK: TradeType = TradeType(0);
 
-    /// A cell of a type column, if a trade of this market can be of that type.
+    /// Parses a cell of a type column; `None` if this market has no such type.
     pub fn parse(text: &[u8], market: Market) -> Option<TradeType> {
         let letter = match text {
             [] => return Some(TradeType::BLANK),
@@ -77,13 +79,13 @@ impl TradeType {
         let known = match market {
             Market::Hk => HK_TYPES.contains(&letter),
             Market::Us => US_TYPES.contains(&letter),
-            // Both exchanges have letters of their own, which change nothing.
+            // Both exchanges have their own letters, which have no effect.
             Market::Cn => letter.is_ascii_alphanumeric(),
         };
         known.then_some(TradeType(letter))
     }
 
-    /// The byte of a block: 0 for blank, else the letter. Nothing but printable ASCII is one.
+    /// From the byte of a block: 0 for blank, else a printable ASCII character.
     pub fn from_code(code: u8) -> Option<TradeType> {
         (code == 0 || code.is_ascii_graphic()).then_some(TradeType(code))
     }
@@ -92,7 +94,7 @@ impl TradeType {
         self.0
     }
 
-    /// What a trade does to the candles that hold it (`candles.md` D7).
+    /// The effect of a trade on its candles (`candles.md` D7).
     pub fn effect(self, market: Market, session: Session) -> TradeEffect {
         let extended = matches!(session, Session::Pre | Session::Post);
         match (market, self.0) {
@@ -102,10 +104,10 @@ impl TradeType {
             (Market::Us, b'A' | b'B' | b'D' | b'E' | b'F' | b'K' | b'S' | b'X' | b'1') => {
                 TradeEffect::PriceAndVolume
             }
-            // Odd lots move prices only where there is little else.
+            // Odd lots move prices only in extended hours.
             (Market::Us, b'I') if extended => TradeEffect::PriceAndVolume,
             (Market::Us, b'C' | b'G' | b'H' | b'I' | b'V' | b'W') => TradeEffect::VolumeOnly,
-            // Official opens and closes repeat a trade that is there already.
+            // Official opens and closes repeat another trade.
             (Market::Us, _) => TradeEffect::Nothing,
         }
     }
@@ -117,7 +119,7 @@ impl fmt::Display for TradeType {
     }
 }
 
-/// What a trade changes in a candle.
+/// The effect of a trade on a candle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TradeEffect {
     PriceAndVolume,
@@ -136,7 +138,7 @@ pub struct Trade {
     pub kind: TradeType,
 }
 
-/// What is wrong with a trade on import.
+/// An invalid trade on import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TradeFlaw {
     #[error("price is not above zero")]
@@ -154,7 +156,7 @@ pub enum TradeFlaw {
 }
 
 impl Trade {
-    /// The checks that need nothing but the trade itself.
+    /// The checks that depend on the trade alone.
     pub fn check(&self) -> Result<(), TradeFlaw> {
         if self.price.0 <= 0 {
             return Err(TradeFlaw::Price);
@@ -168,7 +170,7 @@ impl Trade {
         }
     }
 
-    /// Price times volume, in millionths. What passed [`Trade::check`] fits.
+    /// Price times volume, in millionths. A trade that passed [`Trade::check`] fits.
     pub fn amount(&self) -> i64 {
         self.price.0.saturating_mul(self.volume)
     }
@@ -178,7 +180,7 @@ impl Trade {
     }
 }
 
-/// Many trades, a column each, in the order in which they happened. All columns have one length.
+/// Many trades in columns, in chronological order. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trades {
     pub time: Vec<i64>,
@@ -263,7 +265,7 @@ impl Trades {
         self.kind.truncate(rows);
     }
 
-    /// Keeps `rows` alone.
+    /// Retains only `rows`.
     pub fn keep(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());
@@ -274,13 +276,13 @@ impl Trades {
         self.kind.drain(..start);
     }
 
-    /// The rows of a window, where times never descend.
+    /// The rows of a window; times must not descend.
     pub fn within(&self, times: std::ops::Range<i64>) -> std::ops::Range<usize> {
         let before = |at: i64| self.time.partition_point(|time| *time < at);
         before(times.start)..before(times.end)
     }
 
-    /// Appends some rows of others.
+    /// Appends some rows of another table.
     pub fn append_rows(&mut self, other: &Trades, rows: std::ops::Range<usize>) {
         self.time.extend_from_slice(other.time.get(rows.clone()).unwrap_or_default());
         self.price.extend_from_slice(other.price.get(rows.clone()).unwrap_or_default());
@@ -297,7 +299,7 @@ impl Trades {
         self.kind.extend_from_slice(&other.kind);
     }
 
-    /// The same trades by time; those of one second keep their order.
+    /// The same trades sorted by time; those of one second stay in order.
     pub fn sorted(self) -> Trades {
         if self.time.is_sorted() {
             return self;

@@ -1,7 +1,9 @@
-//! Capital flow and distribution: which trades bring capital in or take it out, and which of them are large.
+//! Capital flow and distribution: which trades count as inflow or outflow, and which of them are
+//! large.
 //!
-//! Regular hours alone count, and only trades whose type moves the price. The side of a trade is what its source says; where
-//! the source says nothing, it is told by the tick rule. A trade without a side is counted nowhere, not even among the sizes.
+//! Only regular hours count, and only trades whose type moves the price. The side of a trade is
+//! that of its source; without one, the tick rule decides. A trade without a side is not counted,
+//! not even among the sizes.
 
 use std::ops::RangeInclusive;
 
@@ -9,7 +11,7 @@ use crate::{
     Date, Session, Timestamp, TradeDirection, TradeEffect, TradeHours, TradeType, Trades, Turnover, Venue,
 };
 
-/// A trade that counts.
+/// A trade that counts for capital flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowTrade {
     pub time: Timestamp,
@@ -17,12 +19,12 @@ pub struct FlowTrade {
     pub minute: Timestamp,
     /// Price times volume, in millionths.
     pub amount: i64,
-    /// Whether capital came in; else it went out.
+    /// Whether it is an inflow; otherwise it is an outflow.
     pub is_inflow: bool,
 }
 
 impl FlowTrade {
-    /// Hands on the trades of a day that count, up to and including an instant.
+    /// Calls `each` for the trades of a day that count, up to and including an instant.
     pub fn each(
         venue: &Venue,
         day: Date,
@@ -61,7 +63,8 @@ impl FlowTrade {
     }
 }
 
-/// A trade above the last different price was bought, one below it was sold. Before the first change nothing is known.
+/// The tick rule: a trade above the last different price was bought, one below it was sold. Before
+/// the first change the side is unknown.
 #[derive(Clone, Copy, Debug, Default)]
 struct TickRule {
     last: Option<i64>,
@@ -78,7 +81,7 @@ impl TickRule {
     }
 }
 
-/// How much of the turnover the large trades make, and the large and medium ones together, in percent.
+/// The share of turnover of the large trades, and of large and medium ones together, in percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClassShares {
     pub large: u8,
@@ -91,18 +94,18 @@ impl Default for ClassShares {
     }
 }
 
-/// From which amount on a trade is large, and from which on it is medium.
+/// The lowest amounts of large and of medium trades.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CapitalClasses {
     pub large: i64,
     pub medium: i64,
 }
 
-/// An amount falls into one of 64 buckets between two powers of two, so that sums of buckets find the bucket of a share, and few
-/// amounts have to be sorted.
+/// There are 64 buckets between two powers of two, so that sums of buckets find the bucket of a
+/// share, and few amounts have to be sorted.
 const BUCKETS: usize = 64 * 64;
 
-/// The amounts of the trades that count, of a day or of several together.
+/// The amounts of the trades that count, of one or several days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DaySizes {
     amounts: Vec<i64>,
@@ -132,7 +135,7 @@ impl DaySizes {
         }
     }
 
-    /// How many trades they are.
+    /// The number of trades.
     pub fn len(&self) -> usize {
         self.amounts.len()
     }
@@ -143,8 +146,8 @@ impl DaySizes {
 }
 
 impl CapitalClasses {
-    /// The classes that the amounts of several days make, `None` if there are none: from the largest amount down, the amount at which
-    /// the sum reaches the share of the whole.
+    /// The classes by the amounts of several days, `None` if there are no amounts: from the largest
+    /// amount down, the amount at which the sum reaches the share of the total.
     pub fn of(days: &[&DaySizes], shares: ClassShares) -> Option<CapitalClasses> {
         let mut sums = vec![0i128; BUCKETS];
         for day in days {
@@ -165,7 +168,8 @@ fn bucket(amount: i64) -> usize {
     (exponent as usize) * 64 + (fraction & 63) as usize
 }
 
-/// Amounts between which all of a bucket lie. Comparing with two numbers is quicker than asking each amount for its bucket.
+/// The range of amounts in a bucket. Comparing with two bounds is faster than computing the bucket
+/// of each amount.
 fn around(place: usize) -> RangeInclusive<i64> {
     let (exponent, fraction) = (place / 64, (place % 64) as u64);
     let (low, step) = match exponent.checked_sub(6) {
@@ -208,7 +212,7 @@ pub struct CapitalBySize {
 }
 
 impl CapitalBySize {
-    /// Without a branch: no processor can foretell the size of the next trade.
+    /// Branchless: the size of the next trade is unpredictable.
     fn add(&mut self, classes: CapitalClasses, amount: i64) {
         let large = amount >= classes.large;
         let medium = !large && amount >= classes.medium;
@@ -223,7 +227,7 @@ impl CapitalBySize {
     }
 }
 
-/// What came in and went out on a day.
+/// Inflow and outflow of a day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CapitalDay {
     pub capital_in: CapitalBySize,
@@ -239,9 +243,9 @@ impl CapitalDay {
         self.last = Some(trade.time);
     }
 
-    /// The sums in whole thousandths, as they are written. Each is rounded, and then as few as need be are rounded the other way, so
-    /// that all that came in less all that went out is the net flow in thousandths: six sums that are rounded each for itself may
-    /// miss it by three.
+    /// The sums rounded to whole thousandths, as written. Each is rounded, and then as few as
+    /// necessary are rounded the other way, so that total inflow minus total outflow is the net
+    /// flow in thousandths: six sums that are rounded separately may differ from it by three.
     pub fn in_thousandths(&self) -> CapitalDay {
         let CapitalDay { capital_in, capital_out, last } = *self;
         let of = |exact: Turnover, sign: i128| Rounded { exact: exact.0, written: rounded(exact.0), sign };
@@ -257,7 +261,7 @@ impl CapitalDay {
         let mut missing = net - sums.iter().map(|sum| sum.written * sum.sign).sum::<i128>();
         while missing != 0 {
             let step = THOUSANDTH * missing.signum();
-            // The one that rounding has carried farthest away in the other direction.
+            // The sum with the largest rounding error in the other direction.
             let farthest = sums.iter_mut().max_by_key(|sum| (sum.exact - sum.written) * sum.sign * step);
             let Some(sum) = farthest else { break };
             sum.written += step * sum.sign;
@@ -275,12 +279,12 @@ impl CapitalDay {
 /// Millionths in a thousandth, the last decimal of turnovers.
 const THOUSANDTH: i128 = 1_000;
 
-/// A sum, and what is written for it.
+/// A sum, and its rounded value.
 #[derive(Clone, Copy, Debug)]
 struct Rounded {
     exact: i128,
     written: i128,
-    /// 1 for what came in, -1 for what went out.
+    /// 1 for inflow, -1 for outflow.
     sign: i128,
 }
 

@@ -1,24 +1,25 @@
-//! Trades to candles: one-minute candles and the candle of the day, as the rules of candles have them.
+//! Folds trades into one-minute candles and the candle of the day.
 //!
-//! A trade moves the price only if its type does (`TradeType::effect`). A candle exists if at least one trade moved its price:
-//! volume alone makes none. Extended hours have minutes of their own and never enter the day.
+//! A trade moves the price only if its type does (`TradeType::effect`). A candle exists if at least
+//! one trade moved its price: volume alone creates none. Trades in extended hours are in minutes
+//! only, never in the day.
 
 use crate::{
     Candle, Candles, Date, Price, Session, Timestamp, Trade, TradeEffect, TradeHours, Trades, Turnover,
     Venue, fold,
 };
 
-/// What the trades of one trading day make.
+/// The candles of one trading day's trades.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TradeCandles {
     /// One-minute candles of all sessions, ascending.
     pub minutes: Candles,
-    /// The candle of the day; `None` if no trade of regular hours moved the price.
+    /// The candle of the day; `None` if no trade in regular hours moved the price.
     pub day: Option<Candle>,
 }
 
 impl TradeCandles {
-    /// Folds trades of one trading day, in the order in which they happened. Trades of other days are left out.
+    /// Folds trades of one trading day, in chronological order. Trades of other days are left out.
     pub fn of(venue: &Venue, day: Date, trades: &Trades) -> Result<TradeCandles, fold::Overflow> {
         let mut hours = TradeHours::new(venue);
         let (mut minutes, mut whole) = (Candles::default(), Forming::new(venue.zone().midnight(day)));

@@ -1,4 +1,4 @@
-//! Where a trade stands in the trading hours: its trading day, its session, and the minute candle that holds it.
+//! The place of a trade in the trading hours: its trading day, its session, and its minute candle.
 
 use crate::{Date, Market, Session, Timestamp, TradeFlaw, Venue};
 
@@ -12,19 +12,19 @@ pub struct TradePlace {
     /// The trading day.
     pub day: Date,
     pub session: Session,
-    /// The stamp of the minute candle that holds it. Auctions before the open, and what is reported at lunch or late, are
-    /// in none, and in the day alone.
+    /// The stamp of its minute candle. Auctions before the open, and trades reported at lunch or
+    /// late, are in no minute, only in the day.
     pub minute: Option<Timestamp>,
 }
 
-/// Finds the places of trades. Most trades stand in the same stretch of hours as the one before.
+/// Finds the places of trades. Most trades are in the same stretch of hours as the one before.
 #[derive(Clone, Debug)]
 pub struct TradeHours<'a> {
     venue: &'a Venue,
     last: Option<Stretch>,
 }
 
-/// Instants `from..until` that are of one kind.
+/// Instants `from..until` with the same kind of place.
 #[derive(Clone, Copy, Debug)]
 struct Stretch {
     from: i64,
@@ -53,7 +53,7 @@ impl<'a> TradeHours<'a> {
         self.place_until(at).map(|(place, _)| place)
     }
 
-    /// The same, with the instant from which on trades stand elsewhere.
+    /// The same, with the instant up to which the place is valid.
     #[inline]
     pub(crate) fn place_until(&mut self, at: Timestamp) -> Result<(TradePlace, Timestamp), TradeFlaw> {
         let stretch = match self.last {

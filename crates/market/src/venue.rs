@@ -4,8 +4,8 @@ use crate::{
     Calendar, Date, DayKind, Floors, Market, Minutes, Period, Segment, Session, SessionTable, Timestamp, Zone,
 };
 
-/// One market's rules in one place: zone, calendar and session tables. How far back an account is served is another matter:
-/// see [`Floors`](crate::Floors).
+/// One market's rules: zone, calendar and session tables. The floors of accounts are separate: see
+/// [`Floors`](crate::Floors).
 #[derive(Clone, Debug)]
 pub struct Venue {
     market: Market,
@@ -22,7 +22,7 @@ pub struct Venues {
     cn: Venue,
 }
 
-/// One trading day: where its midnight is, and its segments.
+/// One trading day: its midnight and its segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Day<'a> {
     pub date: Date,
@@ -87,34 +87,35 @@ impl Venue {
         Some(Day { date, kind, midnight: self.origin(date), segments: self.sessions.segments(date, kind) })
     }
 
-    /// What the minutes of a date's segments count from. Clock changes fall on Sundays before dawn. Noon therefore has
-    /// the offset of every minute of the trading day, the eve's overnight hours included, and midnight reckoned from
-    /// noon is a safe origin.
+    /// The origin of a date's segment minutes. Clock changes fall on Sundays before dawn. Noon
+    /// therefore has the offset of every minute of the trading day, the eve's overnight hours
+    /// included, and midnight computed from noon is a safe origin.
     fn origin(&self, date: Date) -> i64 {
         const NOON: i64 = 43_200;
         self.zone.instant(date, NOON).0 - NOON
     }
 
-    /// The hours of a date, those of a full day where the market is closed.
+    /// The hours of a date; those of a full day if the market is closed.
     pub fn hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, self.calendar.kind(date).unwrap_or(DayKind::Full))
     }
 
-    /// The hours that a full day has at a date, whether or not that date is one.
+    /// The hours of a full day at a date, whether or not that date is one.
     pub fn full_hours(&self, date: Date) -> &[Segment] {
         self.sessions.segments(date, DayKind::Full)
     }
 
-    /// When the regular hours of a date are over, the closing tail included. A date on which the market is closed has
-    /// the hours of a full day: what is stored of it all the same is not known any earlier.
+    /// When the regular hours of a date are over, the closing tail included. A date on which the
+    /// market is closed has the hours of a full day: candles stored for it are not known any
+    /// earlier.
     pub fn day_end(&self, date: Date) -> Timestamp {
         let regular = self.hours(date).iter().filter(|segment| segment.session == Session::Intraday);
         let end = regular.map(|segment| segment.end + segment.tail).max().unwrap_or(MINUTES_A_DAY);
         Timestamp(self.origin(date) + i64::from(end) * 60)
     }
 
-    /// The stamp of the closing candle that is being made at an instant, from the end of the last segment until its tail
-    /// is over.
+    /// The stamp of the closing candle that is forming at an instant, from the end of the last
+    /// segment until its tail is over.
     pub fn closing(&self, at: Timestamp) -> Option<Timestamp> {
         let day = self.day(self.zone.date(at))?;
         let stamps = day.segments.iter().filter(|segment| segment.tail > 0).map(|segment| {
@@ -124,7 +125,7 @@ impl Venue {
         stamps.filter(|(stamp, end)| (*stamp..*end).contains(&at.0)).map(|(stamp, _)| Timestamp(stamp)).next()
     }
 
-    /// Where a minute stands in the trading hours; `None` for minutes that can stamp no candle.
+    /// The slot of a minute in the trading hours; `None` for minutes that cannot stamp a candle.
     pub fn slot(&self, at: Timestamp) -> Option<Slot> {
         let date = self.zone.date(at);
         let today = self.day(date).and_then(|day| day.slot(at));
@@ -132,18 +133,18 @@ impl Venue {
         today.or_else(|| self.day(date.tomorrow().ok()?)?.slot(at))
     }
 
-    /// The stamp of the candle of so many minutes that ends at an instant; nothing if none does.
+    /// The stamp of the candle of this many minutes that ends at an instant; `None` if none does.
     pub fn ended(&self, minutes: Minutes, end: Timestamp) -> Option<Timestamp> {
         let last = Timestamp(end.0.checked_sub(60)?);
         let slot = self.slot(last)?;
         let (stamp, limit) = slot.bucket(minutes, last);
-        // A candle that shares the closing minute is over with its segment for those who write ends.
+        // In end-stamped data, a candle that includes the closing minute ends with its segment.
         let is_end = limit == end || slot.is_tail(end);
         (is_end && end.0.rem_euclid(60) == 0).then_some(stamp)
     }
 
-    /// The trading day an instant belongs to, whether or not anything trades at that very minute: the local date, or
-    /// the next one in the evening hours of a market with overnight sessions.
+    /// The trading day of an instant, whether or not there is trading at that minute: the local
+    /// date, or the next one in the evening hours of a market with overnight sessions.
     pub fn trading_day(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -158,7 +159,7 @@ impl Venue {
         Timestamp(self.origin(date) + evening.map_or(0, |start| i64::from(start - MINUTES_A_DAY) * 60))
     }
 
-    /// The trading day whose roll was the last one at an instant.
+    /// The trading day that has rolled last at an instant.
     pub fn rolled(&self, at: Timestamp) -> Option<Date> {
         let (date, seconds) = self.zone.local(at);
         let next = date.tomorrow().ok()?;
@@ -167,8 +168,8 @@ impl Venue {
         self.calendar.on_or_before(if evening { next } else { date })
     }
 
-    /// When the candles that a period is made of begin to be served. The floor cuts them by trading day, and a US trading
-    /// day begins on the evening before.
+    /// The first instant from which the source candles of a period are served. The floor cuts them
+    /// by trading day, and a US trading day begins on the evening before.
     pub fn served_from(&self, floors: Floors, period: Period) -> Timestamp {
         let Some(floor) = floors.of(period) else { return Timestamp(i64::MIN) };
         if !period.is_clock() {
@@ -211,7 +212,8 @@ impl Venues {
 }
 
 impl Day<'_> {
-    /// The instant of a minute after the midnight of this trading day; the evening before it is negative.
+    /// The instant of a minute after the midnight of this trading day; negative on the evening
+    /// before it.
     pub fn at(&self, minute: i32) -> Timestamp {
         Timestamp(self.midnight + i64::from(minute) * 60)
     }
@@ -234,7 +236,8 @@ impl Day<'_> {
 }
 
 impl Slot {
-    /// Whether another stamp lies in the same segment: consecutive candles mostly do, and need no new look-up.
+    /// Whether another stamp is in the same segment: consecutive candles mostly are, and need no
+    /// new look-up.
     pub fn holds(&self, at: Timestamp) -> bool {
         self.first() <= at.0 && at.0 <= self.midnight + i64::from(self.segment.last_minute()) * 60 + 59
     }
@@ -248,14 +251,16 @@ impl Slot {
         self.midnight + i64::from(self.segment.start) * 60
     }
 
-    /// The bucket of `minutes` that holds a stamp of this segment: its own stamp, and the first second after it.
-    /// Counted from the segment's start, so the afternoon, each session kind and midnight begin a fresh bucket.
+    /// The bucket of `minutes` that holds a stamp of this segment: its stamp and its exclusive end.
+    /// Counted from the segment's start, so the afternoon, each session kind and midnight begin a
+    /// new bucket.
     pub fn bucket(&self, minutes: Minutes, at: Timestamp) -> (Timestamp, Timestamp) {
         let length = i64::from(minutes.get()) * 60;
         let start = self.first();
         let stamp = start + (at.0 - start).div_euclid(length) * length;
         let end = self.midnight + i64::from(self.segment.end) * 60;
-        // A short last bucket reaches to the segment's end, and over the closing minute where there is one.
+        // A short last bucket reaches to the segment's end, and includes the closing minute where
+        // there is one.
         let limit = if stamp + length <= end {
             stamp + length
         } else {

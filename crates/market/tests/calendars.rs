@@ -1,4 +1,4 @@
-//! Calendars: the compiled-in ones against what is known of them, and what happens with others.
+//! Calendars: the compiled-in ones against known facts, and others.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -16,7 +16,7 @@ fn kind(calendar: &Calendar, day: &str) -> &'static str {
     }
 }
 
-/// The rows of a calendar's text, read without the crate.
+/// The rows of a calendar's text, parsed without the crate.
 fn rows(market: Market) -> Vec<(Date, &'static str)> {
     let lines = Venue::built_in_calendar(market)
         .lines()
@@ -73,7 +73,7 @@ fn special_days() {
         "closed",
     );
     check("HK", &["2005-02-08", "2008-02-06", "2011-02-02"], "half");
-    // Mornings cancelled, or days cut short: full rows all the same.
+    // Mornings cancelled, or days cut short: full rows nevertheless.
     check(
         "HK",
         &["2008-06-25", "2009-09-15", "2012-07-24", "2013-05-22", "2013-09-23", "2014-09-16", "2022-08-25"],
@@ -101,7 +101,8 @@ fn every_us_day_has_all_its_minutes_once() {
         assert!(all.windows(2).all(|pair| pair[0].0 < pair[1].0), "{day}: stamps ascend");
         let stamps: BTreeSet<Timestamp> = all.iter().map(|(at, _)| *at).collect();
         assert_eq!(stamps.len(), if kind == DayKind::Full { 1440 } else { 1260 }, "{day}");
-        // By jiff's reckoning: from 20:00 on the eve to the last minute before the post session ends.
+        // By jiff's arithmetic: from 20:00 on the eve to the last minute before the post session
+        // ends.
         let eve = day.yesterday().unwrap();
         let last = if kind == DayKind::Full { "19:59" } else { "16:59" };
         assert_eq!(all.first().unwrap().0, at(Market::Us, &format!("{eve} 20:00")), "{day}");
@@ -146,7 +147,7 @@ fn overnight_sessions_over_clock_change_sundays() {
 }
 
 #[test]
-fn beyond_its_rows_a_calendar_takes_weekdays() {
+fn beyond_its_rows_weekdays_are_trading_days() {
     let hk = venue(Market::Hk).calendar();
     assert!(hk.covers(date("2027-12-31")) && !hk.covers(date("2028-01-01")));
     assert!(hk.covers(date("2004-06-01")) && !hk.covers(date("2004-05-31")));
@@ -155,11 +156,11 @@ fn beyond_its_rows_a_calendar_takes_weekdays() {
     check("2028-01-01", "closed"); // Saturday
     check("2028-01-02", "closed"); // Sunday
     check("2028-01-03", "full");
-    check("2028-12-25", "full"); // a Monday nobody has told us about yet
+    check("2028-12-25", "full"); // an uncovered Monday
     check("2004-05-31", "full"); // Monday before the first row
     check("2004-05-30", "closed");
     assert_eq!(kind(venue(Market::Cn).calendar(), "2027-01-01"), "full");
-    // Minutes beyond have a place, too.
+    // Minutes beyond the rows have a slot, too.
     assert!(venue(Market::Hk).slot(at(Market::Hk, "2028-01-03 09:30")).is_some());
     assert!(venue(Market::Us).slot(at(Market::Us, "2028-01-02 20:00")).is_some());
 }
@@ -180,7 +181,7 @@ fn the_last_trading_day_up_to_a_date() {
 }
 
 #[test]
-fn an_own_calendar_replaces_the_compiled_in_one() {
+fn a_custom_calendar_replaces_the_compiled_in_one() {
     let text = "# our own year\n# valid through: 2030-01-31\n\ndate,kind\n2030-01-02,full\r\n2030-01-03,half\n2030-01-07,full # no\n";
     assert!(Calendar::parse(text).is_err());
     let calendar = Calendar::parse(&text.replace(" # no", "")).unwrap();
@@ -198,7 +199,7 @@ fn an_own_calendar_replaces_the_compiled_in_one() {
 }
 
 #[test]
-fn without_a_word_on_it_a_calendar_is_valid_through_its_last_row() {
+fn by_default_a_calendar_is_valid_through_its_last_row() {
     let calendar = Calendar::parse("2030-01-02,full\n2030-01-04,full\n").unwrap();
     assert_eq!((calendar.first(), calendar.valid_through()), (date("2030-01-02"), date("2030-01-04")));
     assert_eq!(["2030-01-03", "2030-01-07"].map(|day| kind(&calendar, day)), ["closed", "full"]);
@@ -220,7 +221,7 @@ fn a_wrong_calendar_is_refused_with_its_line() {
     check("2030-01-02,full\n2030-01-02,half\n", 2, "dates must ascend, each once");
     check("# valid through: soon\n2030-01-02,full\n", 1, "\"soon\" is not a date");
     check("1030-01-02,full\n2030-01-02,full\n", 2, "more than three centuries after the first date");
-    // Rows after the date they are said to be valid through would be silently overruled.
+    // Rows after the `valid through` date would be silently ignored.
     check(
         "# a\n# valid through: 2030-01-02\n2030-01-02,full\n2030-01-03,half\n",
         2,
@@ -262,7 +263,7 @@ fn a_wrong_session_table_is_refused_with_its_line() {
         0,
         "HK: segments from 2020-01-01 overlap",
     );
-    // The closing minute of a tail needs its place as well.
+    // The closing minute of a tail must not overlap either.
     check(
         "HK,2020-01-01,full,intraday,09:30,12:00,10\nHK,2020-01-01,full,intraday,12:05,13:00,0\n",
         0,
@@ -281,16 +282,16 @@ fn a_later_row_set_replaces_the_hours_of_its_kind_of_day_only() {
     assert_eq!(hours("2024-12-31", DayKind::Full), [(600, 720, 0)]);
     assert_eq!(hours("2025-01-01", DayKind::Full), [(540, 720, 5)]);
     assert_eq!(hours("2025-01-01", DayKind::Half), [(600, 660, 0)]);
-    // Before the first row its hours hold.
+    // Days before the first row have its hours.
     assert_eq!(hours("1999-01-01", DayKind::Full), [(600, 720, 0)]);
-    // A market without half days keeps full hours.
+    // A market without half days has full hours.
     let full_only = SessionTable::parse("CN,2020-01-01,full,intraday,09:30,11:30,0\n", Market::Cn).unwrap();
     assert_eq!(full_only.segments(date("2025-01-01"), DayKind::Half).len(), 1);
 }
 
 #[test]
 fn a_night_that_opens_at_nine_needs_data_only() {
-    // What the exchanges plan: the night session from 21:00.
+    // As planned by the exchanges: the night session from 21:00.
     let later = Venue::built_in_sessions().to_owned()
         + "US,2027-01-04,full,overnight,21:00,24:00,0\nUS,2027-01-04,full,overnight,00:00,04:00,0\n\
            US,2027-01-04,full,pre,04:00,09:30,0\nUS,2027-01-04,full,intraday,09:30,16:00,0\nUS,2027-01-04,full,post,16:00,20:00,0\n";

@@ -52,7 +52,7 @@ fn periods_have_several_spellings() {
 }
 
 #[test]
-fn a_refusal_lists_every_period() {
+fn an_error_lists_every_period() {
     assert_eq!(
         "7m".parse::<Period>().unwrap_err().to_string(),
         "\"7m\" is not a period: 1m 2m 3m 5m 10m 15m 20m 30m 45m 60m 120m 180m 240m (or 1h 2h 3h 4h), day, week, month, \
@@ -61,7 +61,7 @@ fn a_refusal_lists_every_period() {
 }
 
 #[test]
-fn a_capital_m_is_asked_about() {
+fn a_capital_m_is_ambiguous() {
     let check = |read: &str, asks: &str| {
         let error = read.parse::<Period>().unwrap_err().to_string();
         assert!(error.ends_with(&format!("did you mean {asks}?")), "{error}");
@@ -120,7 +120,7 @@ fn a_grain_is_named_and_is_its_own_source() {
 }
 
 #[test]
-fn coarse_files_answer_their_period_and_its_multiples() {
+fn coarse_files_provide_their_period_and_its_multiples() {
     let check = |period: &str, grains: &str| {
         let period: Period = period.parse().unwrap();
         let own: Vec<&str> = period.own_sources().map(Grain::as_str).collect();

@@ -1,5 +1,5 @@
-//! Properties: what holds for whatever day, instant, number or chain of actions comes along. Every expectation is
-//! computed a second way, with nothing of the crate's own arithmetic.
+//! Properties that hold for any day, instant, number or chain of actions. Every expectation is
+//! computed a second way, without the crate's own arithmetic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -18,7 +18,7 @@ use num_bigint::BigInt;
 use num_rational::Ratio;
 use proptest::prelude::*;
 
-/// A small generator of its own, so that a whole day of candles shrinks to one number.
+/// A small random number generator, so that a whole day of candles shrinks to one number.
 struct Dice(u64);
 
 impl Dice {
@@ -32,7 +32,8 @@ fn markets() -> impl Strategy<Value = Market> {
     prop::sample::select(Market::ALL.to_vec())
 }
 
-/// Two neighbouring trading days of any era, half days more often than they come, with a random part of their minutes.
+/// Two neighbouring trading days of any era, half days more often than they occur, with a random
+/// part of their minutes.
 fn two_days(market: Market, seed: u64) -> Candles {
     let mut dice = Dice(seed);
     let calendar = venue(market).calendar();
@@ -81,7 +82,8 @@ fn grouped(sources: &Candles, stamp: impl Fn(Timestamp) -> Timestamp) -> Vec<Can
     groups.into_iter().map(merge).collect()
 }
 
-/// Where the segment of a wall clock reading starts, in minutes; written out again from the session tables.
+/// The start of the segment of a wall-clock time, in minutes; written out again from the session
+/// tables.
 fn segment_start(market: Market, day: Date, minute: i64, half: bool) -> i64 {
     let clock = |hour: i64, minute: i64| hour * 60 + minute;
     let opens: &[i64] = match market {
@@ -126,7 +128,8 @@ proptest! {
                 let start = segment_start(market, wall.date(), minute, half);
                 Timestamp(time.0 - (minute - start) % bucket * 60)
             });
-            // A closing minute stands alone exactly where the table says so, which the modulus gives as well.
+            // A closing minute is alone exactly where the table says so, which follows from the
+            // modulus as well.
             let folded: Vec<Candle> = fold(venue(market), Period::Clock(length), &sources).unwrap().iter().collect();
             prop_assert_eq!(folded, expected, "{:?}", length);
         }
@@ -216,7 +219,7 @@ fn check_instant(market: Market, seconds: i64) {
         i64::from(theirs.hour()) * 3600 + i64::from(theirs.minute()) * 60 + i64::from(theirs.second());
     assert_eq!(ours.local(Timestamp(seconds)), (theirs.date(), clock), "{market} {seconds}");
     assert_eq!(ours.offset(Timestamp(seconds)), i64::from(theirs.offset().seconds()), "{market} {seconds}");
-    // Back again, save for the hour that a clock change repeats.
+    // The inverse, except for the hour that a clock change repeats.
     let ambiguous = zone(market).to_ambiguous_zoned(theirs.datetime()).is_ambiguous();
     if !ambiguous {
         assert_eq!(ours.instant(theirs.date(), clock), Timestamp(seconds), "{market} {theirs}");
@@ -325,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn amounts_read_back_what_they_write(
+    fn amounts_round_trip_through_text(
         above in 0u64..1_000_000_000_000, below in 1u64..1_000_000_000_000, decimals in 0u32..=12,
     ) {
         let small = format!("{above}e-{decimals}");
@@ -387,14 +390,15 @@ fn drawn() -> impl Strategy<Value = Drawn> {
     )
 }
 
-/// Mostly ordinary ones, some of them absurd.
+/// Mostly ordinary ones, some extreme.
 fn prices() -> impl Strategy<Value = i64> {
     prop_oneof![8 => 1i64..2_000_000_000, 1 => 1i64..1_000_000_000_000_000, 1 => 0i64..=i64::MAX]
 }
 
 fn expected_price(factor: &Ratio<BigInt>, price: i64, decimals: u32) -> i64 {
     let unit = 10i64.pow(6 - decimals);
-    // Unreduced, because common divisors of thousand-bit numbers are slow to find and change nothing.
+    // Unreduced, because common divisors of thousand-bit numbers are slow to find and change
+    // nothing.
     let units = round(&Ratio::new_raw(factor.numer() * price, factor.denom() * unit));
     i64::try_from(units).unwrap_or(i64::MAX).saturating_mul(unit)
 }
@@ -415,7 +419,7 @@ proptest! {
         let (factors, ignored) = factors(&actions, close);
         prop_assert_eq!(ignored, []);
         let adjuster = Adjuster::new(&factors, date("2026-11-15"), decimals);
-        // From the newest event back, as the days go.
+        // From the newest event back.
         let mut product = Ratio::from_integer(BigInt::from(1));
         for row in (0..chain.len()).rev() {
             product *= chain[row].factor();
@@ -428,7 +432,7 @@ proptest! {
     }
 
     #[test]
-    fn factors_come_back_from_their_bytes(chain in prop::collection::vec(drawn(), 0..30)) {
+    fn factors_round_trip_through_bytes(chain in prop::collection::vec(drawn(), 0..30)) {
         let first = date("2005-01-03");
         let ex_date = |row: usize| first.checked_add(jiff::Span::new().days(row as i64 * 100)).unwrap();
         let actions: Vec<Action> = chain.iter().enumerate().map(|(row, drawn)| drawn.action(ex_date(row))).collect();
@@ -440,7 +444,7 @@ proptest! {
             prop_assert_eq!(Factor::read(&mut rest), Some(factor.clone()));
         }
         prop_assert_eq!((rest.len(), Factor::read(&mut rest)), (0, None));
-        // Cut short anywhere, the last one is not read as another.
+        // Truncated bytes are not read as another factor.
         if let Some(cut) = bytes.len().checked_sub(1) {
             let mut rest = &bytes[..cut];
             let read = std::iter::from_fn(|| Factor::read(&mut rest)).count();
@@ -449,7 +453,7 @@ proptest! {
     }
 
     #[test]
-    fn exact_halves_go_away_from_zero(
+    fn exact_halves_are_rounded_away_from_zero(
         odd_above in 0i64..500, below in 1i64..1000, odd in 0i64..10_000, decimals in 0u32..=5,
     ) {
         let (above, odd) = (2 * odd_above + 1, 2 * odd + 1);

@@ -92,7 +92,7 @@ fn a2_session_codes() {
     assert_eq!(Session::parse(""), None);
 }
 
-/// Where a print at a wall clock reading goes: the clock of its one-minute candle and its session, or `none`.
+/// The clock of the one-minute candle and the session of a trade at a wall-clock time, or `none`.
 fn check_print(name: &str, when: &str, expected: &str) {
     let market = market(name);
     let found = print(market, at(market, when));
@@ -127,7 +127,7 @@ fn a3_the_closing_tail_counts_as_the_closing_minute() {
 }
 
 #[test]
-fn a4_prints_in_no_minute_candle() {
+fn a4_trades_in_no_minute_candle() {
     // Before the first segment: opening auctions.
     check_print("CN", "2026-05-20 09:25:00", "none");
     check_print("CN", "2026-05-20 09:29:59", "none");
@@ -221,7 +221,7 @@ fn traded(name: &str, day: &str, length: u16, from: &str, until: &str) -> String
 }
 
 #[test]
-fn a5_days_cut_short_by_weather_keep_their_anchors() {
+fn a5_days_cut_short_by_weather_have_the_same_anchors() {
     for day in ["2022-11-02", "2023-10-09"] {
         assert_eq!(venue(Market::Hk).calendar().kind(date(day)), Some(DayKind::Full), "{day}");
     }
@@ -277,7 +277,7 @@ fn a6_the_trading_day_a_time_belongs_to() {
         let found = venue(market(name)).trading_day(at(market(name), when));
         let found = found.map_or("none".to_owned(), |day| day.to_string());
         assert_eq!(found, expected, "{name} {when}");
-        // Whatever stands in the trading hours stands there under the same day.
+        // A time with a slot has the same day there.
         if let Some(slot) = venue(market(name)).slot(at(market(name), when)) {
             assert_eq!(slot.day.to_string(), expected, "{name} {when}");
         }
@@ -298,7 +298,7 @@ fn a6_the_trading_day_a_time_belongs_to() {
     // Friday evening.
     check("US", "2025-07-11 20:00", "none");
     check("US", "2025-07-11 19:59:59", "2025-07-11");
-    // Elsewhere it is the local date, whatever the hour.
+    // Elsewhere it is the local date at any hour.
     check("HK", "2026-03-18 00:00", "2026-03-18");
     check("HK", "2026-03-18 20:00", "2026-03-18");
     check("HK", "2026-03-18 23:59:59", "2026-03-18");
@@ -328,7 +328,7 @@ fn a6_overnight_sessions_exist_for_trading_days_only() {
 }
 
 #[test]
-fn a6_an_evening_keeps_its_own_clock_on_the_sunday_of_a_clock_change() {
+fn a6_an_evening_has_its_own_offset_on_the_sunday_of_a_clock_change() {
     let check = |day: &str, first_utc: &str, last: &str| {
         let day = venue(Market::Us).day(date(day)).unwrap();
         let stamps: Vec<Timestamp> = day.minutes().map(|(time, _)| time).collect();
@@ -345,7 +345,7 @@ fn a6_an_evening_keeps_its_own_clock_on_the_sunday_of_a_clock_change() {
 }
 
 #[test]
-fn every_minute_of_a_day_finds_its_own_slot_again() {
+fn every_minute_of_a_day_has_its_own_slot() {
     for (name, day) in [
         ("HK", "2026-03-18"),
         ("HK", "2026-12-24"),

@@ -108,7 +108,7 @@ fn b3_the_sessions_of_a_us_day_have_their_codes() {
 }
 
 #[test]
-fn b3_the_offset_of_a_stamp_is_that_of_its_own_instant() {
+fn b3_a_stamp_has_the_offset_of_its_instant() {
     let zone = venue(Market::Us).zone();
     let (friday, monday) = (zone.midnight(date("2026-03-06")), zone.midnight(date("2026-03-09")));
     assert_eq!((friday, monday), (Timestamp(1_772_773_200), Timestamp(1_773_028_800)));

@@ -250,7 +250,7 @@ fn c5_months_quarters_and_years_follow_the_calendar() {
     );
     assert_eq!(folded_days("US", "year", year, last), "2025-01-01(250)");
     assert_eq!(folded_days("US", "year", "2024-12-30", "2025-01-03"), "2024-01-01(2) 2025-01-01(2)");
-    // No trading day, no candle: only the two ends of a gap are there.
+    // Without trading days there is no candle: only the two ends of a gap have one.
     let ends: Candles = ["2025-01-02", "2025-08-01"]
         .map(|day| flat(at(Market::Us, day), Session::Intraday))
         .into_iter()
@@ -278,7 +278,8 @@ fn a_candle_is_found_by_its_end() {
     check("CN", 30, "2026-05-20 10:00 11:30 13:30 15:00", "09:30 11:00 13:00 14:30");
 }
 
-/// What coarse files hold is made of the same minutes: folding it further gives what the minutes give.
+/// Coarse candles are folds of the same minutes: folding them further gives the same result as
+/// folding the minutes.
 #[test]
 fn a_fold_of_coarse_candles_is_the_fold_of_their_minutes() {
     for (name, day) in

@@ -1,4 +1,4 @@
-//! D: content. What a candle is made of, which candles exist, and what an imported one must satisfy.
+//! D: content. How a candle is computed, which candles exist, and the checks of an imported one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -98,7 +98,7 @@ fn d1_a_volume_or_turnover_that_does_not_fit_is_a_failure() {
     assert_eq!(two([i64::MAX, 1], [0, 0]), Err(Overflow { at: stamp }));
     assert_eq!(two([0, 0], [i128::MAX, 1]), Err(Overflow { at: stamp }));
     assert_eq!(two([i64::MAX - 1, 1], [0, 0]).unwrap().volume, [i64::MAX]);
-    // Eighteen digits before the point, a thousand times over, still add up.
+    // A thousand sums of eighteen digits before the point still fit.
     assert_eq!(two([0, 0], [Turnover::MAX.0, Turnover::MAX.0]).unwrap().turnover, [Turnover::MAX.0 * 2]);
 }
 
@@ -111,7 +111,7 @@ fn d1_every_period_is_folded_from_stored_candles_of_its_class() {
 
 #[test]
 fn d2_a_candle_exists_where_a_source_does_and_nowhere_else() {
-    // A minute that was lost stays lost, and a candle of zero volume stays.
+    // A missing minute stays missing, and a candle of zero volume stays.
     check(
         "HK",
         "2026-03-18",
@@ -140,7 +140,7 @@ fn d2_sources_outside_every_session_are_in_no_minute_candle() {
             "{length:?}"
         );
     }
-    // Nor do they disturb their neighbours.
+    // Nor do they affect their neighbours.
     let mixed = ["2026-03-18 11:59", "2026-03-18 12:00", "2026-03-18 13:00"];
     let mixed: Candles =
         mixed.map(|when| flat(at(Market::Hk, when), Session::Intraday)).into_iter().collect();
@@ -173,7 +173,7 @@ fn d2_the_checks_of_an_imported_candle_in_their_order() {
     check("10 11 9 10", 1, "-0.000001", Err(Flaw::Negative));
     check("10 11 9 10", 1, "999999999999999999.999999", Ok(()));
     check("10 11 9 10", 1, "1000000000000000000", Err(Flaw::Turnover));
-    // The first flaw in the order of the checks is the one that is told.
+    // The first failed check is the one reported.
     check("10 9 0 10", -1, "-1", Err(Flaw::Range));
     check("10 11 0 10", -1, "-1", Err(Flaw::Price));
 }
@@ -222,7 +222,7 @@ fn extremes_are_the_highest_high_and_the_lowest_low() {
 }
 
 #[test]
-fn columns_keep_one_length() {
+fn columns_have_equal_length() {
     let candle_at = |second: i64| flat(Timestamp(second), Session::Pre);
     let all: Candles = (0..5).map(candle_at).collect();
     let check = |rows: std::ops::Range<usize>, expected: &[i64]| {

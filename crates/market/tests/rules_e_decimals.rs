@@ -30,7 +30,7 @@ fn e1_a_security_below_one_dollar_may_have_four() {
     check(4, "0.1235");
     check(5, "0.12346");
     check(6, "0.123456");
-    // More than are kept cannot be written.
+    // There are no more decimals than are stored.
     check(7, "0.123456");
 }
 
@@ -62,12 +62,12 @@ fn e3_half_away_from_zero_once() {
     check("0.9995", "1.000");
     check("-1.0005", "-1.001");
     check("-0.0005", "-0.001");
-    // What rounds to zero has no sign.
+    // A value rounded to zero has no sign.
     check("-0.00049", "0.000");
 }
 
 #[test]
-fn e3_stored_values_keep_their_full_precision() {
+fn e3_stored_values_have_full_precision() {
     let check = |read: &str, millionths: i64| assert_eq!(Price::parse(read), Ok(Price(millionths)), "{read}");
     check("12.3455", 12_345_500);
     check("0.000001", 1);
@@ -82,7 +82,7 @@ fn e3_stored_values_keep_their_full_precision() {
 }
 
 #[test]
-fn what_is_no_number_is_refused() {
+fn text_that_is_no_number_is_refused() {
     let check =
         |read: &str, expected: DecimalError| assert_eq!(Price::parse(read), Err(expected), "{read:?}");
     use DecimalError::{Decimals, Form, Range};
@@ -103,7 +103,7 @@ fn what_is_no_number_is_refused() {
 }
 
 #[test]
-fn the_wildest_exponents_are_refused_quietly() {
+fn extreme_exponents_are_refused() {
     let check = |read: &str, expected: Result<(i128, bool), DecimalError>| {
         assert_eq!(parse_scaled(read.as_bytes(), 6), expected, "{read:?}");
     };
@@ -111,7 +111,7 @@ fn the_wildest_exponents_are_refused_quietly() {
     check("1.5e-2147483648", Err(DecimalError::Range));
     check("1e2147483647", Err(DecimalError::Range));
     check("1e2147483648", Err(DecimalError::Form));
-    // Nothing, however it is scaled, is nothing.
+    // Zero at any scale is zero.
     check("0e50", Ok((0, true)));
     check("0e-50", Ok((0, true)));
     check("1e-50", Ok((0, false)));

@@ -1,4 +1,4 @@
-//! F: forward adjustment. Earlier prices brought to today's basis by exact factors.
+//! F: forward adjustment. Earlier prices are adjusted to today's basis by exact factors.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;
@@ -28,7 +28,7 @@ fn action(ex_date: &str, text: &str) -> Action {
     action
 }
 
-/// A fraction rounded to twelve decimals, trailing zeros cut.
+/// A fraction rounded to twelve decimals, without trailing zeros.
 fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
     let scaled = value * BigInt::from(10u64.pow(12));
     let digits = format!("{:0>13}", scaled.round().to_integer().to_string());
@@ -36,7 +36,8 @@ fn twelve(value: &num_rational::Ratio<BigInt>) -> String {
     format!("{whole}.{decimals}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The factor of the actions of one ex-date, and the reference price it makes of the last close.
+/// The factor of the actions of one ex-date, and the reference price that follows from the last
+/// close.
 fn check_event(events: &[&str], close: &str, expected: &str, reference: &str) {
     let actions: Vec<Action> = events.iter().map(|text| action("2026-03-04", text)).collect();
     let close = Price::parse(close).unwrap();
@@ -79,7 +80,7 @@ fn f3_events_of_one_ex_date_are_one_formula() {
 }
 
 #[test]
-fn f3_an_event_that_cannot_be_is_ignored_and_reported() {
+fn f3_an_impossible_event_is_ignored_and_reported() {
     let check = |text: &str, close: Option<&str>, reason: &str| {
         let close = close.map(|close| Price::parse(close).unwrap());
         let (adjuster, ignored) = adjuster(&[action("2026-03-04", text)], date("2026-03-04"), 3, |_| close);
@@ -94,7 +95,7 @@ fn f3_an_event_that_cannot_be_is_ignored_and_reported() {
     check("cash 11", Some("10.00"), "the cash paid is not below the last close");
     check("cash 0.1", None, "no daily candle before the ex-date");
     check("split 0", Some("10.00"), "no share is left after the action");
-    // The others of the chain count on.
+    // The others of the chain still count.
     let actions = [action("2026-03-04", "cash 11"), action("2026-03-05", "split 2")];
     let (adjuster, ignored) = adjuster(&actions, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored.len(), 1);
@@ -116,13 +117,13 @@ fn worked_days() -> Candles {
     DAYS.iter().map(|(day, actual, _)| candle(at(Market::Hk, day), actual, 100, "1")).collect()
 }
 
-/// The close of the last worked day before a date: what `P` is in the formula.
+/// The close of the last worked day before a date: `P` in the formula.
 fn close_before(ex_date: Date) -> Option<Price> {
     let zone = venue(Market::Hk).zone();
     worked_days().iter().rfind(|day| zone.date(day.time) < ex_date).map(|day| day.close)
 }
 
-/// The adjuster of what is effective on a day, and what takes no part in it.
+/// The adjuster by the actions effective on a day, and the ignored actions.
 fn adjuster(
     actions: &[Action],
     today: Date,
@@ -257,7 +258,7 @@ fn f5_an_overnight_candle_on_the_eve_is_already_ex() {
 }
 
 #[test]
-fn f8_the_ratio_keeps_old_prices_positive() {
+fn f8_old_prices_stay_positive() {
     let yearly: Vec<Action> = (2000..2026).map(|year| action(&format!("{year}-06-01"), "cash 3")).collect();
     let (adjuster, ignored) = adjuster(&yearly, date("2026-03-06"), 3, |_| Some(Price(10_000_000)));
     assert_eq!(ignored, []);
@@ -298,7 +299,7 @@ fn amounts_are_decimals_or_fractions() {
 }
 
 #[test]
-fn one_minute_candles_take_the_factor_of_their_own_day() {
+fn one_minute_candles_have_the_factor_of_their_own_day() {
     let adjuster = worked_adjuster("2026-03-06");
     let minute = |when: &str, prices: &str| {
         let time = at(Market::Hk, when);

@@ -75,7 +75,7 @@ fn h1_floors_are_a_setting() {
     check("none", "none");
     check("HK.day=1995-01-03", "HK.day=1995-01-03");
     check(" hk.day=19950103 , US.minute=none", "HK.day=1995-01-03,US.minute=none");
-    // What is as published needs no name.
+    // Published dates are left out.
     check("HK.day=2004-06-01", "published");
     check("US.minute=2020-01-02,US.day=none", "US.day=none,US.minute=2020-01-02");
     for wrong in [

@@ -18,7 +18,7 @@ fn seconds_of(clock: &str) -> i64 {
     clock.split(':').fold(0, |sum, part| sum * 60 + part.parse::<i64>().unwrap())
 }
 
-/// `09:30:05 12.50 100 up U`: time of day, price, volume, direction (`-` for untold), type.
+/// `09:30:05 12.50 100 up U`: time of day, price, volume, direction (`-` if not reported), type.
 fn trades(venue: &Venue, lines: &str) -> Trades {
     let mut trades = Trades::default();
     for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -38,7 +38,7 @@ fn trades(venue: &Venue, lines: &str) -> Trades {
 }
 
 #[test]
-fn d7_types_move_price_and_volume_as_their_exchange_has_it() {
+fn d7_types_move_price_and_volume_by_the_rules_of_their_exchange() {
     let effects = |market: Market, session: Session, letters: &str| -> String {
         letters
             .bytes()
@@ -61,7 +61,7 @@ fn d7_types_move_price_and_volume_as_their_exchange_has_it() {
 }
 
 #[test]
-fn a3_a4_a_trade_has_its_minute_its_day_alone_or_no_place() {
+fn a3_a4_a_trade_is_in_a_minute_in_the_day_only_or_in_neither() {
     let places = |market: Market, clocks: &[&str]| -> Vec<String> {
         let venue = venue(market);
         let mut hours = TradeHours::new(&venue);
@@ -142,7 +142,7 @@ fn spell(venue: &Venue, candles: &TradeCandles) -> Vec<String> {
 }
 
 #[test]
-fn d7_candles_are_built_of_what_moves_price_and_volume() {
+fn d7_candles_are_built_from_trades_that_move_price_and_volume() {
     let venue = venue(Market::Hk);
     let trades = trades(
         &venue,
@@ -207,7 +207,7 @@ fn flows(venue: &Venue, trades: &Trades) -> Vec<String> {
 }
 
 #[test]
-fn the_side_is_the_directions_and_without_one_that_of_the_tick_rule() {
+fn the_side_is_the_direction_or_that_of_the_tick_rule() {
     let venue = venue(Market::Hk);
     let told = trades(
         &venue,
@@ -256,14 +256,14 @@ fn classes_begin_where_the_sum_from_the_top_reaches_the_share() {
     };
     // 100 in all: 40 alone reaches 30 %, 40 + 20 reaches 55 %.
     assert_eq!(of(&[10, 40, 20, 10, 20], 30, 55), Some((40, 20)));
-    // Exactly the share is reached.
+    // The share is reached exactly.
     assert_eq!(of(&[30, 25, 25, 20], 30, 55), Some((30, 25)));
     // Equal amounts are of one class.
     assert_eq!(of(&[10; 10], 30, 55), Some((10, 10)));
     assert_eq!(of(&[7], 30, 55), Some((7, 7)));
     assert_eq!(of(&[], 30, 55), None);
     assert_eq!(of(&[i64::MAX, 1], 100, 100), Some((1, 1)));
-    // Against the rule as it is written, for amounts of every size.
+    // Against the rule of the specification, for amounts of every size.
     let mut state = 1u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -315,7 +315,7 @@ fn in_less_out_is_the_last_total_of_the_flow() {
 }
 
 #[test]
-fn what_is_written_of_the_sizes_is_the_written_net_flow() {
+fn the_rounded_sizes_add_up_to_the_rounded_net_flow() {
     let sizes = |large, medium, small| market::CapitalBySize {
         large: market::Turnover(large),
         medium: market::Turnover(medium),
@@ -331,7 +331,7 @@ fn what_is_written_of_the_sizes_is_the_written_net_flow() {
     let written = day.in_thousandths();
     assert_eq!(text(written.capital_in), ["10.123", "10.123", "10.124"]);
     assert_eq!(text(written.capital_out), ["5.000", "0.000", "0.000"]);
-    // What is exact stays, and nothing gets below zero.
+    // Exact values stay, and nothing becomes negative.
     let exact = CapitalDay { capital_in: sizes(1_000, 0, 2_000), capital_out: sizes(0, 500, 0), last: None };
     assert_eq!(text(exact.in_thousandths().capital_in), ["0.001", "0.000", "0.002"]);
     assert_eq!(text(exact.in_thousandths().capital_out), ["0.000", "0.000", "0.000"]);

@@ -1,4 +1,4 @@
-//! What a security is besides its symbol: its kind, and the margin asked for it.
+//! Properties of a security besides its symbol: its kind, and its margin factor.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use market::{MarginFactor, ParseMarginError, SecurityKind};
@@ -15,7 +15,7 @@ fn a_kind_is_one_of_four_words_in_any_case() {
 }
 
 #[test]
-fn a_security_of_no_told_kind_is_an_equity_unless_board_or_code_say_warrant() {
+fn by_default_a_security_is_an_equity_or_a_warrant_by_board_or_code() {
     let check = |symbol: &str, board: Option<&str>, expected: &str| {
         let found = SecurityKind::presumed(&symbol.parse().unwrap(), board);
         assert_eq!(found.as_str(), expected, "{symbol} {board:?}");

@@ -44,7 +44,7 @@ fn every_spelling_has_one_canonical_form() {
     check(".DJUS.US", ".DJUS.US", ".DJUS", Us);
     check("DJI.US", "DJI.US", "DJI", Us);
     check("AAPL220429P162500.US", "AAPL220429P162500.US", "AAPL220429P162500", Us);
-    // Mainland codes keep their zeros.
+    // Mainland codes have leading zeros.
     check("600519.SH", "600519.SH", "600519", Sh);
     check("000001.SH", "000001.SH", "000001", Sh);
     check("000568.sz", "000568.SZ", "000568", Sz);
@@ -120,7 +120,7 @@ fn bad_forms_are_told_apart() {
 }
 
 #[test]
-fn an_error_repeats_at_most_forty_letters_of_what_was_written() {
+fn an_error_quotes_at_most_forty_characters() {
     let error = "x".repeat(100_000).parse::<Symbol>().unwrap_err().to_string();
     assert!(error.len() < 200, "{error}");
     let escaped = "\u{1b}[31m.XX".parse::<Symbol>().unwrap_err().to_string();
@@ -157,7 +157,7 @@ fn us_options_are_recognised_by_their_form() {
 }
 
 #[test]
-fn zeros_before_a_strike_can_be_left_out_and_no_others() {
+fn only_leading_zeros_of_a_strike_are_removed() {
     let check =
         |read: &str, plain: &str| assert_eq!(symbol(read).with_plain_strike(), symbol(plain), "{read}");
     check("AAPL220429P00162500.US", "AAPL220429P162500.US");

@@ -1,7 +1,8 @@
-//! What an idle connection costs: opens many signed-in WebSockets against a server in a process of its own, and prints
-//! how much the memory of that process has grown for each.
+//! Memory cost of an idle connection: opens many signed-in WebSockets to a server in a separate
+//! process, and prints how much that process grew per connection.
 //!
-//! `cargo run --release -p server --example idle -- 2000`. Both processes need as many descriptors (`ulimit -n`).
+//! `cargo run --release -p server --example idle -- 2000`. Both processes need that many
+//! descriptors (`ulimit -n`).
 
 #![expect(
     clippy::print_stdout,
@@ -24,7 +25,7 @@ use prost::Message;
 use server::{Server, Settings};
 use store::Store;
 
-/// Connections that one account may have.
+/// Connections per account.
 const PER_ACCOUNT: u32 = 500;
 
 fn main() {
@@ -39,7 +40,7 @@ fn now() -> Timestamp {
     Timestamp(i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap())
 }
 
-/// The server: prints its address and a token for each account, and ends with its standard input.
+/// Runs the server: prints its address and one token per account, and exits when stdin closes.
 fn serve(accounts: u32) {
     let dir = tempfile::tempdir().unwrap();
     drop(Store::open(dir.path(), store::Access::Write { now: now() }).unwrap());
@@ -81,7 +82,7 @@ fn measure(count: u32) {
     let address = lines.next().unwrap();
     let tokens: Vec<String> = lines.take(accounts as usize).collect();
     let token = |number: u32| &tokens[(number / PER_ACCOUNT) as usize];
-    // What the first ones cost is not the price of the next.
+    // Warm-up: the first connections cost more than later ones.
     let mut connections: Vec<TcpStream> = Vec::new();
     let warm = count.min(50);
     (0..warm).for_each(|number| connections.push(connect(&address, token(number))));
@@ -104,7 +105,7 @@ fn resident_kb(process: u32) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A WebSocket that has signed in.
+/// Opens a WebSocket and signs in.
 fn connect(address: &str, token: &str) -> TcpStream {
     let mut http = TcpStream::connect(address).unwrap();
     write!(

@@ -1,16 +1,16 @@
-//! Who asks, through any door, and in which language they are answered.
+//! The caller of a request on any transport, and the language of its answers.
 
 use crate::preferences::preferences;
 
-/// Who asks, and how they want to be answered.
+/// The caller, and its preferences for the answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// The client wants overnight hours. Whether it gets them depends on the rights of its account.
+    /// The client requested overnight hours. It gets them only if its account has the right.
     pub(crate) overnight: bool,
-    /// The region of the listener that the request came through; `None` if that is for every region. The listener that a one-time
-    /// password was fetched from does not matter.
+    /// Region of the listener that received the request; `None` if the listener serves every
+    /// region. The listener that issued a one-time password does not matter.
     pub(crate) entrance: Option<access::Region>,
 }
 
@@ -23,10 +23,12 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The language that a client prefers, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send one tag.
+    /// The preferred language, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send
+    /// one tag.
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
-        // A language tag has no parameter but its weight. A tag with another one, or with a weight that cannot be read, is left out.
+        // A language tag has no parameter except its weight. Tags with other parameters or an
+        // unreadable weight are skipped.
         for tag in preferences([list].into_iter()).filter(|tag| !tag.has_parameters) {
             let weight = tag.weight.unwrap_or(0);
             if let Some(language) = Language::of_tag(tag.value).filter(|_| weight > best.0) {
@@ -36,7 +38,7 @@ impl Language {
         best.1
     }
 
-    /// The language for a tag: traditional Chinese wherever that is written.
+    /// The language for a tag: traditional Chinese for the places where it is written.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split(['-', '_']);

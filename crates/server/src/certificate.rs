@@ -1,4 +1,4 @@
-//! What a certificate says about itself: its names and its dates. Whether it can be trusted is for clients to judge.
+//! Names and dates of a certificate. Clients decide whether to trust it.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,10 +6,10 @@ use std::net::IpAddr;
 use market::Timestamp;
 use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, Validity, X509Certificate};
 
-/// Names that are listed at most; a certificate may have hundreds.
+/// Most names listed; a certificate may have hundreds.
 const NAMES_MAX: usize = 100;
 const NAME_MAX: usize = 255;
-/// How long before the end to warn: early enough to act, late enough that the warning is read.
+/// Warn this long before expiry.
 const WARNING_S: i64 = 14 * 86_400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub struct Certificate {
     pub not_after: Timestamp,
 }
 
-/// What is wrong with the dates of a certificate, or soon will be.
+/// A current or imminent problem with the dates of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
     Ended(Timestamp),
-    /// It is not valid yet.
+    /// Not valid yet.
     Early(Timestamp),
     EndsSoon(Timestamp),
 }
@@ -54,7 +54,7 @@ impl Certificate {
         })
     }
 
-    /// Whether clients would accept it now and in two weeks, by its dates alone.
+    /// Whether clients accept it now and for the next two weeks, judged by its dates alone.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
         let left = self.not_after.0.saturating_sub(now.0);
         if left <= 0 {
@@ -75,7 +75,7 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Only letters that a name can have: anything else in that field is not repeated.
+/// Accepts only characters that a host name can have, so that nothing else is echoed.
 fn is_name(text: &str) -> bool {
     text.len() <= NAME_MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte))
 }
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_a_concern_before_they_begin_when_they_end_and_two_weeks_before_that() {
+    fn a_concern_is_reported_before_validity_after_expiry_and_two_weeks_ahead() {
         let certificate =
             Certificate { names: Vec::new(), not_before: Timestamp(1_000), not_after: Timestamp(9_000_000) };
         let concern = |now| certificate.concern(Timestamp(now));
@@ -124,13 +124,13 @@ mod tests {
         assert_eq!(concern(9_000_000 - WARNING_S - 1), None);
         assert_eq!(concern(9_000_000 - WARNING_S), Some(Concern::EndsSoon(Timestamp(9_000_000))));
         assert_eq!(concern(9_000_000), Some(Concern::Ended(Timestamp(9_000_000))));
-        // A certificate that was never valid has ended.
+        // A validity that ends before it begins counts as ended.
         let never = Certificate { not_after: Timestamp(900), ..certificate };
         assert_eq!(never.concern(Timestamp(950)), Some(Concern::Ended(Timestamp(900))));
     }
 
     #[test]
-    fn whatever_is_cut_or_changed_is_no_certificate_or_another_and_never_a_fault() {
+    fn truncated_or_corrupted_bytes_never_panic() {
         let whole = made(&["candles.example.com"]);
         for end in 0..whole.len() {
             assert_eq!(Certificate::read(&whole[..end]), None);

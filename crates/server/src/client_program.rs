@@ -1,11 +1,12 @@
-//! The program that sent a request over HTTP, as its own headers say: `User-Agent`, and `x-cli-cmd` of command-line clients. Whatever they
-//! say goes into the log and the metrics only as far as it is one of a closed set of words, or a plain version number.
+//! The program that sent an HTTP request, from its own headers: `User-Agent`, and `x-cli-cmd` of
+//! command-line clients. Logs and metrics get only values from a closed set, or a plain version
+//! number.
 
 use hyper::header::HeaderMap;
 
 use crate::metrics::{Agent, CliCommand};
 
-/// The longest version of a client that is logged.
+/// Longest client version that is logged.
 const VERSION_MAX: usize = 24;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -20,7 +21,8 @@ pub(crate) struct ClientProgram {
 impl ClientProgram {
     pub(crate) fn of(headers: &HeaderMap) -> ClientProgram {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        // The public command-line client sends a line of its own, and its SDK another one: that of the command line counts.
+        // The public command-line client and its SDK each send a `User-Agent` line; the command
+        // line's wins.
         let named = || {
             let lines = headers.get_all("user-agent").iter().filter_map(|value| value.to_str().ok());
             lines.map(|line| {
@@ -45,7 +47,7 @@ impl ClientProgram {
     }
 }
 
-/// The kind of program that has a name.
+/// The kind of program with this name.
 fn agent_of(name: &str) -> Agent {
     match name {
         "cli" | "longbridge-cli" => Agent::Cli,
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_known_by_its_headers_and_their_words_stay_in_closed_sets() {
+    fn a_program_is_identified_by_headers_with_closed_sets_of_values() {
         let version = |text: &str| Some(text.to_owned());
         assert_eq!(
             program(b"cli/0.9.1", Some(b"kline")),

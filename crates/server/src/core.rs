@@ -1,6 +1,6 @@
-//! What every request may use, whatever door it came through: the store, the market's rules, the accounts, the shelf of encoded pages,
-//! the worker threads, two clocks and the counters. It knows no door: HTTP and long connections keep their own state (`kit/site.rs`,
-//! `links.rs`).
+//! State that every request may use, on any transport: the store, the market's rules, the accounts,
+//! the cache of encoded pages, the worker threads, two clocks and the counters. It knows no
+//! transport: HTTP and long connections have their own state (`kit/site.rs`, `links.rs`).
 
 use std::collections::HashSet;
 use std::fmt;
@@ -34,29 +34,30 @@ use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};
 
-/// A clock.
+/// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Readers of the store that are kept open between requests; more are opened while more are needed.
+/// Idle store readers that stay open between requests. More are opened under load.
 const READERS_KEPT: usize = 64;
-/// Symbols that are remembered at most; a whole market has fewer.
+/// Most symbols in the catalog; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
 const STOPPING: &str = "stopping";
 const STORE: &str = "store";
 const ACCOUNTS: &str = "accounts";
-/// The database is away for longer than this server goes on without it.
+/// The database has been unreachable for longer than the offline window.
 const DATABASE: &str = "database";
-/// Nothing can be written: what is stored is answered all the same.
+/// The disk is full: reads still work, writes fail.
 pub(crate) const DISK: &str = "disk";
-/// What may keep requests from being answered, or changes from being made.
+/// The obstacles that readiness checks report.
 pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
-/// How long a health check waits for a database on a server.
+/// Health-check timeout for a database server.
 const PROBES_WAIT: Duration = Duration::from_secs(1);
-/// With less space than this on its disk a store cannot be changed: the log of SQLite has to grow first.
+/// Minimum free space for changes: SQLite's log has to grow first.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 
-/// The versions of the two databases at the last look. They grow with the changes of every process.
+/// The versions of both databases at the last version check. Changes of every process increase
+/// them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Versions {
     /// Grows with candles, securities and corporate actions.
@@ -73,44 +74,48 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: VersionCheck,
-    /// Symbols that have candles, and the version of the store at which that was seen. As the market's clock goes on, more have, never fewer.
+    /// Symbols that have candles, as of a store version. As the market's clock advances, symbols
+    /// are only added.
     catalog: RwLock<(i64, HashSet<Symbol>)>,
-    /// The address that serves every region, as it is named to an account that came to a listener of another region.
+    /// The address that serves every region, named in refusals at the listener of another region.
     pub(crate) serves_all_at: String,
-    /// What this server is called among the nodes of a database.
+    /// The name of this server among the nodes of a database.
     pub(crate) node_name: String,
-    /// Where history begins for accounts without floors of their own.
+    /// Where history begins for accounts without their own floors.
     pub(crate) floors: FloorTable,
-    /// Which share of the turnover large and medium trades make.
+    /// The shares of turnover that large and medium trades make up.
     pub(crate) class_shares: ClassShares,
     pub(crate) limits: Limits,
-    /// The threads for requests that have to wait for the disk.
+    /// Threads for requests that wait for the disk.
     pub(crate) workers: Workers,
     pub(crate) backoff: Backoff,
     pub(crate) unsent: Unsent,
-    /// Accounts to trade with on paper.
+    /// Paper trading accounts.
     pub(crate) paper: Paper,
-    /// Who is told of their orders.
+    /// Clients that subscribe to order events.
     pub(crate) listeners: Arc<TradeListeners>,
-    /// Whether, and when, they count for levels.
+    /// Whether and when paper accounts count for levels.
     pub(crate) paper_levels: PaperLevels,
-    /// What people write about securities.
+    /// Topics and replies about securities.
     pub(crate) community: Community,
-    /// Files that are sent to be imported.
+    /// Uploaded files to import.
     pub(crate) intake: Intake,
-    /// The folder for files of this server: that of the store, or of its cache where the store is on another machine.
+    /// The folder for files of this server: the store's, or the cache's if the store is on another
+    /// machine.
     folder: PathBuf,
-    /// Begins a look for statements that are due: the market's clock was moved, or accounts have come past the instant of one.
+    /// Triggers a check for due statements: the market's clock was moved, or an account passed the
+    /// instant of one.
     pub(crate) statements_due: Arc<Notify>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
-    /// When the server began, by the machine's clock.
+    /// When the server started, by the machine's clock.
     pub(crate) started_at: Timestamp,
-    /// The market's time, which may stand still or lie in the past. Quota months follow it.
+    /// The market's time, which may be stopped or in the past. Quota months follow it.
     market: MarketClock,
-    /// The machine's time, for everything that proves identity.
+    /// The machine's time, used for authentication.
     machine: Clock,
-    /// Where uptime counts from: rate limits and one-time passwords must not jump when the machine's clock is set.
+    /// Origin of uptime: rate limits and one-time passwords must not jump when the machine's clock
+    /// is set.
     started: Instant,
 }
 
@@ -120,7 +125,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Paper accounts ask for the time when it is their turn.
+/// Paper accounts read the time once they hold their account lock.
 impl paper::Clock for Core {
     fn moment(&self) -> paper::Moment {
         self.paper_moment()
@@ -144,13 +149,13 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.journals()),
-            // A store that has none of its own is given one by `with_folder`.
+            // For a store without a directory, `with_folder` sets one.
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
-            // What is imported is merged with what is stored now.
+            // Imports merge with the current data, so they bypass the local copy.
             intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
-            // Levels follow the calendar that everything else follows.
+            // Levels use the same calendar as everything else.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
             history,
             page_cache: PageCache::new(page_cache_bytes),
@@ -175,7 +180,7 @@ impl Core {
         }
     }
 
-    /// The same core with other limits.
+    /// Replaces the limits.
     pub(crate) fn with_limits(self, limits: Limits) -> Core {
         Core {
             limits,
@@ -186,7 +191,7 @@ impl Core {
         }
     }
 
-    /// The same with another folder for files, where the store has none of its own.
+    /// Sets the folder for files, unless the store has a directory.
     pub(crate) fn with_folder(self, folder: &Path) -> Core {
         if self.store.place().path().is_some() {
             return self;
@@ -199,7 +204,7 @@ impl Core {
         &self.folder
     }
 
-    /// The same with other tables of ticks, fees and settlement days.
+    /// Replaces the tables of ticks, fees and settlement days.
     pub(crate) fn with_tables(self, tables: Tables) -> Core {
         Core { paper: self.paper.with_tables(tables), ..self }
     }
@@ -213,7 +218,8 @@ impl Core {
         Share { who: Who::Account(account.id), at_once }
     }
 
-    /// The share of a caller who has signed in: that of its account if that is in memory, and otherwise the usual one.
+    /// The share of a signed-in caller: its account's if the account is in memory, otherwise the
+    /// default.
     pub(crate) fn share_of_caller(&self, caller: &access::Caller) -> Share {
         match self.access.known_account(caller) {
             Some(account) => self.share(&account),
@@ -221,7 +227,7 @@ impl Core {
         }
     }
 
-    /// The share of a caller that has not signed in.
+    /// The share of an unauthenticated caller.
     pub(crate) fn share_of_address(&self, address: IpAddr) -> Share {
         Share { who: Who::address(address), at_once: self.calls_at_once() }
     }
@@ -234,7 +240,7 @@ impl Core {
         self.with_reader(|reader: &mut Reader| reader.view().last_import())
     }
 
-    /// What keeps the service from answering, one word each; empty if nothing does.
+    /// Reasons why the service cannot answer, one word each; empty if it can.
     pub(crate) fn obstacles(&self) -> Vec<&'static str> {
         let mut obstacles = Vec::new();
         if self.is_stopping() {
@@ -242,7 +248,7 @@ impl Core {
         }
         match self.access.reached(self.uptime()) {
             DatabaseState::Yes | DatabaseState::Settling => {}
-            // What this server knows is answered.
+            // Unreachable: serving from cached state.
             DatabaseState::Away(_) => return obstacles,
             DatabaseState::Lost(_) => {
                 obstacles.push(DATABASE);
@@ -253,8 +259,8 @@ impl Core {
         obstacles
     }
 
-    /// Reads both databases: what is in memory says nothing about the files. A database on a server that does not answer is no obstacle: requests are
-    /// answered from memory.
+    /// Reads both databases: cached state says nothing about the files. A database server that does
+    /// not respond is no obstacle, because requests are answered from memory.
     fn probe(&self, obstacles: &mut Vec<&'static str>) {
         if let Err(error) = self.store.probe()
             && !error.is_unanswered()
@@ -270,13 +276,13 @@ impl Core {
         }
     }
 
-    /// Whether the disk of the store, where that is a directory, has no room for a change.
+    /// Whether the store's disk, if it is a directory, has no room for a change.
     pub(crate) fn is_disk_full(&self) -> bool {
         let disk = self.store.dir().and_then(metrics::disk);
         disk.is_some_and(|disk| disk.free_bytes < FREE_BYTES_MIN)
     }
 
-    /// Whether the service answers, and less than usual: its database is away.
+    /// Whether the service answers with cached state because its database is unreachable.
     pub(crate) fn is_degraded(&self) -> bool {
         !matches!(self.access.reached(self.uptime()), DatabaseState::Yes | DatabaseState::Settling)
     }
@@ -285,7 +291,7 @@ impl Core {
         self.market.as_of().now()
     }
 
-    /// The market's time in the form that questions to the store take.
+    /// The market's time as store queries take it.
     pub(crate) fn as_of(&self) -> AsOf {
         self.market.as_of()
     }
@@ -295,8 +301,8 @@ impl Core {
         paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
     }
 
-    /// Tallies a paper account whose level is requested, unless that has been done today or is too much work for a request: then the
-    /// level follows when the job `paper_levels` has done it.
+    /// Tallies a paper account before its level is reported, unless that was done today or is too
+    /// much work for a request: then the job `paper_levels` does it later.
     pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
@@ -334,7 +340,8 @@ impl Core {
         self.started.elapsed()
     }
 
-    /// From now on `/readyz` says that the service is not ready, and an import ends at its next checkpoint.
+    /// From now on `/readyz` reports that the service is not ready, and an import ends at its next
+    /// checkpoint.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.intake.stop();
@@ -344,17 +351,18 @@ impl Core {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// The versions of the databases, sent within about a second of a change by any process (`jobs/changes.rs`); `None` before the
-    /// first look. It needs no request. An answer relies on [`Core::version_check`], which is newer.
+    /// The versions of the databases, sent within about a second of a change by any process
+    /// (`jobs/changes.rs`), without any request; `None` before the first check. Answers rely on
+    /// [`Core::version_check`], which is newer.
     #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
     pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
         self.versions.subscribe()
     }
 
-    /// Sends the versions to the receivers of [`Core::changes`], if they have changed.
+    /// Sends the versions to the receivers of [`Core::changes`], if they changed.
     pub(crate) fn tell_versions(&self, versions: Versions) {
         if self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions)) {
-            // Candles may have come that orders wait for.
+            // Orders may be waiting for new candles.
             self.listeners.sooner().notify_one();
         }
     }
@@ -364,7 +372,7 @@ impl Core {
         self.at_home_of(caller.who.account(), caller.entrance)
     }
 
-    /// The same where there is no [`Caller`], as on a page.
+    /// Like `own_region_only`, where there is no [`Caller`], as on a page.
     pub(crate) fn at_home_of(&self, account: AccountId, entrance: Option<Region>) -> Result<(), WrongRegion> {
         let Some(entrance) = entrance else { return Ok(()) };
         let account = self.access.account(account).map_err(WrongRegion::Unknown)?;
@@ -373,26 +381,27 @@ impl Core {
                 let serves_all_at = self.serves_all_at.clone();
                 Err(WrongRegion::Elsewhere { region, entrance, serves_all_at })
             }
-            // An account that is gone is refused elsewhere, for that reason.
+            // A deleted account is refused elsewhere, with that reason.
             _ => Ok(()),
         }
     }
 
-    /// The version of the store. Looks whether the databases have changed, unless another request has just done so: a look costs more
-    /// than the rest of an answer from memory. Accounts are then up to date for [`Freshness::Recent`](access::Freshness).
+    /// The version of the store. Checks whether the databases changed, unless another request just
+    /// did: a check costs more than the rest of an answer from memory. Afterwards, accounts are up
+    /// to date for [`Freshness::Recent`](access::Freshness).
     pub(crate) fn version_check(&self) -> Result<i64, Refusal> {
         let look = || {
             let version = self
                 .with_reader(Reader::version)
                 .map_err(|error: StoreError| Refusal::of_store(&error, "cannot look at the store"))?;
-            // Other requests rely on this look, so it covers both databases.
+            // Other requests rely on this check, so it covers both databases.
             self.access.version_check().map_err(access::Refusal::from)?;
             Ok(version)
         };
         self.seen.version(look)
     }
 
-    /// Refuses a symbol that is unknown, or of which there are no candles.
+    /// Refuses a symbol that is unknown or has no candles.
     pub(crate) fn known(&self, symbol: &Symbol, version: i64) -> Result<(), Refusal> {
         if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
             return Ok(());
@@ -410,19 +419,19 @@ impl Core {
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Refuses a symbol of which no single trade may be known.
+    /// Refuses a symbol without visible trades.
     pub(crate) fn known_traded(&self, symbol: &Symbol) -> Result<(), Refusal> {
         let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, self.as_of()));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Refuses a symbol of whose capital flow nothing may be known.
+    /// Refuses a symbol without visible capital flow.
     pub(crate) fn known_capital_flow(&self, symbol: &Symbol) -> Result<(), Refusal> {
         let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, self.as_of()));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Lends a reader of the store to `ask`.
+    /// Lends a store reader to `ask`.
     pub(crate) fn with_reader<T, E: From<StoreError> + Suspect>(
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
@@ -434,7 +443,7 @@ impl Core {
         };
         let answer = ask(&mut reader);
         if let Some(symbol) = answer.as_ref().err().and_then(Suspect::damaged_symbol) {
-            // If it was the local copy of a node, the next question finds another one.
+            // On a node, the symbol is fetched again into the local copy.
             reader.view().doubt(symbol);
         }
         if let Ok(mut readers) = self.readers.lock()
@@ -446,7 +455,7 @@ impl Core {
     }
 }
 
-/// An error that may say of which symbol something stored is damaged.
+/// An error that may name the symbol whose stored data is damaged.
 pub(crate) trait Suspect {
     fn damaged_symbol(&self) -> Option<&Symbol>;
 }
@@ -492,7 +501,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn a_request_that_relies_on_the_look_of_another_sees_accounts_as_of_that_look() {
+    fn a_request_that_shares_a_version_check_sees_accounts_as_of_that_check() {
         let dir = tempfile::tempdir().unwrap();
         Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
         let store = Store::open(dir.path(), store::Access::Read).unwrap();
@@ -508,7 +517,7 @@ mod tests {
         let caller = core.access.identify(&request, NOW).unwrap();
         elsewhere.revoke(created.account_id, &Actor::Operator, "", NOW).unwrap();
         core.version_check().unwrap();
-        // As a second request would, a microsecond later.
+        // A second request, a microsecond later.
         let second = core.access.admit_rate_of(&caller, 1, Freshness::Recent, core.uptime());
         assert!(matches!(second, Err(access::Refusal::Revoked)), "{second:?}");
     }

@@ -1,5 +1,5 @@
-//! Coverage as letters, one for each security and day, cached: comparing a whole market with its calendar takes seconds, so a request
-//! counts a part of it.
+//! Cache of coverage letters, one for each security and day. Comparing a whole market with its
+//! calendar takes seconds, so each request computes a part of it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,24 +12,25 @@ use store::Reader;
 use crate::core::Core;
 use crate::directory::ListedSecurity;
 
-/// Securities that one request compares with the calendar.
+/// Most securities that one request compares with the calendar.
 pub(crate) const COUNTED_MAX: usize = 200;
-/// Ranges of days whose letters are cached.
+/// Number of day ranges whose letters are cached.
 const RANGES_MAX: usize = 4;
-/// How old letters may get although no candle of the security has changed: a file that is imported again may explain its gaps.
+/// Maximum age of letters even if the security's candles have not changed: importing a file again
+/// may explain its gaps.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// The letters of the ranges that were last asked for, the latest last.
+/// The letters of the most recently requested ranges, the latest last.
 #[derive(Debug, Default)]
 pub(crate) struct DayLetters(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
 
-/// What all letters of a range depend on.
+/// State that all letters of a range depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RangeState {
     days: (Date, Date),
     /// Today in each market, and whether its regular hours are over.
     today: [(Date, bool); Market::ALL.len()],
-    /// The minute of a clock that was set: during a replay more and more is known.
+    /// The minute of a clock that was set: a replay reveals more data as it advances.
     minute: Option<i64>,
 }
 
@@ -41,7 +42,7 @@ struct CountedLetters {
     letters: Arc<str>,
 }
 
-/// What the calendar of each market expects of a range of days.
+/// The days that each market's calendar expects in a range.
 #[derive(Debug)]
 pub(crate) struct ExpectedDays<'a>([(Market, Expected<'a>); Market::ALL.len()]);
 
@@ -61,7 +62,8 @@ impl<'a> ExpectedDays<'a> {
 }
 
 impl DayLetters {
-    /// The letters of these securities, in their order. At most [`COUNTED_MAX`] that are not cached are counted; the rest have none.
+    /// The letters of these securities, in order. Computes at most [`COUNTED_MAX`] that are not
+    /// cached; the rest have none.
     pub(crate) fn of(
         &self,
         core: &Core,
@@ -81,7 +83,7 @@ impl DayLetters {
         if found.iter().all(Option::is_some) {
             return Ok(found);
         }
-        // Counted without the lock: others ask for what is cached.
+        // Computed without the lock, so that other requests can read cached letters.
         let mut counted = Vec::new();
         core.with_reader(|reader| {
             let expected = ExpectedDays::of(&core.history, days, as_of);

@@ -1,4 +1,5 @@
-//! The securities that have candles, in memory as of one version of the store: a search has to answer between two keystrokes.
+//! The securities that have candles, in memory as of one store version: a search must answer
+//! between two keystrokes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -14,10 +15,11 @@ use crate::caller::Language;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// How old a list may get. During an import the store has a new version every second or so, and reading all securities takes longer
-/// than answering from a list that is a moment old.
+/// Maximum age of a list. During an import the store version changes about every second, and
+/// reading all securities takes longer than that.
 const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Securities of one region whose corporate actions are looked up: having some makes a better suggestion.
+/// Securities of one region whose corporate actions are looked up: having some ranks a suggestion
+/// higher.
 const LOOKED_AT_MAX: usize = 50;
 /// The digits of the longest Hong Kong code.
 const HK_DIGITS_MAX: usize = 5;
@@ -30,9 +32,9 @@ pub(crate) struct ListedSecurity {
     pub(crate) name_hk: String,
     /// Whether there are candles of overnight hours.
     pub(crate) has_overnight: bool,
-    /// Another number after each import that changed its candles.
+    /// Changes with each import that changes its candles.
     pub(crate) version: i64,
-    /// The symbol, and the names, in the form in which they are compared.
+    /// The symbol and the names, normalized for comparison.
     code: String,
     names: Vec<String>,
 }
@@ -41,27 +43,27 @@ pub(crate) struct ListedSecurity {
 pub(crate) struct Directory {
     /// By symbol.
     listed: Vec<ListedSecurity>,
-    /// Indexes into the list, the best suggestion first. It has all of them: what an account may not see is left out later, and
-    /// something must remain.
+    /// Indexes into the list, best suggestion first. Contains all securities, because those that an
+    /// account may not see are filtered out later.
     suggested: Vec<usize>,
-    /// Answers that list all securities with overnight hours, by their names, made when they are first asked for: a whole market takes
-    /// milliseconds to write.
+    /// Responses that list all securities with overnight hours, by language of the names. Built on
+    /// first request: encoding a whole market takes milliseconds.
     overnight_answers: [OnceLock<Bytes>; 4],
 }
 
-/// Which names a list of securities has.
+/// The languages of names in a list of securities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListedNames {
     Of(Language),
     All,
 }
 
-/// The directory of the version that was last asked for.
+/// The directory of the version last requested.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>>);
 
-/// What a directory depends on: the version of the store and, under a clock that was set, the minute. During a replay more and more
-/// securities have candles.
+/// State that a directory depends on: the store version and, under a clock that was set, the
+/// minute. A replay reveals more securities as it advances.
 type State = (i64, Option<i64>);
 
 impl DirectoryCache {
@@ -72,7 +74,7 @@ impl DirectoryCache {
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
-        // Held while the list is read: other requests want the same one.
+        // Held while the list is read: concurrent requests want the same one.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*kept
             && at.1 == state.1
@@ -93,7 +95,7 @@ impl DirectoryCache {
 impl Directory {
     pub(crate) fn read(reader: &mut Reader, history: &History, as_of: AsOf) -> Result<Directory, StoreError> {
         let snapshot = reader.snapshot()?;
-        // Both lists are in the order of symbols.
+        // Both lists are sorted by symbol.
         let mut series = snapshot.all_series()?.into_iter().peekable();
         let mut securities = snapshot.securities()?;
         securities.sort_by(|one, other| one.symbol.cmp(&other.symbol));
@@ -102,14 +104,16 @@ impl Directory {
             let (mut lanes, mut rows, mut version) = ([false; Lane::ALL.len()], 0_u64, 0_i64);
             while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
             while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
-                // Of a series that is gone, too: a sum of versions alone would not tell it from an earlier state.
+                // Includes hidden series: a plain sum of versions could equal that of an earlier
+                // state.
                 version = version.wrapping_mul(31).wrapping_add(info.version);
                 if !as_of.shows(history.venue(&info.series.symbol), &info) {
                     continue;
                 }
                 rows = rows.saturating_add(match as_of {
                     AsOf::Live(_) => info.rows,
-                    // The number of candles would reveal those that lie ahead of the clock; the first candle does not.
+                    // The number of candles would reveal those ahead of the clock; the first candle
+                    // does not.
                     AsOf::Replay(now) => now.0.saturating_sub(info.first.0).max(1).unsigned_abs(),
                 });
                 for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
@@ -142,7 +146,7 @@ impl Directory {
         Ok(Directory { listed, suggested, ..Directory::default() })
     }
 
-    /// Whether there is nothing at all, for any account.
+    /// Whether there are no securities at all, for any account.
     pub(crate) fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }
@@ -159,7 +163,7 @@ impl Directory {
         self.place(symbol).ok().and_then(|place| self.listed.get(place))
     }
 
-    /// The answer that lists all securities with overnight hours with these names, written once.
+    /// The encoded response that lists all securities with overnight hours, built once.
     pub(crate) fn overnight_answer(&self, names: ListedNames, write: impl FnOnce() -> Bytes) -> Bytes {
         let [en, cn, hk, all] = &self.overnight_answers;
         let kept = match names {
@@ -171,7 +175,7 @@ impl Directory {
         kept.get_or_init(write).clone()
     }
 
-    /// Those that follow a symbol in the order of symbols, or all.
+    /// The securities after a symbol in symbol order, or all.
     pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[ListedSecurity] {
         let from = match symbol.map(|symbol| self.place(symbol)) {
             None => 0,
@@ -181,8 +185,8 @@ impl Directory {
         self.listed.get(from..).unwrap_or_default()
     }
 
-    /// Every security that matches what was typed, the best first; all of them by symbol if nothing was typed. Those that `is_wanted`
-    /// rejects are left out.
+    /// Every security that matches the typed text, best first; all of them by symbol for an empty
+    /// text. Filtered by `is_wanted`.
     pub(crate) fn matches(&self, typed: &str, is_wanted: impl Fn(&Symbol) -> bool) -> Vec<&ListedSecurity> {
         if folded(typed).is_empty() {
             return self.listed.iter().filter(|one| is_wanted(&one.symbol)).collect();
@@ -190,8 +194,8 @@ impl Directory {
         self.search(typed, is_wanted, usize::MAX).0
     }
 
-    /// Up to `limit` matches for what was typed, the best first, and whether there are more; suggestions if nothing was typed. Those
-    /// that `is_wanted` rejects are left out.
+    /// Up to `limit` matches for the typed text, best first, and whether there are more;
+    /// suggestions for an empty text. Filtered by `is_wanted`.
     pub(crate) fn search(
         &self,
         typed: &str,
@@ -219,11 +223,11 @@ impl Directory {
     }
 }
 
-/// What was typed, in the form in which it is compared.
+/// The typed text, normalized for comparison.
 struct SearchText {
     text: String,
-    /// A number without leading zeros, as Hong Kong codes are written here. They have five digits at most; a longer number is a code
-    /// of another market.
+    /// A number without leading zeros, as Hong Kong codes are stored here. They have at most five
+    /// digits; a longer number is a code of another market.
     short: Option<String>,
 }
 
@@ -261,7 +265,7 @@ impl ListedSecurity {
         }
     }
 
-    /// Its name in a language, or in another one if it has none in this; empty if it has none at all.
+    /// Its name in a language, or else in any other; empty if it has none.
     pub(crate) fn name_in(&self, language: Language) -> &str {
         let ListedSecurity { name_en, name_cn, name_hk, .. } = self;
         let order = match language {
@@ -272,7 +276,7 @@ impl ListedSecurity {
         order.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
     }
 
-    /// How well it matches, 0 being best; `None` if it does not.
+    /// Rank of the match, 0 being best; `None` if it does not match.
     fn rank(&self, wanted: &SearchText) -> Option<u8> {
         let SearchText { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
@@ -280,7 +284,7 @@ impl ListedSecurity {
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
         let is_code = |text: &String| self.code == *text || ticker == text;
         let begins_code = |text: &String| self.code.starts_with(text.as_str());
-        // A literal match comes before a guess.
+        // A literal match ranks before a guess.
         if is_code(text) {
             Some(0)
         } else if short.is_some_and(is_code) {
@@ -305,7 +309,7 @@ impl ListedSecurity {
     }
 }
 
-/// The rest of a name from the beginning of each word on: people type several words.
+/// The suffixes of a name that start at a word: people type several words.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let mut before = ' ';
     name.char_indices().filter_map(move |(at, letter)| {
@@ -315,7 +319,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Full-width letters become plain ones, capitals small ones.
+/// Normalizes full-width letters to ASCII and upper case to lower case.
 fn folded(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).collect::<String>().trim().to_owned()
 }
@@ -361,7 +365,7 @@ mod tests {
         check("700.hk", "700.HK");
         check("0700", "700.HK 7001.HK 000700.SZ");
         check("00700", "700.HK 7001.HK 000700.SZ");
-        // Six digits are not a Hong Kong code, and a literal match comes before a guess.
+        // Six digits are not a Hong Kong code, and a literal match ranks before a guess.
         check("000700", "000700.SZ");
         check("00070", "70.HK 000700.SZ 700.HK 7001.HK");
         check("000001", "000001.SZ");
@@ -381,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_seen_is_not_found_and_the_rest_is_counted() {
+    fn hidden_securities_are_not_found_and_do_not_count_as_more() {
         let directory = directory();
         let (found, more) = directory.search("700", |symbol| symbol.market() == Market::Hk, 1);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
@@ -401,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn one_goes_on_behind_a_symbol_whether_or_not_it_is_there() {
+    fn listing_continues_after_any_symbol_even_an_unknown_one() {
         let directory = directory();
         let behind = |text: &str| directory.behind(Some(&text.parse().unwrap())).len();
         assert_eq!(directory.behind(None).len(), 7);

@@ -1,5 +1,5 @@
-//! Finds the command of a number, in a table with a row for each. Requests are decoded from bytes or JSON into the command's own types
-//! here, and answers are encoded again.
+//! Finds a command by its number, in a table with one row each. Decodes requests from protobuf or
+//! JSON into the command's types, and encodes the answers.
 
 use access::Permit;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
@@ -19,7 +19,7 @@ use crate::route::{self, BlockingWork, Memory, Work};
 use crate::versions::Dated;
 use crate::workers::Share;
 
-/// The commands that are offered, in the order of their numbers.
+/// The offered commands, sorted by number.
 const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<Profile>(),
     CommandRow::of::<TradingSessions>(),
@@ -36,7 +36,7 @@ const COMMANDS: &[CommandRow] = &[
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
-/// The commands of the protocol that Chandler does not offer, in the words of the refusal.
+/// Protocol commands that Chandler does not offer, with their names for the refusal.
 const NOT_OFFERED: [(u8, &str); 12] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
@@ -52,7 +52,8 @@ const NOT_OFFERED: [(u8, &str); 12] = [
     (command::WARRANT_FILTER, "warrants"),
 ];
 
-/// The fields of a history request (query type, offset, dates) that a request for calculated indexes lacks.
+/// The fields of a history request (query type, offset, dates) that a request for calculated
+/// indexes lacks.
 const HISTORY_ONLY: std::ops::RangeInclusive<u32> = 4..=6;
 
 /// A row of the table: the functions of one command, with its type erased.
@@ -68,7 +69,7 @@ pub(crate) struct CommandRow {
 type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
 type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
 
-/// The state of a request after everything that can be done without waiting.
+/// The state of a request after all work that needs no waiting.
 pub(crate) enum Step {
     Answered(Reply),
     Waits(Box<dyn BlockingWork>),
@@ -104,7 +105,7 @@ impl CommandRow {
         None
     }
 
-    /// The numbers of all commands, and the rate limit of each.
+    /// The numbers of all offered commands, and their rate limits.
     pub(crate) fn paces() -> impl Iterator<Item = (u8, Pace)> {
         COMMANDS.iter().map(|row| (row.number, row.pace))
     }
@@ -118,15 +119,15 @@ impl CommandRow {
         })
     }
 
-    /// The command of a packet. Old SDKs (longbridge 0.2) send history requests as 26, which became calculated indexes later: the body
-    /// decides.
+    /// The command of a packet. Old SDKs (longbridge 0.2) send history requests as 26, which later
+    /// became calculated indexes, so the body decides.
     pub(crate) fn of_packet(command: u8, body: &[u8]) -> Result<&'static CommandRow, Refusal> {
         let is_history =
             command == command::CALC_INDEXES && has_field(body, |field, _| HISTORY_ONLY.contains(&field));
         CommandRow::find(if is_history { command::HISTORY } else { command })
     }
 
-    /// Does everything for a request of a long connection that can be done without waiting.
+    /// Does all work for a request of a long connection that needs no waiting.
     pub(crate) fn start(
         &self,
         core: &Core,
@@ -137,7 +138,8 @@ impl CommandRow {
         (self.start)(core, caller, body, memory)
     }
 
-    /// Answers a message that came as JSON under its own names, for a caller who has a permit for market data.
+    /// Answers a JSON message with the protocol's field names, for a caller with a permit for
+    /// market data.
     pub(crate) fn answer_json(
         &self,
         core: &Core,
@@ -149,7 +151,7 @@ impl CommandRow {
     }
 }
 
-/// Whether a message has a field, up to where it can be read.
+/// Whether a message has a field, as far as it can be decoded.
 pub(crate) fn has_field(mut body: &[u8], is_it: impl Fn(u32, WireType) -> bool) -> bool {
     while !body.is_empty() {
         match decode_key(&mut body) {
@@ -183,7 +185,8 @@ fn start<C: Command>(
     }
 }
 
-/// A request of which nothing is done yet, because that might have to wait for the database: all of it is done on a thread that may.
+/// A request that has not been started, because it might wait for the database. It runs entirely on
+/// a worker thread.
 pub(crate) struct Deferred {
     pub(crate) row: &'static CommandRow,
     pub(crate) caller: Caller,
@@ -204,7 +207,7 @@ impl BlockingWork for Deferred {
     }
 }
 
-/// Work for an account that is answered as of a date.
+/// Work for an account that is pinned to an API date.
 struct DatedWork<C> {
     work: Work<C>,
     dated: Dated,
@@ -250,7 +253,7 @@ pub(crate) fn answer<C: Command>(
 }
 
 impl Task {
-    /// The task that a command of the quote gateway counts as.
+    /// The task that a quote gateway command counts as.
     pub(crate) const fn of_command(command: u8) -> Task {
         let (mut rows, mut at) = (COMMANDS, 0);
         while let [row, others @ ..] = rows {
@@ -262,7 +265,7 @@ impl Task {
         Task::Other
     }
 
-    /// Everything that is counted, commands first.
+    /// All counted tasks, commands first.
     pub(crate) fn all() -> impl Iterator<Item = Task> {
         let commands = COMMANDS.iter().map(|row| Task::of_command(row.number));
         commands.chain(Task::WITHOUT_COMMANDS.iter().copied())
@@ -294,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_fields_is_asked_with_any_body() {
+    fn a_request_without_fields_accepts_any_body() {
         type Sessions = <TradingSessions as Command>::Request;
         Sessions::decode(b"\xff\xff\xff").unwrap();
         let fields = serde_json::json!({"market": "HK"});

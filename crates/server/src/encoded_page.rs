@@ -1,4 +1,4 @@
-//! A page of candles in the form in which it is sent: what the shelf keeps.
+//! A page of candles in its wire form, as stored in the page cache.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use history::Encoded;
 use market::Candles;
 
-/// A page of candles as the elements of a response, and where each of them ends.
+/// A page of candles as elements of a response, and the end offset of each.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedPage {
     bytes: Bytes,
@@ -29,7 +29,7 @@ impl Encoded for EncodedPage {
     }
 
     fn piece(&self, rows: Range<usize>) -> Bytes {
-        // Most pages are sent whole, and then the ends of single candles need not be looked up.
+        // Most pages are sent whole, which needs no lookup of candle ends.
         if rows.start == 0 && rows.end == self.ends.len() {
             return self.bytes.clone();
         }
@@ -40,7 +40,7 @@ impl Encoded for EncodedPage {
     }
 }
 
-/// The columns side by side, as the encoder takes them.
+/// The columns as rows, for the encoder.
 pub(crate) fn rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
     let prices = candles.open.iter().zip(&candles.high).zip(&candles.low).zip(&candles.close);
     let amounts = candles.volume.iter().zip(&candles.turnover).zip(&candles.session);

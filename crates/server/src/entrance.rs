@@ -1,4 +1,4 @@
-//! What a connection begins with: its listener, the address it came from, and its places.
+//! The start of a connection: its listener, its remote address, and its connection slots.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,21 +14,24 @@ use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
 use crate::unauthenticated::UnauthenticatedSlot;
 
-/// What a connection needs to begin: the shared state, the signal to stop, and its place among the open connections.
+/// Everything that a connection needs to start: the shared state, the shutdown signal, and its slot
+/// among the open connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Entrance {
     pub(crate) site: Arc<Site>,
-    /// The state of long connections; a connection over HTTP may become one.
+    /// The state of long connections; an HTTP connection may be upgraded to one.
     pub(crate) hub: Arc<Hub>,
     pub(crate) shutdown: watch::Receiver<bool>,
-    /// Long connections outlive the HTTP request that they began with; the server waits for them when it stops.
+    /// Long connections outlive the HTTP request that started them; the server waits for them when
+    /// it stops.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
-    /// Its place among the connections on which nobody has signed in.
+    /// Its slot among the unauthenticated connections.
     pub(crate) unauthenticated: UnauthenticatedSlot,
-    /// The local address that the connection came to.
+    /// The local address that accepted the connection.
     pub(crate) reached: SocketAddr,
-    /// The other end of the connection; for a request through a trusted proxy, the client behind it.
+    /// The other end of the connection; for a request through a trusted proxy, the client behind
+    /// it.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
     /// The region of the listener; `None` if it serves every region.
@@ -37,8 +40,8 @@ pub(crate) struct Entrance {
 }
 
 impl Entrance {
-    /// With a place among the connections of its address on which nobody has signed in; `None` if there is none. A trusted proxy needs
-    /// none: it has many clients, and limits them itself.
+    /// Takes a slot among the unauthenticated connections of its address; `None` if all are in use.
+    /// A trusted proxy needs no slot: it has many clients, and limits them itself.
     pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Entrance> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
             self.unauthenticated = self.site.unauthenticated.enter(self.peer.ip()).await?;
@@ -47,7 +50,7 @@ impl Entrance {
     }
 }
 
-/// Counts a connection as open for as long as this exists.
+/// Counts a connection as open until dropped.
 #[derive(Debug)]
 pub(crate) struct ConnectionCount {
     core: Arc<Core>,

@@ -1,5 +1,5 @@
-//! The state of the service: what the store holds, how far the calendars go, what an operator should look at. `/status` shows it as a
-//! document, `/metrics` as numbers.
+//! The state of the service: store totals, the end of the calendars, warnings for operators.
+//! `/status` shows it as a document, `/metrics` as numbers.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const CALENDAR_WARNING_S: i64 = CALENDAR_WARNING_DAYS as i64 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
 
-/// Everything, as `/status` tells it.
+/// The document of `/status`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Status {
     version: &'static str,
@@ -27,33 +27,33 @@ pub(crate) struct Status {
     uptime_s: u64,
     /// The machine's time.
     now: Instant,
-    /// The market's time, which may be set apart.
+    /// The market's time, which may differ from the machine's.
     market_now: Instant,
     ready: bool,
-    /// The memory that the process has in use; null where the operating system does not tell.
+    /// Memory in use by the process; null if the operating system does not report it.
     memory_bytes: Option<u64>,
     requests: RequestsStatus,
     store: StoreStatus,
     calendars: Vec<CalendarStatus>,
-    /// Open ones, by kind.
+    /// Open connections, by kind.
     connections: BTreeMap<&'static str, i64>,
     signed_in: usize,
     connections_max: usize,
     cache: CacheStatus,
     tls: Option<TlsStatus>,
     listeners: Vec<ListenerDocument>,
-    /// What an operator should look at.
+    /// Warnings for the operator.
     warnings: Vec<String>,
 }
 
-/// Requests since the server began, over HTTP and on long connections.
+/// Requests since the server started, over HTTP and on long connections.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequestsStatus {
     answered: u64,
     refused: u64,
 }
 
-/// Schema, version, sums over all series, bytes, and the last import.
+/// Schema, version, totals over all series, bytes, and the last import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct StoreStatus {
     schema: i64,
@@ -102,7 +102,7 @@ struct TlsStatus {
     not_after: Instant,
 }
 
-/// The end of the last day that a market's calendar knows.
+/// The end of the last day in a market's calendar.
 pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
     let venue = venues.of(market);
     let last = venue.calendar().valid_through();
@@ -138,7 +138,8 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     warnings
 }
 
-/// The document of `/status`. No paths and no names of accounts: operators pass it on.
+/// The document of `/status`. It contains no paths and no account names, because operators share
+/// it.
 pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now());
     let holdings = site.holdings()?;

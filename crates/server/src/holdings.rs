@@ -1,4 +1,4 @@
-//! Sums over the store, cached until it changes.
+//! Store totals, cached until the store changes.
 
 use std::sync::Mutex;
 
@@ -6,14 +6,14 @@ use store::{Reader, StoreError, Totals};
 
 use crate::core::Core;
 
-/// What the store holds at one version.
+/// The totals of one store version.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings {
     pub(crate) version: i64,
     pub(crate) totals: Totals,
 }
 
-/// The sums of the version that was last asked for: computing them walks over all series.
+/// The totals of the version last requested: computing them walks over all series.
 #[derive(Debug, Default)]
 pub(crate) struct HoldingsCache(Mutex<Option<Holdings>>);
 

@@ -1,9 +1,11 @@
-//! The server: listeners, long connections, HTTP, pages. Protocol numbers, JSON answers and HTTP statuses are known here and in `wire`; the client in
-//! `chandler/src/remote` is the other side of them.
+//! The server: listeners, long connections, HTTP, pages. Only this crate and `wire` know protocol
+//! numbers, JSON answers and HTTP statuses; the client in `chandler/src/remote` is their
+//! counterpart.
 //!
-//! Every request takes one route, whatever door it came through ([`route`](crate::route)): what was sent becomes a question, the question
-//! is admitted, its command answers it, the answer becomes bytes. Start with `route.rs`, then `command/`, one file a command. `link/` is a
-//! long connection, `http/` has the endpoints, `pages/` what people see in a browser, `listen.rs` the listeners.
+//! Every request takes one route, whatever its transport ([`route`](crate::route)): it is parsed
+//! into a query, the query is admitted, its command answers it, the answer is encoded. Start with
+//! `route.rs`, then `command/`, one file per command. `link/` is a long connection, `http/`
+//! contains the endpoints, `pages/` the pages for browsers, `listen.rs` the listeners.
 
 mod backoff;
 mod caller;

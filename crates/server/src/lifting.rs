@@ -1,5 +1,5 @@
-//! How a limit of an account is lifted, told with the refusal to those who may do that: operators, by credentials that are good for it.
-//! Everybody else reads the published text.
+//! Hints in refusals on how to lift a limit of an account, shown only to operators with suitable
+//! credentials. Everyone else gets the published text.
 
 use access::{AccountId, Caller};
 use store::Place;
@@ -7,7 +7,7 @@ use store::Place;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// A refusal, and for an operator the command that lifts the limit that stands in the way.
+/// The refusal, with the command that lifts the limit if the caller is an operator.
 pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
     let words = if refusal.is_limit() { words(who, core) } else { None };
     match words {
@@ -18,17 +18,18 @@ pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
 
 /// `` `chandler …` lifts it ``, for an operator.
 pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
-    // If it cannot be looked up, the refusal holds all the same.
+    // If the lookup fails, the refusal is sent without the hint.
     let is_operator = core.access.is_operator(who).unwrap_or(false);
     is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.place())))
 }
 
-/// The account by its number: its name may need quotes that a message could garble.
+/// Names the account by number: its name may need quotes that a message could garble.
 fn command(account: AccountId, store: &Place) -> String {
     format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
 }
 
-/// The store as `--store` names it, by its whole path: a command may be typed in another folder than the server was started in.
+/// The store as `--store` names it, with its absolute path: the command may be typed in another
+/// folder than the server's.
 pub(crate) fn store_name(store: &Place) -> String {
     match store.path() {
         Some(directory) => {
@@ -39,7 +40,7 @@ pub(crate) fn store_name(store: &Place) -> String {
     }
 }
 
-/// A word as a shell reads it.
+/// A word quoted for a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
@@ -50,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_can_be_typed_as_it_stands() {
+    fn the_command_is_quoted_for_a_shell() {
         let of = |store: &str| command(AccountId(7), &store.into());
         assert_eq!(of("/srv/own"), "chandler --store sqlite:/srv/own account set 7 --unlimited");
         assert_eq!(of("/it's mine"), "chandler --store 'sqlite:/it'\\''s mine' account set 7 --unlimited");

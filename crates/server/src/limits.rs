@@ -1,19 +1,21 @@
-//! How much of the server one caller may use.
+//! Resource limits of one caller.
 
 use crate::workers;
 
-/// How much of the server one account may use over all doors, or one address where nobody has signed in.
+/// Resource limits of one account across all transports, or of one address before sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Quote commands other than history.
     pub calls: access::CallRule,
-    /// Threads for requests that wait for the disk, for all callers together; at most [`THREADS_MAX`](crate::THREADS_MAX).
+    /// Threads for requests that wait for the disk, for all callers together; at most
+    /// [`THREADS_MAX`](crate::THREADS_MAX).
     pub threads: usize,
-    /// Refusals a second beyond which a caller's connections are read more slowly; 0 for no limit.
+    /// Refusals per second beyond which a caller's connections are read more slowly; 0 for no
+    /// limit.
     pub refusals_per_second: u32,
-    /// Answers of one caller that wait to be sent, in bytes.
+    /// Unsent answers of one caller, in bytes.
     pub unsent_bytes: usize,
-    /// Connections of one address on which nobody has signed in; more wait for a place.
+    /// Unauthenticated connections of one address; further ones wait for a slot.
     pub unproven_connections: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The signed-in connections of this server: who may see them, who may close them, and which of them is evicted when an account has
-//! more than it may have.
+//! The signed-in connections of this server: who may see them, who may close them, and which one is
+//! evicted when an account exceeds its limit.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -13,25 +13,28 @@ use market::Timestamp;
 use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
 use crate::metrics;
 
-/// A connection that has not answered a ping for so long is evicted when another one needs its seat. That is sooner than it counts as
-/// dead: a client that lost its network and reconnects must not be locked out by its own old connections.
+/// A connection that has not answered a ping for this long is evicted when another one needs its
+/// slot. That is sooner than it counts as dead: a client that lost its network and reconnects must
+/// not be locked out by its own old connections.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// Connections that are remembered for having been superseded before they were here. Each comes within milliseconds, or never.
+/// Most ids of connections that were superseded before they were registered. Each registers within
+/// milliseconds, or never.
 const TOO_EARLY_MAX: usize = 4_096;
 
-/// When the last unanswered ping was sent, in milliseconds of uptime (at least 1); 0 if there is none.
+/// When the last unanswered ping was sent, in milliseconds of uptime (at least 1); 0 if there is
+/// none.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(AtomicU64);
 
 impl Pulse {
-    /// A ping has been sent.
+    /// Records that a ping was sent.
     pub(crate) fn pinged(&self, uptime: Duration) {
         let now = milliseconds(uptime).max(1);
         self.0.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
-    /// The client has sent something.
+    /// Records that the client has sent something.
     pub(crate) fn heard(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -48,26 +51,27 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The signed-in connections of this server, one seat each.
+/// The signed-in connections of this server, one slot each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     slots: Arc<Mutex<HashMap<ConnectionId, Slot>>>,
-    /// Connections that another took the place of before they were here: two of one client signed in at once.
+    /// Connections that were superseded before they were registered: two of one client signed in
+    /// concurrently.
     superseded: Arc<Mutex<HashSet<ConnectionId>>>,
 }
 
 #[derive(Debug)]
 struct Slot {
-    /// Counts against the account's limit for as long as it exists.
+    /// Counts against the account's limit while it exists.
     connection: Arc<Connection>,
-    /// Whether other nodes have been told that it does not answer.
+    /// Whether other nodes were notified that it does not answer.
     is_silent: bool,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
     info: ConnectionInfo,
 }
 
-/// A connection as its owner and operators see it.
+/// A connection in the view of its owner and of operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
@@ -137,7 +141,7 @@ impl Links {
         self.lock().get(&id).map(|slot| slot.info)
     }
 
-    /// The mailbox of a connection. There is none before sign-in: only then has a connection an id.
+    /// The mailbox of a connection. There is none before sign-in, when a connection has no id.
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
         self.lock().get(&id).map(|slot| slot.mailbox.clone())
     }
@@ -156,9 +160,9 @@ impl Links {
         theirs.map(|slot| slot.mailbox.clone()).collect()
     }
 
-    /// Closes a connection and frees its seat. Returns whether it was still there.
+    /// Closes a connection and frees its slot. Returns whether it was open.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
-        // A statement of its own, so that the lock is released before the seat is dropped.
+        // A separate statement, so that the lock is released before the slot is dropped.
         let slot = self.lock().remove(&id);
         slot.is_some_and(|slot| {
             slot.mailbox.close(Kick::Closed(by));
@@ -166,8 +170,9 @@ impl Links {
         })
     }
 
-    /// Signs a connection in and gives it a seat. One at a time, so that a client that reconnects twice at once is left with one
-    /// connection. If all seats are taken, connections that do not answer are evicted first.
+    /// Signs a connection in and gives it a slot. Holds the lock, so that a client that reconnects
+    /// twice concurrently is left with one connection. If all slots are taken, unresponsive
+    /// connections are evicted first.
     pub(crate) fn sign_in(
         &self,
         present: Option<ConnectionId>,
@@ -186,7 +191,8 @@ impl Links {
         Ok(self.slot(&mut all, (transport, address), moment, signed))
     }
 
-    /// The same where the database keeps the seats of all nodes, and decides about one account at a time. It is asked without a lock, so that sign-ins do not wait for each other.
+    /// The same if the database stores the slots of all nodes, and serializes sign-ins by account.
+    /// It is called without the lock, so that sign-ins do not wait for each other.
     pub(crate) fn sign_in_among_all(
         &self,
         present: Option<ConnectionId>,
@@ -220,7 +226,7 @@ impl Links {
             }
         }
         if too_early.len() > TOO_EARLY_MAX {
-            // Those that have left by themselves never come.
+            // Connections that closed in the meantime never register.
             too_early.clear();
         }
         let id = connection.id();
@@ -228,7 +234,7 @@ impl Links {
         let pulse = Arc::<Pulse>::default();
         let info = ConnectionInfo { id, account: caller.account(), transport, address, since: moment.now };
         match too_early.remove(&id) {
-            // The one that took its place was quicker.
+            // It was superseded before it was registered.
             true => mailbox.close(Kick::Superseded),
             false => {
                 let connection = Arc::new(connection);
@@ -239,7 +245,8 @@ impl Links {
         (SignedIn { who: caller, id, session, lineage, slots }, reader, pulse)
     }
 
-    /// Connections that have stopped to answer, or answer again, since that was told last: other nodes may need their seats.
+    /// Connections that stopped or resumed answering since the last report: other nodes may need
+    /// their slots.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
         let all = self.lock();
         let changed = all.iter().filter_map(|(id, slot)| {
@@ -251,7 +258,7 @@ impl Links {
         changed
     }
 
-    /// The other nodes know of it.
+    /// Records the states reported to other nodes.
     pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
         for (id, is_silent) in told {
@@ -261,7 +268,7 @@ impl Links {
         }
     }
 
-    /// Closes a connection that was ended at another node.
+    /// Closes a connection that was ended on another node.
     pub(crate) fn end(&self, id: ConnectionId, why: SlotEnding) {
         let kick = match why {
             SlotEnding::Superseded => Kick::Superseded,
@@ -275,14 +282,14 @@ impl Links {
         }
     }
 
-    /// A connection has ended: its seat is free.
+    /// Frees the slot of a closed connection.
     pub(crate) fn leave(&self, id: ConnectionId) {
         let slot = self.lock().remove(&id);
-        // Dropped after the lock, so that the others do not wait for it.
+        // Dropped after the lock is released, so that others do not wait for it.
         drop(slot);
     }
 
-    /// Evicts connections that have not answered their ping. Returns whether there were any.
+    /// Evicts connections with an overdue ping. Returns whether there were any.
     pub(crate) fn give_up_overdue(&self, uptime: Duration) -> bool {
         give_up_overdue(&mut self.lock(), uptime)
     }
@@ -300,7 +307,7 @@ fn give_up_overdue(all: &mut HashMap<ConnectionId, Slot>, uptime: Duration) -> b
     all.len() < before
 }
 
-/// The result of a sign-in. The seat stays with [`Links`].
+/// The result of a sign-in. [`Links`] holds the slot.
 pub(crate) struct SignedIn {
     pub(crate) who: access::Caller,
     pub(crate) id: ConnectionId,

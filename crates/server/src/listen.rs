@@ -1,4 +1,4 @@
-//! The listeners: accepting connections, limiting how many are open, and shutting down in order.
+//! The listeners: accept connections, limit how many are open, and shut down in order.
 
 use std::future::Future;
 use std::io;
@@ -32,18 +32,18 @@ use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
 use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
 
-/// How long running requests may take to end after the signal to stop.
+/// How long running requests may take after the shutdown signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-/// The pause after a failed accept, as when the process has no file descriptors left.
+/// The pause after a failed accept, for example when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections of the internal listener. They are apart from the others, so that a server with no connection left can still be
-/// monitored.
+/// Connections of the internal listener. They are counted separately, so that a server without free
+/// connection slots can still be monitored.
 const WATCHERS_MAX: usize = 64;
-/// One account may keep a quarter of all connections open over HTTP, and at least eight.
+/// One account may hold a quarter of all connections open over HTTP, and at least eight.
 const EACH_OF_ALL: usize = 4;
 const EACH_MIN: usize = 8;
-/// How many bytes of unsent answers the operating system may hold for each connection. More wait in this process, where they count
-/// against their account or address.
+/// Unsent bytes that the operating system may buffer for each connection. More wait in this
+/// process, where they count against their account or address.
 #[cfg(target_os = "linux")]
 const UNSENT_BY_SYSTEM_MAX: u32 = 128 << 10;
 
@@ -66,7 +66,7 @@ pub struct Addresses {
     pub tcp: SocketAddr,
 }
 
-/// A server that is bound to its ports and does not answer yet.
+/// A server that is bound to its ports but does not serve yet.
 #[derive(Debug)]
 pub struct Server {
     http: TcpListener,
@@ -80,18 +80,18 @@ pub struct Server {
     jobs: Vec<Job>,
 }
 
-/// Asks for the certificate to be read again.
+/// Triggers a reload of the certificate.
 #[derive(Clone, Debug)]
 pub struct Reloader(Option<Arc<Tls>>);
 
 impl Reloader {
-    /// Returns whether there is a certificate. Open connections keep the one they began with.
+    /// Returns whether there is a certificate. Open connections continue with the old one.
     pub fn reload(&self) -> bool {
         self.0.as_ref().map(|tls| tls.reload()).is_some()
     }
 }
 
-/// What every listener shares.
+/// The shared state of all listeners.
 #[derive(Clone, Debug)]
 struct ListenerContext {
     site: Arc<Site>,
@@ -103,7 +103,8 @@ struct ListenerContext {
 }
 
 impl Server {
-    /// Takes the ports. `market` is the market's clock and the quota's, `machine` that of signatures and sessions.
+    /// Binds the ports. `market` is the clock of the market and of quotas, `machine` that of
+    /// signatures and sessions.
     pub async fn bind(
         settings: &Settings,
         store: Store,
@@ -157,9 +158,11 @@ impl Server {
         site.http_places = Places::new(CONNECTIONS_EACH.min(each_max), 0);
         site.exposure = settings.exposure();
         site.guest = settings.guest.filter(|_| settings.trusted_proxies.is_empty());
-        // A public address without TLS and without a trusted proxy means that there is a proxy which cannot be recognised.
+        // A public URL without TLS and without a trusted proxy implies a proxy that cannot be
+        // recognized.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
-        // With an internal listener for metrics no request of the public ones needs to count as local.
+        // With an internal listener for metrics no request of the public ones needs to count as
+        // local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
         site.has_sign_in_links = settings.is_for_this_machine();
         let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, &links, tls.as_ref(), settings));
@@ -178,12 +181,12 @@ impl Server {
         Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
 
-    /// A handle to read the certificate again while the server runs.
+    /// A handle to reload the certificate while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
     }
 
-    /// A handle to give out one-time links while the server runs.
+    /// A handle to issue one-time links while the server runs.
     pub fn sign_in_links(&self) -> io::Result<SignInLinks> {
         Ok(SignInLinks::new(self.site.clone(), self.http.local_addr()?))
     }
@@ -207,7 +210,8 @@ impl Server {
         self.regional.iter().map(|(region, listener)| Ok((*region, listener.local_addr()?))).collect()
     }
 
-    /// Serves until `stop` is done, then waits at most ten seconds for running requests. The internal listener answers until the end.
+    /// Serves until `stop` completes, then waits at most ten seconds for running requests. The
+    /// internal listener answers until the end.
     pub async fn run(self, stop: impl Future<Output = ()>) {
         let Server { http, tcp, regional, internal, site, hub, trusted, places, jobs } = self;
         let (end, shutdown) = watch::channel(false);
@@ -216,7 +220,8 @@ impl Server {
             ListenerContext { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
         // The internal listener ends after the last connection, the others before it.
         let (mut watchers, mut listeners) = (JoinSet::new(), JoinSet::new());
-        // Connections of the internal listener are not closed by the signal: monitoring has to see the shutdown.
+        // Connections of the internal listener ignore the signal: monitoring has to see the
+        // shutdown.
         let (_stays_open, never) = watch::channel(false);
         if let Some(listener) = internal {
             watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
@@ -228,14 +233,14 @@ impl Server {
         }
         listeners.spawn(context.accept_tcp(tcp));
         tokio::select! {
-            // A listener ends with a panic or not at all.
+            // A listener ends only by a panic.
             _ = listeners.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
         site.core.stop();
         jobs.stop().await;
         listeners.shutdown().await;
-        // An error means that no connection is left to be told.
+        // An error means that no connection is left to notify.
         end.send(true).ok();
         tasks.close();
         if timeout(DRAIN_MAX, tasks.wait()).await.is_err() {
@@ -267,7 +272,7 @@ impl ListenerContext {
                     let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
-                        // Boxed, so that the task does not keep the size of the handshake.
+                        // Boxed, so that the task does not retain the size of the handshake.
                         Box::pin(http::serve(stream, entrance)).await;
                     }
                 }),
@@ -281,7 +286,7 @@ impl ListenerContext {
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer, place) = accept(&listener, &places).await;
-            // Removes the connections that have ended; there are never more than there are places.
+            // Removes finished connections; there are never more than slots.
             while connections.try_join_next().is_some() {}
             let entrance =
                 Entrance { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
@@ -322,18 +327,19 @@ impl ListenerContext {
     }
 }
 
-/// Has other nodes count this one before it serves anybody, where there may be others. One that cannot write so much as that does not start.
+/// Registers this node with the others before it serves, if the database is shared. A node that
+/// cannot write its heartbeat does not start.
 async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     if core.access.is_shared() {
         let core = core.clone();
         let heartbeat = move || core.access.heartbeat(&core.node_name, &[], core.uptime()).map(drop);
-        // It ends with an answer or with a panic, which is told by the thread.
+        // A panic is reported by its thread.
         return tokio::task::spawn_blocking(heartbeat).await.unwrap_or(Ok(()));
     }
     Ok(())
 }
 
-/// Has other nodes count this one no more, nor its connections.
+/// Unregisters this node and its connections.
 async fn leave(core: &Arc<Core>) {
     if core.access.is_shared() {
         let core = core.clone();
@@ -344,8 +350,9 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
-/// The next connection, once there is a place for it; the rest waits in the system's queue. The place is taken after the connection,
-/// because an idle listener must not hold one. Dropping this future may drop a client.
+/// The next connection, once there is a slot for it; the rest wait in the system's queue. The slot
+/// is taken after the connection, because an idle listener must not hold one. Dropping this future
+/// may drop a client.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -356,7 +363,7 @@ async fn accept(
                 let Ok(place) = places.clone().acquire_owned().await else {
                     return std::future::pending().await;
                 };
-                // An answer is one write: waiting to send more at once would only delay it.
+                // An answer is one write: waiting to send more in one packet would only delay it.
                 stream.set_nodelay(true).ok();
                 bound_unsent(&stream);
                 return (stream, peer, place);
@@ -371,7 +378,7 @@ async fn accept(
 
 #[cfg(target_os = "linux")]
 fn bound_unsent(stream: &TcpStream) {
-    // Without this limit the system holds more, which is no reason to refuse the client.
+    // Without this limit the system buffers more, which is no reason to refuse the client.
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BY_SYSTEM_MAX).ok();
 }
 

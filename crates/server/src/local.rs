@@ -1,10 +1,12 @@
-//! Whether a request comes from this machine. Such a request needs no proof for metrics, and none for the pages of the demo.
+//! Whether a request comes from this machine. Such a request needs no credentials for metrics and
+//! for the pages of the demo.
 //!
-//! A proxy on this machine forwards the requests of others, which must not count as local. So a request does not count if a proxy may
-//! have forwarded it: if it has a header that proxies add, if it is HTTP/1.0, which proxies speak by default, or if its host is not
-//! this machine. The last also keeps out web pages whose host name was pointed here (DNS rebinding). A proxy that speaks HTTP/1.1,
-//! adds no header and names this machine as the host cannot be told from a local program; [`Site::nobody_is_local`] has the settings
-//! that reveal it.
+//! A proxy on this machine forwards requests of remote clients, which must not count as local. So a
+//! request does not count if a proxy may have forwarded it: if it has a header that proxies add, if
+//! it is HTTP/1.0, which proxies use by default, or if its host is not this machine. The last check
+//! also excludes web pages whose host name was pointed here (DNS rebinding). A proxy that uses
+//! HTTP/1.1, adds no header and names this machine as the host is indistinguishable from a local
+//! program; [`Site::nobody_is_local`] covers the settings that reveal it.
 //!
 //! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
@@ -55,7 +57,7 @@ fn is_direct(version: Version, headers: &HeaderMap) -> bool {
     version >= Version::HTTP_11 && !headers.keys().any(|name| writes(name.as_str()))
 }
 
-/// Whether a request has one `Host`, and that is a loopback name or address.
+/// Whether a request has exactly one `Host`, which is a loopback name or address.
 fn is_for_this_machine(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_that_can_be_nowhere_else_are_of_this_machine() {
+    fn only_loopback_names_are_of_this_machine() {
         let is = |host: &str| {
             is_for_this_machine(&HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]))
         };
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_proxy_may_have_passed_on_is_not_direct() {
+    fn a_request_that_may_be_forwarded_is_not_direct() {
         let with = |name: &'static str| {
             HeaderMap::from_iter([(HeaderName::from_static(name), HeaderValue::from_static("x"))])
         };

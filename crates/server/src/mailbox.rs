@@ -1,9 +1,10 @@
-//! The mailbox of a signed-in connection: pushes for its client, and requests to close it. A handle puts something in from any thread
-//! and without waiting; the connection's task takes it out as fast as its client reads.
+//! The mailbox of a signed-in connection: pushes for its client, and requests to close it. Any
+//! thread can put something in without waiting; the connection's task takes it out as fast as its
+//! client reads.
 //!
-//! If the client reads too slowly, a push with a coalescing key replaces the waiting one with the same key, as a newer quote replaces an
-//! older one. A push without a key is never dropped. If the mailbox is full, the connection is closed; the client reconnects and asks
-//! for what it missed.
+//! If the client reads too slowly, a push with a coalescing key replaces the queued one with the
+//! same key, as a newer quote replaces an older one. A push without a key is never dropped. If the
+//! mailbox is full, the connection is closed; the client reconnects and requests what it missed.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,21 +12,23 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 
-/// Pushes that wait at most: the latest of everything that a client may subscribe to, and as many again that have no key.
+/// Most queued pushes: the latest of everything that a client may subscribe to, and as many again
+/// without a key.
 const PUSHES_MAX: usize = 4_096;
 /// Bytes of their bodies together: 256 each, more than a quote or an order change has.
 const BYTES_MAX: usize = 1 << 20;
-/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers, trades.
+/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers,
+/// trades.
 const SUBSCRIBED_MAX: usize = 500 * 4;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 
-/// Why a connection is closed from outside.
+/// Why the server closes a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kick {
     /// The client has reconnected on another connection.
     Superseded,
-    /// Evicted: another connection needs the seat, and this one has not answered its ping.
+    /// Evicted: another connection needs the slot, and this one has not answered its ping.
     Silent,
     Closed(ClosedBy),
     /// The client reads more slowly than pushes come.
@@ -43,7 +46,7 @@ pub(crate) enum ClosedBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Push {
     pub(crate) command: u8,
-    /// Shared by all connections that it is sent to.
+    /// Shared by all receiving connections.
     pub(crate) body: Bytes,
     key: Option<CoalescingKey>,
 }
@@ -78,15 +81,15 @@ pub(crate) enum PushError {
 #[derive(Clone, Debug)]
 pub(crate) struct Mailbox(Arc<Mutex<State>>);
 
-/// The connection's end. Dropping it tells the senders that the connection is gone.
+/// The connection's end. After it is dropped, senders get [`PushError::Gone`].
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
-/// What is in a mailbox.
+/// The content of a mailbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
-    /// So many bytes of pushes wait.
+    /// Bytes of queued pushes.
     Pushes {
         bytes: usize,
     },
@@ -95,12 +98,13 @@ pub(crate) enum Mail {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Allocated for the first push and freed with the last one: most of the time a connection has none.
+    /// Allocated for the first push and freed with the last one: most of the time a connection has
+    /// none.
     queue: Option<Box<Queue>>,
     kick: Option<Kick>,
-    /// Takes no more pushes.
+    /// Accepts no more pushes.
     is_shut: bool,
-    /// The waker of the connection's task, if it has polled and not been woken since.
+    /// The waker of the connection's task, if it has polled and was not woken since.
     waker: Option<Waker>,
 }
 
@@ -108,9 +112,10 @@ struct State {
 struct Queue {
     pushes: VecDeque<Push>,
     bytes: usize,
-    /// How many pushes have left the queue, so that positions stay valid.
+    /// Number of pushes that have left the queue, so that positions stay valid.
     left: usize,
-    /// The position of the push with a key, counted from the first push that was ever in this queue.
+    /// The position of the push with a key, counted from the first push that was ever in this
+    /// queue.
     places: HashMap<CoalescingKey, usize>,
 }
 
@@ -123,7 +128,8 @@ impl Mailbox {
         (Mailbox(state.clone()), MailboxReader(state))
     }
 
-    /// Queues a push. `Ok` means that it will be sent, unless the client leaves or the connection is closed before.
+    /// Queues a push. `Ok` means that it will be sent, unless the client disconnects or the
+    /// connection is closed before.
     pub(crate) fn put(&self, push: Push) -> Result<(), PushError> {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {
@@ -138,7 +144,7 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Whether nothing that is put in will be sent.
+    /// Whether pushes would not be sent any more.
     pub(crate) fn has_ended(&self) -> bool {
         let state = lock(&self.0);
         state.is_shut || state.kick.is_some()
@@ -154,7 +160,7 @@ impl Mailbox {
 }
 
 impl MailboxReader {
-    /// What is in the mailbox now. The task of `cx` is woken when that changes.
+    /// The current content. The task of `cx` is woken when it changes.
     pub(crate) fn look(&self, cx: &Context<'_>) -> Mail {
         let mut state = lock(&self.0);
         if let Some(kick) = state.kick {
@@ -184,7 +190,7 @@ impl MailboxReader {
         lock(&self.0).queue.is_none()
     }
 
-    /// Refuses further pushes. Those that wait can still be taken.
+    /// Refuses further pushes. Queued ones can still be taken.
     pub(crate) fn shut(&self) {
         lock(&self.0).is_shut = true;
     }

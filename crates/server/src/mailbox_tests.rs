@@ -29,7 +29,7 @@ fn look(reader: &MailboxReader) -> Mail {
 }
 
 #[test]
-fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
+fn a_newer_push_replaces_the_queued_one_with_its_key() {
     let (mailbox, reader) = Mailbox::new();
     for push in [lasting("a"), latest(1, "x"), lasting("b"), latest(2, "y"), latest(1, "xx"), lasting("a")] {
         mailbox.put(push).unwrap();
@@ -37,7 +37,7 @@ fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
     assert_eq!(look(&reader), Mail::Pushes { bytes: 6 });
     assert_eq!(reader.take().unwrap(), lasting("a"));
     assert_eq!(reader.take().unwrap(), latest(1, "xx"));
-    // What has left is not replaced.
+    // A push that was taken is not replaced.
     mailbox.put(latest(1, "z")).unwrap();
     mailbox.put(latest(2, "yy")).unwrap();
     assert_eq!(bodies(&reader), ["b", "yy", "a", "z"]);
@@ -45,13 +45,13 @@ fn the_latest_of_a_key_takes_the_place_of_the_one_that_waits() {
 }
 
 #[test]
-fn what_does_not_fit_closes_the_connection_and_its_sender_is_told() {
+fn a_full_mailbox_closes_the_connection() {
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(latest(1, "old")).unwrap();
     for _ in 1..PUSHES_MAX {
         mailbox.put(lasting("x")).unwrap();
     }
-    // A full mailbox still takes what is newer than something in it.
+    // A full mailbox still accepts a newer push for a queued key.
     mailbox.put(latest(1, "new")).unwrap();
     assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX + 2 });
     assert_eq!(mailbox.put(lasting("y")), Err(PushError::TooSlow));
@@ -59,7 +59,7 @@ fn what_does_not_fit_closes_the_connection_and_its_sender_is_told() {
     assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow));
     assert!(reader.is_empty(), "nothing is kept for a connection that ends");
 
-    // A new key has no place to take.
+    // A new key replaces nothing.
     let (mailbox, _reader) = Mailbox::new();
     for key in 0..PUSHES_MAX {
         mailbox.put(latest(u64::try_from(key).unwrap(), "x")).unwrap();
@@ -68,7 +68,7 @@ fn what_does_not_fit_closes_the_connection_and_its_sender_is_told() {
 }
 
 #[test]
-fn bytes_are_bounded_too_and_one_alone_always_fits() {
+fn bytes_are_bounded_and_a_single_push_always_fits() {
     let large = |length| Push::lasting(18, Bytes::from(vec![0; length]));
     let large_latest = |length| Push::latest(CoalescingKey(1), 18, Bytes::from(vec![0; length]));
     let (mailbox, reader) = Mailbox::new();
@@ -86,7 +86,7 @@ fn bytes_are_bounded_too_and_one_alone_always_fits() {
 }
 
 #[test]
-fn senders_are_told_when_nobody_takes_anything_any_more() {
+fn puts_fail_once_the_reader_is_shut_or_dropped() {
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(lasting("a")).unwrap();
     reader.shut();
@@ -100,7 +100,7 @@ fn senders_are_told_when_nobody_takes_anything_any_more() {
 }
 
 #[test]
-fn the_first_wish_to_close_counts() {
+fn the_first_close_reason_wins() {
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(lasting("a")).unwrap();
     mailbox.close(Kick::Superseded);
@@ -110,7 +110,7 @@ fn the_first_wish_to_close_counts() {
 }
 
 #[test]
-fn a_connection_is_woken_once_for_all_that_is_put_before_it_looks() {
+fn a_connection_is_woken_once_for_several_puts() {
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(lasting("a")).unwrap();
     let woken = Arc::<Woken>::default();

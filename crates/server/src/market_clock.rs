@@ -1,4 +1,4 @@
-//! The market's clock, as the server is given it: what it shows, how it goes on, and whether it can be moved.
+//! The market's clock of a server: its time, its speed, and whether it can be moved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use history::AsOf;
 use market::Timestamp;
 
-/// The market's clock, which says besides whether what is stored has happened by now.
+/// The market's clock. Its [`AsOf`] also determines which stored data is visible.
 pub type MarketClock = Arc<dyn MarketTime>;
 
-/// A clock of the market. A closure that tells the time is one that cannot be moved.
+/// A clock of the market. A closure that returns the time is a clock that cannot be moved.
 pub trait MarketTime: Send + Sync {
     fn as_of(&self) -> AsOf;
 
@@ -17,7 +17,7 @@ pub trait MarketTime: Send + Sync {
         ClockSpeed::Machine
     }
 
-    /// Moves a clock that stands forward.
+    /// Moves a stopped clock forward.
     fn step_to(&self, _to: Timestamp) -> Result<(), CannotStep> {
         Err(CannotStep::NotStanding)
     }
@@ -29,19 +29,21 @@ impl<F: Fn() -> AsOf + Send + Sync> MarketTime for F {
     }
 }
 
-/// How a clock goes on.
+/// The speed of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSpeed {
-    /// It is the machine's.
+    /// The machine's clock.
     Machine,
-    /// Only when it is moved.
+    /// Stopped; it only changes when it is moved.
     Standing,
-    /// Runs from where it was set. `thousandths` is the speed: 1,000 is one market second per second, 60,000 is a minute.
+    /// Runs from where it was set. `thousandths` is the speed: 1,000 is one market second per
+    /// second, 60,000 is a minute.
     Running { thousandths: u64 },
 }
 
 impl ClockSpeed {
-    /// How long it takes until a clock that shows `now` shows `at`; `None` if it does not get there by itself.
+    /// How long until a clock that shows `now` shows `at`; `None` if it does not get there by
+    /// itself.
     pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         let seconds = u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0);
         match self {
@@ -69,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_long_a_clock_takes_follows_from_its_pace() {
+    fn the_wait_follows_from_the_speed() {
         let (now, at) = (Timestamp(1_000), Timestamp(1_060));
         let cases = [
             (ClockSpeed::Machine, Some(60_000)),

@@ -1,4 +1,4 @@
-//! What securities are called, in the language of whoever asks.
+//! Names of securities in the caller's language.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use store::{Reader, Security, Store, StoreError};
 
 use crate::caller::Language;
 
-/// The name of a security in a language, or in another one if it has none in this.
+/// The name of a security in a language, or else in any other.
 pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
     let Security { name_en, name_cn, name_hk, .. } = security;
     let order = match language {
@@ -19,13 +19,13 @@ pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
     order.into_iter().flatten().find(|name| !name.is_empty()).map(String::as_str)
 }
 
-/// The same, or the ticker of a security that has no name.
+/// The same, or the ticker of a security without a name.
 pub(crate) fn stock_name(security: Option<&Security>, symbol: &Symbol, language: Language) -> String {
     let name = security.and_then(|security| name_in(security, language));
     name.unwrap_or_else(|| symbol.ticker()).to_owned()
 }
 
-/// Looks securities up for those who are told something without asking, with a reader of its own.
+/// Looks up securities for pushes, with its own reader.
 #[derive(Debug)]
 pub(crate) struct SecurityLookup {
     store: Store,
@@ -40,7 +40,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Those of all these symbols.
+    /// The names of all these symbols.
     pub(crate) fn of<'a>(
         symbols: impl IntoIterator<Item = &'a Symbol>,
         language: Language,
@@ -67,7 +67,7 @@ impl SecurityLookup {
         SecurityLookup { store, reader: Mutex::default() }
     }
 
-    /// What is known of a security; nothing if that cannot be looked up, which is no reason to tell less of the rest.
+    /// The stored security; `None` if the lookup fails, so that the push is sent without its name.
     pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
         let mut kept = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |kept: &mut Option<Reader>| {

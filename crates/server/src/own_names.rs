@@ -1,13 +1,15 @@
-//! The address that this service puts into links if `public_url` is not set. The `Host` of a request is the client's claim, and
-//! repeating it could send others to a foreign site. So it is used only if it is ours: a loopback name of the client's own machine, the
-//! address that the connection came to, or a name of the certificate.
+//! The host in links if `public_url` is not set. The `Host` of a request is only the client's
+//! claim, and echoing it could send others to a foreign site. So it is used only if it belongs to
+//! this service: a loopback name of the client's own machine, the address that accepted the
+//! connection, or a name of the certificate.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// A name of a host, with a port.
+/// Longest host name with a port.
 const HOST_MAX: usize = 255;
 
-/// The host for links: the requested one if it is ours, else the local address of the connection.
+/// The host for links: the requested one if it belongs to this service, else the local address of
+/// the connection.
 pub(crate) fn own_host(asked: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
     match asked.filter(|host| is_own(host, reached, certified)) {
         Some(host) => host.to_owned(),
@@ -43,7 +45,7 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether a certificate has a name, which may begin with a wildcard.
+/// Whether a certificate covers a name; it may use a wildcard.
 fn is_name_of(name: &str, certified: &str) -> bool {
     match certified.strip_prefix("*.") {
         Some(rest) => {
@@ -61,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_ours_is_repeated() {
+    fn only_hosts_of_this_service_are_echoed() {
         let names = ["candles.example.com".to_owned(), "*.example.org".to_owned()];
         let reached: SocketAddr = "10.0.0.7:8080".parse().unwrap();
         for own in [

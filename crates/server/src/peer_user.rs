@@ -1,12 +1,14 @@
-//! Which user of this machine is at the other end of a loopback connection. Linux lists every socket with its owner; other systems have
-//! no such list that could be read without privileges, and there nobody is told apart.
+//! The user of this machine at the other end of a loopback connection. Linux lists every socket
+//! with its owner; other systems have no such list that is readable without privileges, so there
+//! users cannot be distinguished.
 
 #[cfg(any(target_os = "linux", test))]
 use std::net::IpAddr;
 use std::net::SocketAddr;
 
-/// Whether the other end of a connection is known to belong to another user than the one who runs this process. The administrator may
-/// act as anybody, and a server of theirs cannot tell for whom it was started; so neither is another user.
+/// Whether the other end of a connection is known to belong to another user than this process. The
+/// administrator may act as any user, and a server run by the administrator cannot know for whom it
+/// was started, so neither counts as another user.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_of_another_user(peer: SocketAddr, reached: SocketAddr) -> bool {
     use std::fs::File;
@@ -43,7 +45,8 @@ fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
         .and_then(|(_, _, _, owner)| owner?.parse().ok())
 }
 
-/// An address as the kernel writes it: words of the machine's byte order in hexadecimal, a colon and the port.
+/// An address in the kernel's format: words of the machine's byte order in hexadecimal, a colon and
+/// the port.
 #[cfg(any(target_os = "linux", test))]
 fn written(address: SocketAddr) -> String {
     use std::fmt::Write;

@@ -1,4 +1,5 @@
-//! A limited number of places for each address or account: connections cost memory for as long as they are open.
+//! A limited number of slots per key, such as an address or an account: open connections cost
+//! memory.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -8,48 +9,49 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// With more keys than this, those without a taken place are evicted.
+/// With more keys than this, those without a taken slot are evicted.
 const SWEEP: usize = 4_096;
 
-/// The places of all keys.
+/// The slots of all keys.
 #[derive(Debug)]
 pub(crate) struct Places<K> {
     each: usize,
-    /// How many may wait for a place of one key.
+    /// How many may wait for a slot of one key.
     waiting: usize,
     all: Mutex<HashMap<K, Weak<KeyPlaces>>>,
 }
 
-/// The places of one key.
+/// The slots of one key.
 #[derive(Debug)]
 struct KeyPlaces {
     free: Arc<Semaphore>,
-    /// How many more may wait for a place.
+    /// How many more may wait for a slot.
     waiting: Semaphore,
 }
 
-/// A place, taken for as long as this exists.
+/// A slot, taken until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
-    /// Keeps the places of its key in memory.
+    /// Retains the slots of its key in memory.
     _room: Arc<KeyPlaces>,
 }
 
 impl<K: Copy + Eq + Hash> Places<K> {
-    /// With `each` places for each key, and so many that may wait for one.
+    /// With `each` slots per key, and `waiting` that may wait for one.
     pub(crate) fn new(each: usize, waiting: usize) -> Places<K> {
         Places { each, waiting, all: Mutex::default() }
     }
 
-    /// A place, if one is free now.
+    /// A slot, if one is free now.
     pub(crate) fn try_take(&self, key: K) -> Option<Place> {
         let room = self.room(key);
         let permit = room.free.clone().try_acquire_owned().ok()?;
         Some(Place { _permit: permit, _room: room })
     }
 
-    /// A place, if one is free or becomes free in time. The number of those that wait is limited: each keeps a connection open.
+    /// A slot, if one is free or becomes free in time. The number of waiters is limited: each holds
+    /// a connection open.
     pub(crate) async fn take(&self, key: K, within: Duration) -> Option<Place> {
         let room = self.room(key);
         let permit = match room.free.clone().try_acquire_owned() {
@@ -84,7 +86,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     #[tokio::test(start_paused = true)]
-    async fn each_has_few_places_and_few_wait_for_one() {
+    async fn slots_and_waiters_per_key_are_limited() {
         let places = Arc::new(Places::new(2, 2));
         let taken = [places.try_take(1).unwrap(), places.try_take(1).unwrap()];
         assert!(places.try_take(1).is_none() && places.try_take(2).is_some());
@@ -114,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_a_place_are_not_remembered() {
+    fn keys_without_a_slot_are_evicted() {
         let places = Places::new(2, 2);
         let _kept = places.try_take(0);
         for key in 1..20_000_u32 {

@@ -1,16 +1,16 @@
-//! Lists of what a client likes, with a weight for each: the headers `Accept`, `Accept-Encoding` and `Accept-Language` (RFC 9110,
-//! 12.4.2). The one reader of them; what a weight that cannot be read means is up to each header.
+//! Weighted lists of client preferences: the headers `Accept`, `Accept-Encoding` and
+//! `Accept-Language` (RFC 9110, 12.4.2). Each caller decides what an unreadable weight means.
 
-/// How many values are read. Browsers send half a dozen.
+/// Most values that are read. Browsers send half a dozen.
 pub(crate) const READ_MAX: usize = 32;
-/// The largest weight, and that of a value without one. Weights are thousandths.
+/// The largest weight, and the default. Weights are thousandths.
 pub(crate) const FULL: u16 = 1_000;
 
 /// One value of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preference<'a> {
     pub(crate) value: &'a str,
-    /// In thousandths; `None` if it cannot be read.
+    /// In thousandths; `None` if it cannot be parsed.
     pub(crate) weight: Option<u16>,
     /// Whether there are parameters besides the weight.
     pub(crate) has_parameters: bool,
@@ -30,13 +30,13 @@ pub(crate) fn preferences<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iter
     })
 }
 
-/// What a parameter says, if it is the weight.
+/// The value of a parameter, if it is the weight.
 fn weight(parameter: &str) -> Option<&str> {
     let (name, text) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("q").then(|| text.trim())
 }
 
-/// A number from 0 to 1 with three decimals at most.
+/// A number from 0 to 1 with at most three decimals.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_read_as_one_list_and_not_without_end() {
+    fn lines_are_one_list_of_limited_length() {
         let lines = ["a, b", "c"].into_iter();
         assert_eq!(preferences(lines).map(|one| one.value).collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(read(&"a,".repeat(READ_MAX + 1)).len(), READ_MAX);

@@ -1,5 +1,6 @@
-//! The client behind a proxy. `X-Forwarded-For` and `Forwarded` are believed only from proxies that the operator trusts, and only the
-//! part that they have written: everything before the first hop that is not a trusted proxy may be invented by the client.
+//! The client behind a proxy. `X-Forwarded-For` and `Forwarded` are trusted only from proxies that
+//! the operator trusts, and only the part that they have written: everything before the first
+//! untrusted hop may be invented by the client.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -9,7 +10,7 @@ use hyper::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Hops that are read; no deployment has so many proxies in a row.
+/// Most hops that are read; no deployment has so many proxies in a row.
 const HOPS_MAX: usize = 16;
 /// Longer than an IPv6 address with brackets and a port.
 const HOP_MAX: usize = 64;
@@ -71,8 +72,8 @@ pub(crate) fn is_trusted(trusted: &[TrustedProxy], address: IpAddr) -> bool {
     trusted.iter().any(|TrustedProxy(network)| network.contains(&address.to_canonical()))
 }
 
-/// The client of a request that came from `peer`: the last hop that is not a trusted proxy. If a header cannot be read, or the two
-/// disagree, it is `peer` itself.
+/// The client of a request that came from `peer`: the last hop that is not a trusted proxy. If a
+/// header cannot be parsed, or the two disagree, it is `peer` itself.
 pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
     let is_trusted = |address: IpAddr| is_trusted(trusted, address);
     if !is_trusted(peer.ip()) {
@@ -80,7 +81,7 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     }
     let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {
         let mut lines = headers.get_all(name).iter().rev().peekable();
-        // A header that is missing says nothing; one that cannot be read makes the claim invalid.
+        // A missing header is ignored; an unreadable one makes the claim invalid.
         lines.peek()?;
         let hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
         Some(last_stranger(hops.map(read), is_trusted))
@@ -93,7 +94,7 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     found.unwrap_or(peer)
 }
 
-/// The hop nearest to us that is not trusted; if all are, the one farthest away.
+/// The nearest untrusted hop; if all are trusted, the farthest one.
 fn last_stranger(
     hops: impl Iterator<Item = Option<SocketAddr>>,
     is_trusted: impl Fn(IpAddr) -> bool,
@@ -109,7 +110,8 @@ fn last_stranger(
     farthest
 }
 
-/// An address with or without a port; without one the port is 0. Only an IPv6 address may have brackets, and with a port it must.
+/// An address with or without a port; without one the port is 0. Only an IPv6 address may have
+/// brackets, and with a port it must.
 fn hop(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
     if text.len() > HOP_MAX {
@@ -135,7 +137,7 @@ fn forwarded_hop(element: &str) -> Option<SocketAddr> {
     hop(bare.unwrap_or(value))
 }
 
-/// An address as people see it, without the port where the proxy has told none.
+/// An address for display, without the port if the proxy did not report one.
 pub(crate) fn shown(address: SocketAddr) -> String {
     if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
 }
@@ -163,7 +165,7 @@ mod tests {
     const PEER: &str = "10.0.0.1:50000";
 
     #[test]
-    fn a_header_counts_only_from_a_proxy_that_is_trusted() {
+    fn a_header_counts_only_from_a_trusted_proxy() {
         let says = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
         for trusted in ["", "10.0.0.2", "10.1.0.0/16", "::/1 fd00::/8"] {
             check(trusted, &says, PEER);
@@ -175,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_hop_that_is_not_trusted_is_who_asks() {
+    fn the_last_untrusted_hop_is_the_client() {
         let one = |value: &str, expected: &str| check("10.0.0.0/8", &[("x-forwarded-for", value)], expected);
         one("192.0.2.1", "192.0.2.1");
         one("203.0.113.9, 192.0.2.1", "192.0.2.1");
@@ -193,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_understood_leaves_the_proxy() {
+    fn an_invalid_header_leaves_the_proxy_as_client() {
         let long = format!("192.0.2.1{}", " ".repeat(5_000)) + &"9".repeat(100);
         let many = ["10.1.1.1"; HOPS_MAX + 1].join(",");
         for value in [
@@ -221,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_standard_header_is_read_too() {
+    fn the_standard_header_is_parsed_too() {
         let one = |value: &str, expected: &str| check("10.0.0.0/8", &[("forwarded", value)], expected);
         one("for=192.0.2.1", "192.0.2.1");
         one("proto=https; For=\"[2001:db8::1]:4711\" ;by=203.0.113.1", "[2001:db8::1]:4711");
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn two_headers_that_disagree_are_both_not_believed() {
+    fn two_headers_that_disagree_are_both_ignored() {
         let both = |one: &str, other: &str, expected: &str| {
             check("10.0.0.0/8", &[("x-forwarded-for", one), ("forwarded", other)], expected);
         };
@@ -243,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_written_as_they_are_read() {
+    fn networks_round_trip_through_text() {
         for text in ["10.0.0.7", "10.0.0.0/8", "192.0.2.128/25", "fd00::/8", "2001:db8::1", "::/1"] {
             assert_eq!(text.parse::<TrustedProxy>().unwrap().to_string(), text);
         }

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use hyper::http::uri::Authority;
 
-/// The address at which people and clients reach the service, as the operator has set it: a proxy in front may have another name, and
-/// TLS.
+/// The configured URL at which people and clients reach the service: a proxy in front may have
+/// another name, and TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
@@ -20,7 +20,7 @@ pub enum ParsePublicUrlError {
 const LENGTH_MAX: usize = 512;
 
 impl PublicUrl {
-    /// Without a slash at the end.
+    /// Without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -29,7 +29,7 @@ impl PublicUrl {
         self.0.starts_with("https://")
     }
 
-    /// Host and port, and the path under which a proxy has the service; empty if there is none.
+    /// Host and port, and the path under which a proxy serves the service; empty if there is none.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split_at(rest.find('/').unwrap_or(rest.len()))
@@ -66,7 +66,7 @@ impl FromStr for PublicUrl {
         if !is_name || !(port.is_empty() || port.starts_with(':')) {
             return Err(wrong());
         }
-        // Clients that cannot read the port use the default one, where another service may listen.
+        // Clients that cannot parse the port use the default one, where another service may listen.
         if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(ParsePublicUrlError::Port(shown()));
         }
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_public_url_has_a_scheme_and_a_host_and_no_slash_at_its_end() {
+    fn a_public_url_has_a_scheme_and_a_host_and_no_trailing_slash() {
         for (text, url) in [
             ("https://candles.example.com", "https://candles.example.com"),
             (" https://candles.example.com:8443/api/ ", "https://candles.example.com:8443/api"),
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_one_that_there_is() {
+    fn an_invalid_port_is_refused() {
         for text in [
             "http://a:0",
             "http://a:65536",

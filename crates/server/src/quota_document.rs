@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::kit::doc::words;
 use crate::written::{Day, Instant};
 
-/// Securities that are listed in one answer; their number is always given.
+/// Most securities listed in one answer; their number is always given.
 const SECURITIES_MAX: usize = 10_000;
 
-/// Everything about an account's month, for `GET /v1/quota` and `chandler quota`. Times are those of Hong Kong, whose months count.
-/// `now` is the market's time.
+/// An account's month, for `GET /v1/quota` and `chandler quota`. Times are those of Hong Kong,
+/// whose months count. `now` is the market's time.
 pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
-    // Texts, numbers and lists always have a form in JSON.
+    // Cannot fail: the fields are texts, numbers and lists.
     serde_json::to_value(QuotaDocument::of(quota, now)).unwrap_or_default()
 }
 
@@ -32,9 +32,9 @@ pub(crate) struct QuotaDocument {
     remaining: u32,
     level: QuotaLevel,
     next_trading_day: Day,
-    /// What will be different on the next trading day, as far as is known.
+    /// The known change on the next trading day.
     next_change: Option<QuotaChange>,
-    /// When the quota is full again.
+    /// When the quota is reset.
     resets: Day,
     resets_at: Instant,
     resets_at_unix: i64,
@@ -51,11 +51,11 @@ struct QuotaLevel {
     /// Set by the operator, not earned.
     #[serde(rename = "override")]
     is_override: bool,
-    /// The limit is the account's own, not that of its level.
+    /// The limit is set for the account, not derived from its level.
     own_quota: bool,
     reason: String,
     because: LevelReason,
-    /// The trading day in Hong Kong whose level this is.
+    /// The trading day in Hong Kong for which this level was determined.
     as_of: Day,
     assets: Option<Assets>,
     orders: MonthOrders,
@@ -63,12 +63,12 @@ struct QuotaLevel {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Assets {
-    /// Cut after two decimals.
+    /// Truncated to two decimals.
     hkd: String,
-    /// The same amount if it is that of the paper account.
+    /// The same amount if it is the paper account's.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_hkd: Option<String>,
-    /// The day for which they are known.
+    /// The day of the amount.
     day: Day,
 }
 
@@ -86,15 +86,15 @@ struct MonthOrders {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {
-    /// Nothing lifts the account higher.
+    /// No higher level is earned.
     Opened,
     Assets {
         hkd: String,
-        /// The same amount if it is that of the paper account.
+        /// The same amount if it is the paper account's.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper_hkd: Option<String>,
         day: Day,
-        /// The level that they reach.
+        /// The level that it reaches.
         level: u32,
     },
     Orders {
@@ -103,12 +103,12 @@ enum LevelReason {
         #[serde(skip_serializing_if = "Option::is_none")]
         paper: Option<u64>,
         month: String,
-        /// What had to be exceeded.
+        /// The threshold that was exceeded.
         exceeded: u32,
         /// The level that they reach.
         level: u32,
     },
-    /// The operator has said so.
+    /// Set by the operator.
     Set,
 }
 
@@ -129,14 +129,14 @@ struct ChargedSecurity {
     first_used_at_unix: i64,
 }
 
-/// How an account stands with a package.
+/// An account's right to a package.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Right")]
 pub(crate) struct RightDocument {
     #[schemars(schema_with = "words::package")]
     package: &'static str,
     granted: bool,
-    /// Granted, begun and not ended, by the market's clock.
+    /// Granted, started and not expired, by the market's clock.
     held: bool,
     from: Option<Instant>,
     until: Option<Instant>,
@@ -228,7 +228,7 @@ fn paper_orders(orders: &access::MonthOrders) -> Option<u64> {
     (orders.source == Source::Paper && orders.count > 0).then_some(orders.count)
 }
 
-/// Every package: whether it is granted, and from when until when.
+/// Every package: whether it is granted, and for which period.
 pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<RightDocument> {
     let described = |right: Right| {
         let validity = account.rights.validity(right);

@@ -1,4 +1,5 @@
-//! The closed list of refusals, and the two tables that turn them into the numbers of the protocol and of HTTP.
+//! The closed list of refusals, and the two tables that map them to the codes of the protocol and
+//! of HTTP.
 
 use std::time::Duration;
 
@@ -9,53 +10,54 @@ use wire::{Status, code};
 
 use crate::metrics::Outcome;
 
-/// What a client reads while the database is away.
+/// The text while the database is unreachable.
 const AWAY: &str = "the database is away: try again later, nothing was charged";
 
-/// What a client reads when nothing can be written.
+/// The text when the disk is full.
 const DISK_FULL: &str =
     "the disk of the database is full: nothing was changed or charged, its operator has to free some space";
 
-/// Why a request gets no answer. Its text is a constant of ours, or made of the caller's own words.
+/// Why a request is refused. Its text is a constant, or made of the caller's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
     /// The body is not the message of the command.
     Malformed(String),
     UnknownCommand(u8),
-    /// Nobody has signed in on this connection.
+    /// The connection is not signed in.
     Unauthenticated,
     /// The operator has revoked the account.
     Revoked,
-    /// More requests in a window of time than the account may make.
+    /// More requests in a time window than the account may send.
     TooFast {
         text: String,
         retry_after: Duration,
     },
-    /// More calls of all kinds in a second than the account may make.
+    /// More calls of all kinds in a second than the account may send.
     TooManyCalls {
         text: String,
         retry_after: Duration,
     },
-    /// More requests at once than a connection or an account may have open.
+    /// More concurrent requests than a connection or an account may have.
     Busy,
     BadQuery(String),
     NoQuotes(String),
     NoAccess(String),
-    /// The month's securities are used up.
+    /// The month's quota of securities is used up.
     QuotaSpent(String),
-    /// More symbols or candles in one request than a command takes.
+    /// More symbols or candles in one request than a command accepts.
     TooMany(String),
     /// A command of the protocol that is not offered here.
     NotOffered(&'static str),
     /// The client's own deadline has passed.
     TimedOut,
-    /// The database is away, and this cannot be done without it. Nothing was charged.
+    /// The database is unreachable, and the request needs it. Nothing was charged.
     Away(String),
-    /// What has to be written cannot be: the disk of the database is full. Nothing was changed or charged.
+    /// The disk of the database is full, and the request has to write. Nothing was changed or
+    /// charged.
     DiskFull,
-    /// Nothing is wrong: it has to be asked again on a thread that may wait. Never sent.
+    /// Not an error: the request must be retried on a thread that may wait. Never sent.
     Waits,
-    /// Our fault; the log has the cause.
+    /// A server error; the log has the cause.
     Internal,
 }
 
@@ -80,7 +82,8 @@ impl Refusal {
                 (Status::BadRequest, code::RATE)
             }
             Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
-            // The protocol's choice: a body that can be decoded but makes no sense is a server error.
+            // The protocol's choice: a body that can be decoded but makes no sense is a server
+            // error.
             Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
@@ -94,7 +97,7 @@ impl Refusal {
         }
     }
 
-    /// Status line over HTTP; the envelope carries the code of [`Refusal::on_wire`].
+    /// The HTTP status; the envelope carries the code of [`Refusal::on_wire`].
     pub(crate) fn on_http(&self) -> u16 {
         match self {
             Refusal::Malformed(_) | Refusal::UnknownCommand(_) | Refusal::BadQuery(_) => 400,
@@ -110,7 +113,8 @@ impl Refusal {
         }
     }
 
-    /// Whether a limit of the account stands in the way: its rate, its quota or its floors. Those are what an operator can lift.
+    /// Whether it is due to a limit of the account: its rate, its quota or its floors, which an
+    /// operator can lift.
     pub(crate) fn is_limit(&self) -> bool {
         match self {
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::QuotaSpent(_) => true,
@@ -132,7 +136,7 @@ impl Refusal {
         }
     }
 
-    /// A refusal for a limit with more behind its text; every other one as it is.
+    /// Appends to the text of a refusal for a limit; every other one is unchanged.
     pub(crate) fn followed_by(self, more: &str) -> Refusal {
         match self {
             Refusal::TooFast { text, retry_after } => Refusal::TooFast { text: text + more, retry_after },
@@ -145,7 +149,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it counts against a caller that is refused again and again: not if the fault is ours.
+    /// Whether it counts towards the caller's backoff: not if the server is at fault.
     pub(crate) fn is_held_against_them(&self) -> bool {
         !matches!(
             self,
@@ -174,12 +178,12 @@ impl Refusal {
         }
     }
 
-    /// What cannot be done without the database, which cannot be reached.
+    /// The database is unreachable.
     pub(crate) fn away() -> Refusal {
         Refusal::Away(AWAY.to_owned())
     }
 
-    /// What is refused because accounts cannot be looked at.
+    /// The refusal for an error of `access`.
     pub(crate) fn of_access(error: &access::AccessError) -> Refusal {
         match error {
             access::AccessError::Store(error) => Refusal::of_store(error, "cannot check an account"),
@@ -191,13 +195,13 @@ impl Refusal {
         }
     }
 
-    /// What is refused because something cannot be read or written, in words for the log.
+    /// The refusal for an error of the store. `what` is for the log.
     pub(crate) fn of_store(error: &StoreError, what: &'static str) -> Refusal {
         if error.would_wait() {
             return Refusal::Waits;
         }
         if error.is_away() {
-            // The beat says once that it is away.
+            // The heartbeat job logs that it is unreachable.
             tracing::debug!(%error, "{what}");
             return Refusal::away();
         }
@@ -208,7 +212,7 @@ impl Refusal {
         }
     }
 
-    /// What the client reads.
+    /// The text for the client.
     pub(crate) fn text(&self) -> String {
         match self {
             Refusal::Malformed(text)
@@ -259,7 +263,7 @@ impl From<WrongRegion> for Refusal {
     }
 }
 
-/// What a client reads when the store cannot answer.
+/// The refusal when the store cannot answer.
 impl From<HistoryError> for Refusal {
     fn from(error: HistoryError) -> Refusal {
         match error {

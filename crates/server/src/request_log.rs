@@ -1,7 +1,8 @@
-//! One line for each request: what was asked, by which account, how it ended and how long it took. Requests over HTTP are logged at
-//! `info`. Those of long connections come by the ten thousand a second, and a line each would be a noticeable part of their cost: they
-//! are logged at `debug`, as are the requests of monitoring, which come every few seconds. No line has a query string, a token, a
-//! symbol or a name. The path is the pattern of its route; only a path that leads nowhere is logged as it was sent.
+//! One line for each request: the task, the account, the outcome and the duration. HTTP requests
+//! are logged at `info`. Long connections send tens of thousands of requests a second, and a line
+//! each would be a noticeable part of their cost: they are logged at `debug`, as are monitoring
+//! requests, which come every few seconds. No line contains a query string, a token, a symbol or a
+//! name. The path is the pattern of its route; only an unknown path is logged as sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -106,14 +107,14 @@ pub(crate) fn of_link(
     );
 }
 
-/// What the line of a request over HTTP has besides.
+/// Additional fields of the line of an HTTP request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
     /// The pattern of the path: a value in place of its braces may be a secret.
     pub(crate) route: &'static str,
-    /// The path as it was sent, escaped and cut, if it leads nowhere.
+    /// The path as sent, escaped and truncated, if it is unknown.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) program: &'a ClientProgram,
@@ -123,7 +124,7 @@ pub(crate) struct HttpRequestLine<'a> {
 pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &RequestEnd) {
     ended.count(metrics, TransportLabel::Http, about.task);
     metrics.program(about.program.agent, about.program.command);
-    // Monitoring asks every few seconds, for ever.
+    // Monitoring sends a request every few seconds.
     if about.task == Task::Watch && ended.outcome == Outcome::Ok {
         http_line!(debug, about, ended);
     } else {
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_written_once_a_minute_with_how_often_it_was_meant() {
+    fn a_line_is_written_once_a_minute_with_its_count() {
         let (seldom, second) = (OncePerMinute::new(), Duration::from_secs(1));
         assert_eq!(seldom.pass(second), Some(1));
         assert_eq!((seldom.pass(2 * second), seldom.pass(60 * second)), (None, None));

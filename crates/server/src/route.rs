@@ -1,5 +1,5 @@
-//! The one route of every request, through whatever door it came: count, parse, admit, answer, charge. The door says how its input is
-//! parsed; from there on everything is typed by the command.
+//! The single route of every request, whatever its transport: count, parse, admit, answer, charge.
+//! The transport supplies the parser; from there on everything is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
 use history::{Paged, Paging};
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Share;
 
-/// A request that has been admitted.
+/// An admitted request.
 #[derive(Debug)]
 pub(crate) struct Work<C> {
     caller: Caller,
@@ -23,24 +23,24 @@ pub(crate) struct Work<C> {
     version: i64,
 }
 
-/// Securities with candles that a connection remembers at most.
+/// Most securities with candles that a connection remembers.
 const KNOWN_MAX: usize = 16;
 
-/// What a long connection caches between requests, to avoid locks that all connections share.
+/// Cache of a long connection between requests, to avoid locks that all connections share.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
-    /// Securities that have candles, and the version of the store for which that is known.
+    /// Securities that have candles, and the store version for which that is known.
     known: (i64, Vec<Symbol>),
 }
 
 impl Memory {
-    /// That of a single request, whose caller was let in for market data a moment ago.
+    /// For a single request, whose caller was just admitted for market data.
     pub(crate) fn of(caller: &Caller, permit: &Permit) -> Memory {
         Memory { admission: permit.admission_cache(&caller.who), ..Memory::default() }
     }
 
-    /// Whether there are candles of a symbol, as [`Core::known`] has it.
+    /// Whether a symbol has candles, like [`Core::known`].
     fn known(&mut self, symbol: &Symbol, version: i64, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
         if *at == version && symbols.contains(symbol) {
@@ -56,7 +56,7 @@ impl Memory {
     }
 }
 
-/// Admits a request. An operator who is refused by a limit is told how to lift it.
+/// Admits a request. For an operator, a refusal for a limit shows how to lift it.
 pub(crate) fn admit<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -68,9 +68,10 @@ pub(crate) fn admit<C: Command>(
     admitted.map_err(|refusal| lifting::told(refusal, &caller.who, core))
 }
 
-/// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or unknown symbol, nothing
-/// there, no access, quota. That is why the door decodes, and `parse` is called only after the request has been counted. A request whose
-/// answer is as long as several counts as that many `calls`; if the rate limit does not allow them all, it is refused.
+/// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or
+/// unknown symbol, no data, no access, quota. That is why the transport decodes, and `parse` is
+/// called only after the request has been counted. A request whose answer is as long as several
+/// counts as that many `calls`; if the rate limit does not allow them all, it is refused.
 fn admit_in_order<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -80,17 +81,18 @@ fn admit_in_order<C: Command>(
 ) -> Result<Work<C>, Refusal> {
     let version = core.version_check()?;
     let ticket = count(C::PACE, core, caller, calls, memory)?;
-    // A range that begins before the account's floors is refused like any bad parameter, so parsing needs the floors.
+    // A range that begins before the account's floors is refused like any bad parameter, so parsing
+    // needs the floors.
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));
     let mut command = parse(&Context { caller, floors, core })?;
     let permit = permit(command.subject(), ticket, core, caller, version, memory)?;
-    // Without the right, overnight candles are left out; the request is not refused.
+    // Without the right, overnight candles are omitted; the request is not refused.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     command.narrow(&caller, core.floors_of(permit.account()));
     Ok(Work { caller, command, permit, version })
 }
 
-/// Counts a request against the rate limit of its account, and refuses it if it is over.
+/// Counts a request against the rate limit of its account, and refuses it if the limit is exceeded.
 fn count(
     pace: Pace,
     core: &Core,
@@ -110,7 +112,7 @@ fn count(
     }
 }
 
-/// Checks that there is data, and that the account may see it.
+/// Checks that data exists, and that the account may see it.
 fn permit(
     subject: Subject<'_>,
     ticket: Option<Ticket>,
@@ -146,8 +148,8 @@ fn permit(
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
     };
     permit.map_err(|refusal| {
-        // Spending a permit records a change of the account's level. A request over the quota gets no permit, so the change is recorded
-        // here.
+        // Spending a permit records a change of the account's level. A request over the quota gets
+        // no permit, so the change is recorded here.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
             && let Err(error) = core.access.settle(caller.who.account(), &Actor::Service, core.present())
         {
@@ -158,13 +160,14 @@ fn permit(
 }
 
 impl<C: Command> Work<C> {
-    /// The date as of which it is answered, unless in the newest form.
+    /// The API date that the caller is pinned to; `None` for the newest.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.permit.account())
     }
 
-    /// The answer, if it takes no longer than handing the work to another thread: from memory, or with one short read. `None` if the work
-    /// belongs on a worker thread, as it always does if the answer is charged.
+    /// The answer, if it takes no longer than handing the work to another thread: from memory, or
+    /// with one short read. `None` if the work belongs on a worker thread, which is always so if
+    /// the answer is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {
         if !self.permit.is_free() {
             return None;
@@ -173,8 +176,8 @@ impl<C: Command> Work<C> {
         Some(reply.inspect(|reply| core.metrics.candles(reply.candles)))
     }
 
-    /// The answer as values. A security that is new this month is charged once the answer is ready and before it is sent. The door counts
-    /// the candles that it sends.
+    /// The answer as values. A security that is new this month is charged once the answer is ready
+    /// and before it is sent. The transport counts the candles that it sends.
     pub(crate) fn answer(self, core: &Core) -> Result<C::Response, Refusal> {
         let response = self.command.answer(&self.caller, &self.permit, core)?;
         spend(self.permit, core)?;
@@ -183,7 +186,7 @@ impl<C: Command> Work<C> {
 }
 
 impl Work<HistoryCandles> {
-    /// Whether the answer takes something of a quota that can be used up.
+    /// Whether the answer uses part of a limited quota.
     pub(crate) fn takes_of_quota(&self) -> bool {
         self.permit.is_charged() && self.permit.account().terms.quota != Some(access::QUOTA_MAX)
     }
@@ -195,7 +198,8 @@ impl Work<HistoryCandles> {
         Ok(paged)
     }
 
-    /// Whether the answer can have overnight candles: the client wants them and the account has the right.
+    /// Whether the answer may contain overnight candles: the client requested them and the account
+    /// has the right.
     pub(crate) fn has_overnight(&self) -> bool {
         self.command.has_overnight()
     }
@@ -211,7 +215,7 @@ pub(crate) trait BlockingWork: Send {
     /// Its account's share of the worker threads.
     fn share(&self, core: &Core) -> Share;
 
-    /// The answer as bytes. It is charged only if it is still wanted when it is ready.
+    /// The encoded answer. It is charged only if it is still wanted when it is ready.
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal>;
 }
 
@@ -232,7 +236,7 @@ impl<C: Command> BlockingWork for Work<C> {
     }
 }
 
-/// Charges the account. The charge is on the disk before the answer is sent.
+/// Charges the account. The charge is on disk before the answer is sent.
 fn spend(permit: Permit, core: &Core) -> Result<(), Refusal> {
     let is_charged = permit.is_charged();
     core.access.spend(permit, core.machine_now())?;

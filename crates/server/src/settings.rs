@@ -13,63 +13,66 @@ use crate::tls::TlsFiles;
 /// The settings of the server. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Where HTTP and WebSocket are served.
+    /// The address of HTTP and WebSocket.
     pub listen: std::net::SocketAddr,
-    /// Where raw TCP is served.
+    /// The address of raw TCP.
     pub tcp: std::net::SocketAddr,
-    /// Where HTTP and WebSocket are served to the accounts of one region alone.
+    /// Addresses of HTTP and WebSocket that serve only the accounts of one region.
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
-    /// The internal listener: it serves health, readiness, metrics and status to everyone who can reach it, and nothing else. With one,
-    /// the other listeners show metrics and status to operators alone.
+    /// The internal listener: serves health, readiness, metrics and status to everyone who can
+    /// reach it, and nothing else. If set, the other listeners show metrics and status only to
+    /// operators.
     pub internal: Option<std::net::SocketAddr>,
     /// The certificate of the listeners for HTTP and WebSocket; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// The address of the service as clients know it; `None` if they reach it under the name that they ask for.
+    /// The URL of the service for clients; `None` if they use the host name of their requests.
     pub public_url: Option<PublicUrl>,
-    /// Proxies whose `X-Forwarded-For` and `Forwarded` headers are believed.
+    /// Proxies whose `X-Forwarded-For` and `Forwarded` headers are trusted.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// The account as which people on this machine are signed in without a password. For the demo alone: no configuration has a key for
-    /// it, and it is ignored where a proxy is trusted.
+    /// The account as which people on this machine are signed in without a password. Only for the
+    /// demo: no configuration has a key for it, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// Where history begins for accounts without floors of their own.
+    /// Where history begins for accounts without their own floors.
     pub floors: market::FloorTable,
-    /// The share of the turnover in percent that the largest trades make, for capital distribution.
+    /// The share of turnover in percent that counts as large trades, for capital distribution.
     pub flow_large_percent: u32,
-    /// The share that large and medium trades make together.
+    /// The share of large and medium trades together.
     pub flow_medium_percent: u32,
-    /// Connections of all kinds that may be open at once.
+    /// Most open connections of all kinds.
     pub connections_max: usize,
-    /// Memory for encoded candles; 0 keeps none.
+    /// Memory for encoded candles; 0 disables the cache.
     pub cache_bytes: usize,
     pub limits: Limits,
     /// Which OAuth clients need PKCE.
     pub pkce: access::PkceRule,
-    /// Ticks, fees, settlement days and interest of paper accounts; `None` for those that are compiled in.
+    /// Ticks, fees, settlement days and interest of paper accounts; `None` for the built-in tables.
     pub tables: Option<trading::Tables>,
-    /// How long rows of the audit are kept; `None` for ever.
+    /// Retention of audit rows; `None` for unlimited.
     pub audit_retention_days: Option<NonZeroU32>,
-    /// Which assets and orders levels are judged by.
+    /// The assets and orders that levels are computed from.
     pub levels_from: access::LevelsFrom,
-    /// How long the address of a statement is good, in seconds.
+    /// How long the download URL of a statement is valid, in seconds.
     pub statement_link_seconds: u32,
-    /// The font for Chinese in statements as PDF; `None` for one of the usual places.
+    /// The font for Chinese in PDF statements; `None` to search the usual places.
     pub statement_font: Option<PathBuf>,
-    /// The most bytes of a file that is sent to be imported.
+    /// Size limit of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
 }
 
-/// What concerns one of several servers on one PostgreSQL database. A server of a store in a directory uses none of it.
+/// Settings of one of several servers on one PostgreSQL database. Unused for a store in a
+/// directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// The folder of the local copy of candles, and of files that are sent to be imported; `None` for one in the cache folder of the
-    /// user.
+    /// The folder of the local copy of candles, and of uploaded files; `None` for one in the user's
+    /// cache folder.
     pub cache: Option<PathBuf>,
-    /// The most bytes of that copy.
+    /// Size limit of that copy in bytes.
     pub cache_size: u64,
-    /// For how long accounts that are known here are served what is in the copy while the database cannot be reached.
+    /// The offline window: how long known accounts are served from the local copy while the
+    /// database is unreachable.
     pub grace: Duration,
-    /// What this server is called in reports; `None` for the name of the machine.
+    /// The name of this server in reports; `None` for the machine's name.
     pub name: Option<String>,
 }
 
@@ -109,20 +112,21 @@ impl Default for Settings {
     }
 }
 
-/// What to do about [`Settings::exposure`].
+/// How to fix [`Settings::exposure`].
 pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with TLS in front and name it in public_url or \
                                    trusted_proxies, or listen on 127.0.0.1";
 
 impl Settings {
-    /// The shares of large and medium trades. The second counts the first, so it is no less.
+    /// The shares of large and medium trades. The second includes the first, so it is no less.
     pub(crate) fn class_shares(&self) -> market::ClassShares {
         let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
         let (large, medium) = (percent(self.flow_large_percent), percent(self.flow_medium_percent));
         market::ClassShares { large, medium: medium.max(large) }
     }
 
-    /// Whether only this machine is served, and nobody through a proxy, as far as the settings tell. Only then are there one-time links.
-    /// With TLS the address is the name on the certificate, and with an internal listener no request of the others counts as local.
+    /// Whether only this machine is served, and not through a proxy, as far as the settings show.
+    /// One-time links exist only then. With TLS the address is the name on the certificate, and
+    /// with an internal listener no request of the others counts as local.
     pub fn is_for_this_machine(&self) -> bool {
         let regional = self.regional.iter().map(|(_, address)| *address);
         let mut all = [self.listen, self.tcp].into_iter().chain(regional);
@@ -133,8 +137,8 @@ impl Settings {
             && self.internal.is_none()
     }
 
-    /// A warning if other machines are served and nothing in the settings shows that their requests are encrypted. A proxy with TLS
-    /// shows by being trusted, or by the public address.
+    /// A warning if other machines are served and no setting shows that their requests are
+    /// encrypted. A trusted proxy or a public https URL does.
     pub fn exposure(&self) -> Option<String> {
         let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
@@ -158,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_is_for_this_machine_alone_unless_a_setting_says_otherwise() {
+    fn a_server_is_for_this_machine_only_by_default() {
         let at = |text: &str| text.parse().unwrap();
         assert!(Settings::default().is_for_this_machine());
         assert!(Settings { listen: at("[::1]:8080"), ..Settings::default() }.is_for_this_machine());
@@ -181,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_for_other_machines_warns_unless_something_encrypts() {
+    fn a_listener_for_other_machines_warns_unless_encrypted() {
         let at = |text: &str| text.parse().unwrap();
         let open = Settings { listen: at("0.0.0.0:8080"), ..Settings::default() };
         assert!(open.exposure().unwrap().contains("0.0.0.0:8080 without TLS"), "{:?}", open.exposure());
@@ -196,7 +200,7 @@ mod tests {
                 "{own_region_only}"
             );
         }
-        // What is served there is no secret.
+        // The data served there is not secret.
         assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);
         let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
         let public = |text: &str| Some(text.parse().unwrap());

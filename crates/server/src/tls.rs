@@ -1,5 +1,5 @@
-//! TLS on the listeners for HTTP and WebSocket: the certificate, the handshake, and replacing the files while connections stay open.
-//! Raw TCP has none: its clients do not speak TLS.
+//! TLS on the listeners for HTTP and WebSocket: the certificate, the handshake, and replacing the
+//! files while connections stay open. Raw TCP has none: its clients do not support TLS.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,9 +20,9 @@ use tokio_rustls::server::TlsStream;
 use crate::certificate::Certificate;
 use crate::metrics::{Handshake, Metrics, Reload};
 
-/// The time for a handshake.
+/// Handshake timeout.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// A chain of certificates is a few kilobytes.
+/// Maximum file size; a chain of certificates is a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
 /// The first byte of a handshake; no HTTP method begins with it.
 const HANDSHAKE_RECORD: u8 = 0x16;
@@ -62,14 +62,14 @@ pub enum TlsError {
     StillBroken { reason: String },
 }
 
-/// The certificate that new connections get, ready for handshakes.
+/// The certificate for new connections, ready for handshakes.
 #[derive(Debug)]
 struct ShownCertificate {
     config: Arc<ServerConfig>,
     certificate: Certificate,
 }
 
-/// By these a file is known to have changed: its length, and when it was last written.
+/// Length and modification time of each file, by which changes are detected.
 type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
 #[derive(Debug)]
@@ -78,7 +78,7 @@ pub(crate) struct Tls {
     shown: RwLock<Arc<ShownCertificate>>,
     /// The stamps of the files that were last read, valid or not.
     marks: Mutex<FileStamps>,
-    /// Why those files cannot be used, if they cannot.
+    /// Why those files are invalid, if they are.
     broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
 }
@@ -98,22 +98,23 @@ impl Tls {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The certificate that new connections get.
+    /// The certificate for new connections.
     pub(crate) fn certificate(&self) -> Certificate {
         self.shown().certificate.clone()
     }
 
-    /// Asks for the files to be read now, changed or not. The job that waits for [`Tls::demand`] does it.
+    /// Requests an immediate reload, changed or not. The job that waits for [`Tls::demand`] does
+    /// it.
     pub(crate) fn reload(&self) {
         self.demand.notify_one();
     }
 
-    /// Notified when the files are to be read at once.
+    /// Notified when the files are to be read immediately.
     pub(crate) fn demand(&self) -> Arc<Notify> {
         self.demand.clone()
     }
 
-    /// Reads the files if they have changed, or in any case. An invalid pair changes nothing.
+    /// Reads the files if they have changed or `forced` is set. An invalid pair changes nothing.
     pub(crate) fn look(&self, forced: bool, metrics: &Metrics) -> Result<(), TlsError> {
         let found = marks(&self.files);
         let before = {
@@ -122,7 +123,7 @@ impl Tls {
         };
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if found == before && !forced {
-            // Files that cannot be used are still a failure while they stay unchanged.
+            // Invalid files are still a failure while they stay unchanged.
             return broken.clone().map_or(Ok(()), |reason| Err(TlsError::StillBroken { reason }));
         }
         let shown = load(&self.files).inspect_err(|error| {
@@ -154,7 +155,7 @@ impl Tls {
     }
 }
 
-/// `None` for a client that speaks plain HTTP, after it has been told so.
+/// `None` for a client that uses plain HTTP, after an error response.
 async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -163,7 +164,8 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
         let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{PLAIN}", PLAIN.len());
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // Unread bytes would turn the close into a reset, and the client might never see the answer.
+        // Unread bytes would turn the close into a reset, and the client might never see the
+        // answer.
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
         return Ok(None);
     }
@@ -200,7 +202,7 @@ fn load(files: &TlsFiles) -> Result<ShownCertificate, TlsError> {
             TlsError::Mismatch { certificate: path.clone(), key: key_path.clone() }
         }
         rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => none(),
-        // What rustls reports for a key that it cannot use at all.
+        // The error of rustls for an unusable key.
         rustls::Error::General(_) => TlsError::NoKey { path: key_path.clone() },
         error => unusable(error),
     })?;

@@ -1,6 +1,7 @@
-//! Connections on which nobody has signed in yet. Each address has a few places for them; some more connections wait a moment for a
-//! place, and the rest is closed at once. A client that opens a hundred connections and signs in on all of them notices nothing. One
-//! that never signs in takes no more than its few places.
+//! Limits for unauthenticated connections. Each address has a few slots for them; some more
+//! connections wait briefly for a slot, and the rest are closed immediately. A client that opens a
+//! hundred connections and signs in on all of them is not affected. One that never signs in gets no
+//! more than its few slots.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,34 +10,35 @@ use std::time::Duration;
 
 use crate::places::{Place, Places};
 
-/// How long a connection waits for a place before it is closed.
+/// How long a connection waits for a slot before it is closed.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How many may wait for each place: enough for a program that opens hundreds of connections at once and signs in on each.
+/// Waiters per slot: enough for a program that opens hundreds of connections concurrently and signs
+/// in on each.
 const WAITING: usize = 4;
-/// An address has at least so many places, however few connections the server allows.
+/// Minimum slots per address, however few connections the server allows.
 const EACH_MIN: usize = 4;
 
-/// The places of all addresses.
+/// The slots of all addresses.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedLimits {
     places: Places<IpAddr>,
     turned_away: AtomicU64,
 }
 
-/// The place of one connection, until somebody signs in on it. Clones share the place.
+/// The slot of one connection, until it is authenticated. Clones share the slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<Place>>>);
 
 impl UnauthenticatedLimits {
-    /// With `each` places for each address. One address has at most half of `all` connections, those that wait included: they are open
-    /// as well.
+    /// With `each` slots per address. One address has at most half of `all` connections, including
+    /// those that wait, which are open as well.
     pub(crate) fn new(each: usize, all: usize) -> UnauthenticatedLimits {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
         UnauthenticatedLimits { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
-    /// A place for a connection; `None` if all of its address stay taken.
+    /// A slot for a connection; `None` if none becomes free in time.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnauthenticatedSlot> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
@@ -45,14 +47,14 @@ impl UnauthenticatedLimits {
         place.map(|place| UnauthenticatedSlot(Arc::new(Mutex::new(Some(place)))))
     }
 
-    /// Connections that got no place, since the start.
+    /// Connections that got no slot, since the start.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
 }
 
 impl UnauthenticatedSlot {
-    /// Somebody has signed in: the place is free for the next connection.
+    /// Frees the slot after authentication.
     pub(crate) fn leave(&self) {
         let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(place);
@@ -68,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_address_has_few_places_and_who_proves_themselves_makes_room() {
+    async fn authentication_frees_a_slot_of_the_address() {
         let places = Arc::new(UnauthenticatedLimits::new(4, 1_000));
         let one = places.enter(address(1)).await.unwrap();
         let two = places.enter(address(1)).await.unwrap();
@@ -100,7 +102,7 @@ mod tests {
                     tokio::spawn(async move { places.enter(address(1)).await })
                 })
                 .collect();
-            // By then all of them have tried, and none has waited long enough.
+            // By then all of them have tried, and none has timed out.
             tokio::time::sleep(WAIT_MAX / 2).await;
             let turned_away = usize::try_from(places.turned_away()).unwrap();
             assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");

@@ -1,5 +1,6 @@
-//! Answers that have not been sent yet: memory that a client could make the server hold by not reading. The bytes are added up over all
-//! doors for each account, or for each address where nobody has signed in. A caller with too many is not answered until some are sent.
+//! Unsent answers: memory that a client could make the server hold by not reading. The bytes are
+//! counted across all transports per account, or per address before sign-in. A caller with too many
+//! gets no answers until some are sent.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use tokio::sync::Notify;
 
 use crate::workers::Who;
 
-/// With more tallies than this, those that nothing holds any more are evicted.
+/// With more tallies than this, unused ones are evicted.
 const SWEEP: usize = 4_096;
 
 /// The tallies of all callers.
@@ -27,7 +28,7 @@ pub(crate) struct Tally {
     freed: Notify,
 }
 
-/// Bytes that count for as long as this exists.
+/// Bytes that count until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     tally: Arc<Tally>,
@@ -69,15 +70,16 @@ impl Tally {
         Held { tally: self.clone(), bytes }
     }
 
-    /// Whether nothing should be added.
+    /// Whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.max
     }
 
-    /// Waits until something may be added.
+    /// Waits until there is room.
     pub(crate) async fn room(&self) {
         loop {
-            // Registered before the check, so that bytes that are freed right after it are not missed.
+            // Registered before the check, so that bytes that are freed right after it are not
+            // missed.
             let freed = self.freed.notified();
             if !self.is_full() {
                 return;
@@ -88,7 +90,7 @@ impl Tally {
 }
 
 impl Held {
-    /// Whether the caller has too much.
+    /// Whether the caller has reached its limit.
     pub(crate) fn is_full(&self) -> bool {
         self.tally.is_full()
     }
@@ -121,7 +123,7 @@ mod tests {
     const BOB: Who = Who::Account(AccountId(2));
 
     #[tokio::test]
-    async fn who_has_too_much_waits_until_some_of_it_has_left_and_nobody_else_does() {
+    async fn only_a_caller_at_its_limit_waits_for_room() {
         let unsent = Unsent::new(100);
         let (tally, again) = (unsent.of(ANN), unsent.of(ANN));
         let first = tally.hold(60);
@@ -141,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_are_gone_are_not_remembered() {
+    fn unused_tallies_are_evicted() {
         let unsent = Unsent::new(100);
         let _kept = unsent.of(ANN);
         for number in 10..100_000 {

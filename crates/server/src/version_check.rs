@@ -1,27 +1,28 @@
-//! When the databases were last looked at, and what was seen. A look costs more than the rest of an answer from memory, so requests
-//! that come at nearly the same time share one.
+//! The time and the result of the last version check of the databases. A check costs more than the
+//! rest of an answer from memory, so requests that come at nearly the same time share one.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// How long a look counts as the present.
+/// How long a check is valid.
 const FRESH_FOR: Duration = Duration::from_micros(500);
-/// From this age on, one request looks again while the others still use the last look. So no request waits for a look while requests
-/// keep coming, and none uses a look that is older than [`FRESH_FOR`].
+/// From this age on, one request checks again while the others still use the last check. So no
+/// request waits for a check under load, and none uses a check older than [`FRESH_FOR`].
 const LOOK_AFTER: Duration = Duration::from_micros(450);
 const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
-/// The version of the store at the last look. Read by every request, so that reading takes no lock and writes nothing.
+/// The version of the store at the last check. Every request reads it, so reading takes no lock and
+/// writes nothing.
 #[derive(Debug)]
 pub(crate) struct VersionCheck {
-    /// Looks are timed from here, by the machine's own clock: they are about what other processes do, so they go on in tests that stop
-    /// the clock of the server.
+    /// Origin of the timing, by the machine's own clock: checks are about other processes, so they
+    /// continue in tests that pause the server's clock.
     began: Instant,
-    /// In nanoseconds from there, and one; 0 before the first look.
+    /// Nanoseconds from there, plus one; 0 before the first check.
     at: AtomicU64,
     version: AtomicI64,
-    /// Held by the request that looks.
+    /// Held by the request that checks.
     looking: Mutex<()>,
 }
 
@@ -37,7 +38,7 @@ impl Default for VersionCheck {
 }
 
 impl VersionCheck {
-    /// The version as it was at most [`FRESH_FOR`] ago: as another request saw it, or as `look` sees it.
+    /// The version as of at most [`FRESH_FOR`] ago, from another request's check or from `look`.
     pub(crate) fn version<E>(&self, look: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
         self.version_by(|| self.began.elapsed(), look)
     }
@@ -56,20 +57,20 @@ impl VersionCheck {
             },
             None => self.looking.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        // The time before the look: a change during it may have been missed.
+        // The time before the check: a change during it may have been missed.
         let now = clock();
-        // Another request may have looked while this one waited.
+        // Another request may have checked while this one waited.
         if let Some((version, _)) = self.seen(now).filter(|(_, age)| *age < LOOK_AFTER) {
             return Ok(version);
         }
         let version = look()?;
-        // The time last: a request that sees it sees a version at least as new.
+        // The time is stored last: a request that sees it sees a version at least as new.
         self.version.store(version, Ordering::Relaxed);
         self.at.store(nanoseconds(now), Ordering::Release);
         Ok(version)
     }
 
-    /// What was last seen and how long ago, if that is recent enough.
+    /// The last result and its age, if it is recent enough.
     fn seen(&self, now: Duration) -> Option<(i64, Duration)> {
         let at = self.at.load(Ordering::Acquire);
         let age = Duration::from_nanos(nanoseconds(now).saturating_sub(at));
@@ -89,7 +90,8 @@ mod tests {
 
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// The version that is returned at a time, and whether that took a look at the database, which has version `database`.
+    /// The version that is returned at a time, and whether that checked the database, which has
+    /// version `database`.
     fn ask(version_check: &VersionCheck, at: Duration, database: i64) -> (i64, bool) {
         let looked = Cell::new(false);
         let version = version_check.version_by::<()>(
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_counts_for_a_moment_and_never_longer() {
+    fn a_check_is_valid_for_a_limited_time() {
         let version_check = VersionCheck::default();
         let start = Duration::ZERO;
         assert_eq!(ask(&version_check, start, 1), (1, true), "nothing has been seen yet");
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn while_somebody_looks_the_others_go_by_the_look_before_if_that_is_new_enough() {
+    fn during_a_check_other_requests_use_the_last_one_if_recent() {
         let version_check = VersionCheck::default();
         ask(&version_check, Duration::ZERO, 1);
         let during = version_check.version_by::<()>(
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_look_that_failed_is_no_look() {
+    fn a_failed_check_is_not_stored() {
         let version_check = VersionCheck::default();
         assert_eq!(version_check.version_by(|| Duration::ZERO, || Err("unreadable")), Err("unreadable"));
         assert_eq!(ask(&version_check, Duration::ZERO, 1), (1, true));

@@ -1,8 +1,10 @@
-//! The threads for requests that wait for the disk: a fixed number, shared fairly between callers.
+//! The worker threads for requests that wait for the disk: a fixed number, shared fairly between
+//! callers.
 //!
-//! A free thread takes one request of the caller that has waited longest for its turn, so a caller with a thousand requests delays the
-//! others no more than a caller with one. No caller gets all threads: one is always left for the next. Waiting requests are limited for
-//! each caller and in all; beyond that a request is refused at once.
+//! A free thread takes one request of the caller that has waited longest, so a caller with a
+//! thousand requests delays the others no more than a caller with one. No caller gets all threads:
+//! one always remains for the next. Queued requests are limited per caller and in total; beyond
+//! that a request is refused immediately.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -15,14 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::AccountId;
 use tokio::sync::oneshot;
 
-/// Waiting requests of one account or address. Each holds at most its own body.
+/// Queued requests of one account or address. Each holds at most its own body.
 const WAITING_EACH: usize = 512;
-/// Waiting requests of all callers.
+/// Queued requests of all callers.
 const WAITING_MAX: usize = 8_192;
 /// Threads for each processor: some wait for the disk while others compute.
 const THREADS_EACH: usize = 4;
 const THREADS_LEAST: usize = 8;
-/// With the threads that serve connections the process stays below 64.
+/// With the threads that serve connections, the process stays below 64.
 pub const THREADS_MAX: usize = 24;
 
 /// The default number of threads.
@@ -31,11 +33,11 @@ pub(crate) fn threads_of_this_machine() -> usize {
     processors.saturating_mul(THREADS_EACH).clamp(THREADS_LEAST, THREADS_MAX)
 }
 
-/// A caller, as turns are shared.
+/// A caller, for fair scheduling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     Account(AccountId),
-    /// A client that has not signed in; an IPv6 address stands for its network.
+    /// An unauthenticated client; an IPv6 address is reduced to its network.
     Address(IpAddr),
 }
 
@@ -45,14 +47,14 @@ impl Who {
     }
 }
 
-/// A caller, and how many of its requests may run at once.
+/// A caller, and the limit of its concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) who: Who,
     pub(crate) at_once: usize,
 }
 
-/// There is no room for one more request.
+/// The queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Full;
 
@@ -71,7 +73,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queues: HashMap<Who, Queue>,
-    /// The callers whose turn comes next. Each that has a waiting request and may have one more running is here once.
+    /// The callers to serve next. Each that has a queued request and may run one more is here once.
     turns: VecDeque<Who>,
     waiting: usize,
     /// Threads that run or are being started.
@@ -92,7 +94,7 @@ pub(crate) struct Load {
     pub(crate) threads: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
-    /// Requests that were refused for want of room, since the start.
+    /// Requests refused because the queue was full, since the start.
     pub(crate) refused: u64,
 }
 
@@ -108,13 +110,13 @@ impl Workers {
         Workers(Arc::new(shared))
     }
 
-    /// How many requests of a caller without another limit may run at once: all threads but one.
+    /// Most concurrent requests of a caller without another limit: all threads but one.
     pub(crate) fn most_at_once(&self) -> usize {
         self.0.threads.saturating_sub(1).max(1)
     }
 
-    /// Runs `work` when its turn comes; not at all if the receiver has been dropped by then. An error of the receiver means that the work
-    /// has panicked.
+    /// Runs `work` when the caller is scheduled; not at all if the receiver has been dropped by
+    /// then. An error of the receiver means that the work has panicked.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         share: Share,
@@ -155,7 +157,7 @@ impl Workers {
         }
     }
 
-    /// One thread: runs one job after the other, until none may begin.
+    /// One thread: runs jobs until none may start.
     fn work(&self) {
         let mut done = None;
         loop {
@@ -169,7 +171,8 @@ impl Workers {
                 next
             };
             let Some((who, job)) = next else { return };
-            // A panic costs only its own request. The panic hook has logged it, and the receiver sees the closed channel.
+            // A panic affects only its own request. The panic hook has logged it, and the receiver
+            // sees the closed channel.
             if catch_unwind(AssertUnwindSafe(job)).is_err() {
                 tracing::error!("a request ended unexpectedly");
             }
@@ -230,7 +233,7 @@ impl State {
         } else {
             self.give_turn(who);
         }
-        // Room of a burst is not kept.
+        // Free the memory of a burst.
         if self.queues.is_empty() {
             self.queues = HashMap::new();
             self.turns = VecDeque::new();

@@ -5,7 +5,7 @@ use super::*;
 const ANN: Share = Share { who: Who::Account(AccountId(1)), at_once: 5 };
 const BOB: Share = Share { who: Who::Account(AccountId(2)), at_once: 5 };
 
-/// A request that runs until it is let go, and tells when it has begun.
+/// Requests that report their start and run until released.
 struct Gate {
     begun: mpsc::Receiver<&'static str>,
     tell: mpsc::Sender<&'static str>,
@@ -21,7 +21,7 @@ impl Gate {
         let (open, opened) = mpsc::channel::<()>();
         let tell = self.tell.clone();
         let work = move || {
-            // Nobody may want to know any more.
+            // The receiver may be gone.
             tell.send(name).ok();
             opened.recv().ok();
         };
@@ -39,7 +39,7 @@ impl Gate {
 }
 
 #[tokio::test]
-async fn threads_are_bounded_and_nobody_has_more_than_their_share() {
+async fn threads_are_bounded_and_no_caller_exceeds_its_share() {
     let workers = Workers::new(3);
     let mut gate = Gate::new();
     let mut open = Vec::new();
@@ -54,7 +54,7 @@ async fn threads_are_bounded_and_nobody_has_more_than_their_share() {
         (gate, _) = gate.next().await;
     }
     assert_eq!(workers.load(), Load { threads: 3, running: 2, waiting: 8, refused: 0 });
-    // One thread is left for the next who comes, at once.
+    // One thread is immediately available for another caller.
     let (work, opened) = gate.job("bob");
     let of_bob = workers.submit(BOB, work).unwrap();
     let (gate, name) = gate.next().await;
@@ -68,7 +68,7 @@ async fn threads_are_bounded_and_nobody_has_more_than_their_share() {
 }
 
 #[tokio::test]
-async fn turns_are_taken_one_by_one_however_much_somebody_has_waiting() {
+async fn callers_alternate_however_long_their_queues_are() {
     let workers = Workers::new(1);
     let mut gate = Gate::new();
     let (plug, pull) = gate.job("plug");
@@ -92,7 +92,7 @@ async fn turns_are_taken_one_by_one_however_much_somebody_has_waiting() {
     let last_of_bob = order.iter().rposition(|name| *name == "bob").unwrap();
     assert!(last_of_bob <= 6, "bob's three were served {last_of_bob} turns late");
     assert_eq!(order.len(), 303);
-    // The thread still has to look whether there is more.
+    // The thread still has to check for more work.
     while workers.load().running > 0 {
         tokio::task::yield_now().await;
     }
@@ -100,7 +100,7 @@ async fn turns_are_taken_one_by_one_however_much_somebody_has_waiting() {
 }
 
 #[tokio::test]
-async fn what_waits_is_bounded_for_each_and_in_all() {
+async fn queues_are_bounded_per_caller_and_in_total() {
     let workers = Workers::new(1);
     let mut gate = Gate::new();
     let (plug, pull) = gate.job("plug");
@@ -120,7 +120,7 @@ async fn what_waits_is_bounded_for_each_and_in_all() {
     assert_eq!(fill(99, &mut told), 0, "nobody has room when all have too much");
     assert_eq!(workers.load().waiting, WAITING_MAX);
     assert_eq!(workers.load().refused, 17);
-    // Those who do not wait any more are passed over.
+    // Work whose receiver was dropped is skipped.
     drop(told);
     drop((pull, gate));
     plugged.await.unwrap();
@@ -131,7 +131,7 @@ async fn what_waits_is_bounded_for_each_and_in_all() {
 }
 
 #[tokio::test]
-async fn a_panic_costs_its_own_request_and_work_that_nobody_waits_for_is_not_done() {
+async fn a_panic_affects_one_request_and_abandoned_work_is_skipped() {
     let workers = Workers::new(1);
     assert!(workers.submit(ANN, || panic!("on purpose")).unwrap().await.is_err());
     assert_eq!(workers.submit(ANN, || 7).unwrap().await, Ok(7));
@@ -146,6 +146,6 @@ async fn a_panic_costs_its_own_request_and_work_that_nobody_waits_for_is_not_don
 }
 
 #[test]
-fn a_machine_has_few_threads_for_it_whatever_its_size() {
+fn the_default_number_of_threads_is_bounded() {
     assert!((THREADS_LEAST..=THREADS_MAX).contains(&threads_of_this_machine()));
 }

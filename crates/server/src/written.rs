@@ -1,4 +1,4 @@
-//! Dates and instants as documents write them.
+//! Formats of dates and instants in documents.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Day(pub(crate) Date);
 
-/// An instant in RFC 3339: `2026-11-13T01:30:00Z`, or by the clock of a market.
+/// An instant in RFC 3339: `2026-11-13T01:30:00Z`, or in a market's time zone.
 #[derive(Clone, Debug)]
 pub(crate) struct Instant(String);
 

@@ -1,4 +1,4 @@
-//! Topics and replies, as those who read and write them see them.
+//! Topics and replies, from the view of readers and authors.
 
 use std::sync::Arc;
 
@@ -38,15 +38,15 @@ pub enum SocialError {
 /// Which topics, newest first.
 #[derive(Clone, Copy, Debug)]
 pub enum Listing<'a> {
-    /// Of everybody.
+    /// All topics.
     Newest,
-    /// Of the reader.
+    /// The reader's own.
     Mine,
     /// About a security.
     About(&'a Symbol),
 }
 
-/// What people write, in the database of the accounts.
+/// Topics and replies, in the database of the accounts.
 #[derive(Clone, Debug)]
 pub struct Community {
     accounts: Arc<Accounts>,
@@ -57,11 +57,12 @@ impl Community {
         Community { accounts }
     }
 
-    /// A topic that an account may read: a hidden one is there for its author alone. Opening it counts, unless it is one's own.
+    /// A topic that an account may read: a hidden one is visible only to its author. Opening it
+    /// counts as a view, unless it is the reader's own.
     pub fn open(&self, id: TopicId, reader: AccountId) -> Result<TopicRow, SocialError> {
         let topic = self.readable(id, reader)?;
         if topic.author != reader {
-            // A count that cannot be written, as on a full disk, is no reason to show nothing.
+            // A view count that cannot be written, as on a full disk, does not fail the read.
             self.accounts.note_topic_view(id, reader).ok();
         }
         Ok(topic)
@@ -152,7 +153,8 @@ impl Community {
         Ok(self.accounts.hidden_replies(page)?)
     }
 
-    /// Hides a topic or a reply, by its number. The reason, which has been checked ([`crate::hide_reason`]), is for its author and the audit.
+    /// Hides a topic or a reply, by its id. The reason, which has been checked
+    /// ([`crate::hide_reason`]), is for its author and the audit.
     pub fn hide(
         &self,
         id: i64,

@@ -1,4 +1,4 @@
-//! What somebody has written, checked: once there is a [`Draft`], nobody checks it again.
+//! Validated topics: a [`Draft`] needs no further checks.
 
 use market::Symbol;
 
@@ -9,7 +9,7 @@ pub const TITLE_CHARS_MAX: usize = 200;
 pub const POST_CHARS_MAX: usize = 5_000;
 pub const ARTICLE_CHARS_MAX: usize = 20_000;
 pub const REPLY_CHARS_MAX: usize = 2_000;
-/// Symbols that are named beside the text; those in it come in addition.
+/// Symbols that are listed with the text; those in it come in addition.
 pub const TICKERS_MAX: usize = 10;
 pub const HASHTAGS_MAX: usize = 5;
 pub const HASHTAG_CHARS_MAX: usize = 50;
@@ -23,7 +23,7 @@ pub enum Kind {
     Article,
 }
 
-/// A topic as it was sent.
+/// A topic as received.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RawDraft<'a> {
     pub kind: Option<&'a str>,
@@ -33,13 +33,13 @@ pub struct RawDraft<'a> {
     pub hashtags: &'a [String],
 }
 
-/// A topic that may be added.
+/// A validated topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
     pub(crate) kind: Kind,
     pub(crate) title: String,
     pub(crate) body: String,
-    /// Those that were named, then those in the text.
+    /// The listed ones, then those in the text.
     pub(crate) tickers: Vec<Symbol>,
     pub(crate) hashtags: Vec<String>,
 }
@@ -106,7 +106,7 @@ fn named(tickers: &[String]) -> Result<Vec<Symbol>, TextError> {
     Ok(symbols)
 }
 
-/// Without the sign that some write before them.
+/// Without the leading `#` that some clients send.
 fn hashtags(given: &[String]) -> Result<Vec<String>, TextError> {
     if given.len() > HASHTAGS_MAX {
         return Err(TextError::TooMany { what: "hashtags", most: HASHTAGS_MAX });
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn tickers_are_those_that_were_named_and_then_those_in_the_text() {
+    fn tickers_are_the_listed_ones_and_then_those_in_the_text() {
         let given = texts(&["AAPL.US", " 00700.hk", "AAPL.US"]);
         let draft = parse(|raw| {
             raw.tickers = &given;

@@ -3,7 +3,8 @@
 use crate::draft::Kind;
 
 const CHARS_MAX: usize = 140;
-/// Spaces are folded in the end, so that more is read than is kept. No more than this: a line of marks is searched from each of them.
+/// Spaces are folded at the end, so more is read than returned. There is a bound because a line of
+/// Markdown marks is searched from each mark.
 const READ_BYTES_MAX: usize = CHARS_MAX * 8;
 
 pub(crate) fn of(kind: Kind, body: &str) -> String {
@@ -21,7 +22,7 @@ pub(crate) fn of(kind: Kind, body: &str) -> String {
     cut(&words)
 }
 
-/// At most so many characters, with an ellipsis for the rest; any number of spaces is one.
+/// At most `CHARS_MAX` characters, with an ellipsis for the rest; whitespace is collapsed.
 fn cut(text: &str) -> String {
     let folded = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match folded.char_indices().nth(CHARS_MAX) {
@@ -33,7 +34,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The words of a line of Markdown: without marks at its beginning, without emphasis, and of a link what it is called.
+/// The words of a line of Markdown: without leading marks and emphasis, and with the label of a
+/// link only.
 fn plain(line: &str, words: &mut String) {
     let line = line.trim_start();
     if line.starts_with("```") || line.starts_with("~~~") {
@@ -55,7 +57,7 @@ fn plain(line: &str, words: &mut String) {
     }
 }
 
-/// What a link or an image at the beginning of a text is called, and what comes after it.
+/// The label of a link or an image at the beginning of a text, and the text after it.
 fn link(text: &str) -> Option<(&str, &str)> {
     let inner = text.strip_prefix("![").or_else(|| text.strip_prefix('['))?;
     let (name, rest) = inner.split_once("](")?;

@@ -1,8 +1,10 @@
-//! The community: what people write about securities. Topics are posts of plain text or articles in Markdown; replies are plain text.
+//! The community: topics and replies about securities. Topics are posts of plain text or articles
+//! in Markdown; replies are plain text.
 //!
-//! The crate knows the rules for texts ([`Draft`], [`reply_text`]), how often somebody may write (`pace.rs`), and who may read what
-//! ([`Community`]). It refuses to know protocols, who may write at all, and what time it is. Texts are stored as they were given; whoever
-//! shows them escapes them.
+//! The crate has the rules for texts ([`Draft`], [`reply_text`]), for how often an account may
+//! write (`pace.rs`), and for who may read what ([`Community`]). It knows no protocols, no
+//! permissions to write, and no clock. Texts are stored verbatim; the code that displays them
+//! escapes them.
 
 mod community;
 mod draft;

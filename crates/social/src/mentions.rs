@@ -2,12 +2,13 @@
 
 use market::{Region, Symbol};
 
-/// Symbols of a text that are kept at most.
+/// Maximum number of symbols found in a text.
 pub(crate) const KEPT_MAX: usize = 20;
-/// Mentions that are looked at at most; the same symbol may be there many times.
+/// Maximum number of mentions that are parsed; the same symbol may occur many times.
 pub(crate) const READ_MAX: usize = 1_000;
 
-/// Symbols as they are written in upper case, in their order. A word of a sentence that happens to end like one has small letters.
+/// The symbols in upper case, in order of their position. A word of a sentence that happens to end
+/// like one has small letters.
 pub(crate) fn find(text: &str) -> impl Iterator<Item = Symbol> {
     let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '.' | '-');
     text.split(move |letter: char| !is_part(letter)).filter_map(symbol)

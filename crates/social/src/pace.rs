@@ -1,21 +1,22 @@
-//! How often somebody may write. Times are the machine's, in whole seconds.
+//! How often an account may write. Times are the machine's, in whole seconds.
 
 use market::Timestamp;
 use store::ReplyHistory;
 
-/// So many topics of one account within so many seconds.
+/// Topics of one account within a number of seconds.
 const TOPICS: [(usize, i64); 2] = [(3, MINUTE_S), (10, DAY_S)];
 const MINUTE_S: i64 = 60;
 const DAY_S: i64 = 86_400;
-/// Replies to one topic that need not wait.
+/// Replies to one topic without a wait.
 const FREE_REPLIES: u32 = 3;
-/// How long each of those after them waits for the one before it; the last number is for all that follow.
+/// The gap before each further reply; the last number is for all that follow.
 const GAPS_S: [i64; 7] = [3, 5, 8, 13, 21, 34, 55];
-/// Replies of one account within a day, to whatever topic.
+/// Replies of one account within a day, to any topic.
 pub(crate) const REPLIES_A_DAY: u32 = 500;
 const _: () = assert!(store::RECENT_TOPICS_MAX == 10);
 
-/// How many seconds an account waits before its next topic, if it does; it wrote the last ones at these instants, newest first.
+/// How many seconds an account must wait before its next topic, if it must. `recent` has the times
+/// of its last topics, newest first.
 pub(crate) fn topic_wait(recent: &[Timestamp], now: Timestamp) -> Option<i64> {
     let waits = TOPICS.iter().filter_map(|(most, within)| {
         let first = recent.get(most.checked_sub(1)?)?;
@@ -35,7 +36,8 @@ pub(crate) fn reply_wait(history: &ReplyHistory, now: Timestamp) -> Option<i64> 
     after_last.max(of_day)
 }
 
-/// The seconds until so many have passed since an instant. An instant that is ahead is from before the clock was set back, and says nothing.
+/// The seconds left of `within` after an instant. An instant in the future dates from before the
+/// clock was set back, and is ignored.
 fn wait(since: Timestamp, within: i64, now: Timestamp) -> Option<i64> {
     let left = since.0.saturating_add(within).saturating_sub(now.0);
     (1..=within).contains(&left).then_some(left)
@@ -83,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_so_many_replies() {
+    fn replies_are_limited_by_day() {
         let history =
             ReplyHistory { in_topic: 0, last_in_topic: None, far_back: Some(at(0)), all_in_topic: 0 };
         assert_eq!(reply_wait(&history, at(1_000)), Some(85_400));

@@ -1,6 +1,6 @@
-//! Which characters a text may have.
+//! Which characters a text may contain.
 
-/// What is wrong with a text, in words for whoever wrote it.
+/// An error in a text, with a message for its author.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
     #[error("{0} is required")]
@@ -23,7 +23,8 @@ pub enum TextError {
     Images,
 }
 
-/// A text of several lines, as it was given: whatever direction it is written in, shown alone it disturbs nothing else.
+/// A text of several lines. Direction marks are allowed: it is shown alone, so they affect nothing
+/// else.
 pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     let is_wrong = |letter: &char| letter.is_control() && !matches!(letter, '\n' | '\r' | '\t');
@@ -34,14 +35,16 @@ pub(crate) fn lines(what: &'static str, text: &str, most: usize) -> Result<(), T
     }
 }
 
-/// A text of one line, which stands among others: nothing in it may turn around what comes after it, or hide.
+/// A text of one line, which is shown among others: it must not contain characters that hide or
+/// that change the direction of the following text.
 pub(crate) fn line(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
     check_length(what, text, most)?;
     for letter in text.chars() {
         if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}') {
             return Err(TextError::Control { what, letter });
         }
-        // These two join and part letters of Persian and several Indian scripts, and make one emoji of several.
+        // These two join and separate letters of Persian and several Indian scripts, and combine
+        // emoji.
         if is_invisible(letter) && !matches!(letter, '\u{200C}' | '\u{200D}') {
             return Err(TextError::Invisible { what, letter });
         }
@@ -60,7 +63,7 @@ pub(crate) fn word(what: &'static str, text: &str, most: usize) -> Result<(), Te
 }
 
 fn check_length(what: &'static str, text: &str, most: usize) -> Result<(), TextError> {
-    // A character has a byte at least, so that most texts need not be counted.
+    // A character has at least one byte, so most texts need not be counted.
     let is_too_long = text.len() > most && text.chars().count() > most;
     if is_too_long { Err(TextError::TooLong { what, most }) } else { Ok(()) }
 }
@@ -69,7 +72,8 @@ fn has_something_to_see(text: &str) -> bool {
     text.chars().any(|letter| !letter.is_whitespace() && !letter.is_control() && !is_invisible(letter))
 }
 
-/// Characters without a glyph: zero-width ones, marks and overrides of direction, and what older text has of the kind.
+/// Characters without a glyph: zero-width ones, marks and overrides of direction, and deprecated
+/// ones of the kind.
 fn is_invisible(letter: char) -> bool {
     matches!(
         letter,
@@ -104,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_limit_and_nothing_that_hides() {
+    fn a_line_has_a_limit_and_no_invisible_characters() {
         for (text, expected) in [
             ("five5", "good"),
             ("sixsix", "title has more than 5 characters"),
@@ -135,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_of_lines_is_as_it_was_given_but_for_controls() {
+    fn a_text_of_lines_may_have_anything_but_control_characters() {
         for (text, expected) in [
             ("a\nb\tc", "good"),
             ("a\r\nb", "good"),
@@ -152,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_is_one() {
+    fn a_word_has_no_spaces_or_invisible_characters() {
         for (text, expected) in [
             ("lots", "good"),
             ("手数", "good"),

@@ -1,4 +1,4 @@
-//! What is inconsistent in a store, as far as it can be seen without looking inside a block.
+//! Consistency check of a store, without decoding blocks.
 
 use std::ops::ControlFlow;
 
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Reader {
-    /// Reads everything and says what does not fit together. `inspect` sees each block's bytes and answers what is
-    /// wrong with them, if anything.
+    /// Reads everything and reports inconsistencies. `inspect` gets each block's bytes and returns
+    /// a problem, if any.
     pub fn check(
         &mut self,
         depth: Depth,
@@ -23,7 +23,7 @@ impl Reader {
         Ok(self.check_until(depth, go_on, &mut inspect)?.unwrap_or_default())
     }
 
-    /// The same, asking before each series whether to go on. `None` if not.
+    /// The same, calling `go_on` before each series. Returns `None` if it breaks.
     pub fn check_until(
         &mut self,
         depth: Depth,
@@ -53,7 +53,8 @@ impl Reader {
         Ok(Some(findings.list))
     }
 
-    /// As [`Reader::check`], without a look at any block: what the engine says of its pages, and the tables of one another.
+    /// Like [`Reader::check`], without reading blocks: the engine's page check, and consistency
+    /// between tables.
     pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
@@ -64,11 +65,11 @@ impl Reader {
 }
 
 impl Accounts {
-    /// What the engine says of the pages of `accounts.db`, rows that point at nothing, and rows that are not as they were written.
+    /// The engine's page check of `accounts.db`, dangling references, and rows with wrong seals.
     pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let mut findings = Findings::default();
         let db = self.read();
-        // One state: others write meanwhile.
+        // One transaction, because others write meanwhile.
         db.begin_read()?;
         let checked = findings.absorb(engine(&db, depth));
         findings.list.extend(db.check_seals().into_iter().map(Finding::from));
@@ -78,10 +79,10 @@ impl Accounts {
         Ok(findings.list)
     }
 
-    /// Whether some tables have as many rows as were written, and the list of sealed tables says what it should.
+    /// Checks the row counts of some tables, and the list of sealed tables.
     pub(crate) fn check_counts(&self, counted: &[&str]) -> Result<Vec<Finding>, StoreError> {
         let db = self.read();
-        // One state: others write meanwhile.
+        // One transaction, because others write meanwhile.
         db.begin_read()?;
         let findings = db.check_counts(counted).into_iter().map(Finding::from).collect();
         db.commit().ok();
@@ -103,7 +104,7 @@ impl Findings {
         self.absorb(counters(view)).map(drop)
     }
 
-    /// A part that cannot be read is itself a finding, and the next part may well be readable.
+    /// An unreadable part is itself a finding, and the next part may be readable.
     fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Result<Option<T>, StoreError> {
         match part {
             Ok((found, value)) => {
@@ -119,8 +120,9 @@ impl Findings {
     }
 }
 
-/// An error that is a finding. One that says nothing of what is stored is passed on: a connection that broke is no damage. A server ends the
-/// transaction with the statement that met damage, so after a finding its refusals belong to that.
+/// Converts an error of the stored data to a finding. Other errors are returned: a broken
+/// connection is not damage. A server aborts the transaction at a statement that met damage, so
+/// after a finding its rejections are part of it.
 pub(crate) fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError, StoreError> {
     let follows = matches!(error, StoreError::Engine { .. }) && !found.is_empty();
     if error.is_of_data() || follows { Ok(error) } else { Err(error) }

@@ -1,4 +1,4 @@
-//! Counts, which the database holds as signed numbers.
+//! Counts, which the database stores as signed integers.
 
 use crate::engine::{Fault, Row};
 
@@ -13,7 +13,7 @@ pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
     u32::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
 }
 
-/// A count on its way into the database. No real one comes near the limit.
+/// A count to be stored. No real one comes near the limit.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

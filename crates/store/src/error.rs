@@ -5,7 +5,7 @@ use crate::AccountId;
 use crate::engine::trouble::{Cause, Kind};
 use crate::engine::{Fault, Place};
 
-/// What can go wrong with a store. The message says what to do where something can be done.
+/// Errors of a store. The message says what to do, if anything can be done.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
@@ -75,12 +75,13 @@ pub enum StoreError {
         place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
     )]
     CacheInUse { place: Place, pid: Option<u32> },
-    /// The database cannot be reached, or the connection to it broke before anything was changed.
+    /// The database is unreachable, or the connection broke before anything was changed.
     #[error(
         "cannot {what}: {source}: see that the server runs, and that the address names its host and port"
     )]
     Away { what: &'static str, place: Place, source: Cause },
-    /// The database is there and does not let us in: the user, the password, the certificate, the name of the database.
+    /// The database is reachable and rejects us: the user, the password, the certificate, the
+    /// database name.
     #[error("cannot {what}: {source}")]
     Refused { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {source}")]
@@ -97,10 +98,10 @@ pub enum StoreError {
         "another process has taken over the writing to {place}: nothing of this change was stored; run this again when it has ended"
     )]
     LeaseLost { place: Place },
-    /// The change may have been made, or not.
+    /// The outcome of the change is unknown.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
-    /// Nothing is wrong; see [`without_waiting`](crate::without_waiting).
+    /// Not a failure; see [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
     Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
@@ -113,7 +114,7 @@ pub enum StoreError {
     Taken { name: String },
     #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
     TooOften { account: AccountId, retry_after_s: i64 },
-    /// The caller's mistake; nothing of the batch can be committed any more.
+    /// A mistake of the caller; the batch cannot be committed any more.
     #[error("cannot store {thing}: {reason}")]
     Unfit { thing: String, reason: String },
 }
@@ -162,7 +163,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the database cannot be reached, so that the same may succeed when it is there again.
+    /// Whether the database is unreachable, so that a retry may succeed later.
     pub fn is_away(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
@@ -172,17 +173,19 @@ impl StoreError {
         matches!(self, StoreError::Full { .. })
     }
 
-    /// Whether the database has not answered: it is unreachable, the outcome of a statement is unknown, or no connection was free.
+    /// Whether the database has not responded: it is unreachable, the outcome of a statement is
+    /// unknown, or no connection was free.
     pub fn is_unanswered(&self) -> bool {
         self.is_away() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
     }
 
-    /// Whether all that is wrong is that this thread must not wait: see [`without_waiting`](crate::without_waiting).
+    /// Whether the only problem is that this thread must not block: see
+    /// [`without_waiting`](crate::without_waiting).
     pub fn would_wait(&self) -> bool {
         matches!(self, StoreError::Waits { .. })
     }
 
-    /// Whether this may say something of what is stored, and not only of the way to it.
+    /// Whether this may concern the stored data, and not only the connection to it.
     pub fn is_of_data(&self) -> bool {
         match self {
             StoreError::Away { .. }
@@ -193,7 +196,7 @@ impl StoreError {
             | StoreError::ReadOnlyServer { .. }
             | StoreError::NoRights { .. }
             | StoreError::Waits { .. } => false,
-            // A server has words of its own for damage.
+            // A server has its own errors for damage.
             StoreError::Engine { place, .. } => place.path().is_some(),
             _ => true,
         }
@@ -209,7 +212,7 @@ fn is_accounts(place: &Place) -> bool {
     name.is_some_and(|name| name == crate::file_names::ACCOUNTS)
 }
 
-/// Where there may be room for a store.
+/// An alternative location for a store.
 fn elsewhere(place: &Place) -> &'static str {
     match place.path() {
         Some(_) => "directory",
@@ -217,13 +220,13 @@ fn elsewhere(place: &Place) -> &'static str {
     }
 }
 
-/// A command that opens a database to write to it, which brings its schema forward.
+/// A command that opens a database for writing, which migrates its schema.
 fn forward(place: &Place) -> &'static str {
-    // On a server, both have one place, and a node brings both forward.
+    // On a server both databases have one place, and a node migrates both.
     if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
-/// What mends a damaged database. No import brings accounts back.
+/// The remedy for a damaged database. An import does not restore accounts.
 fn mend(place: &Place) -> &'static str {
     if place.path().is_none() {
         return "restore a backup of the database, or import again";
@@ -243,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_helps_depends_on_the_file() {
+    fn the_remedy_depends_on_the_file() {
         let place = |name: &str| Place::from(Path::new("/store").join(name));
         let told = |name: &str| {
             [

@@ -1,4 +1,4 @@
-//! The databases of a store, by the names of their files.
+//! The file names of a store's databases.
 
 pub(crate) const CANDLES: &str = "candles.db";
 pub(crate) const ACCOUNTS: &str = "accounts.db";

@@ -5,9 +5,9 @@ use crate::{BlockEntry, Series, SeriesInfo, StoreError, TradeDay};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// In the words of the engine.
+    /// The engine's own message.
     Engine(String),
-    /// A row that points at one that is not there.
+    /// Rows that reference missing rows.
     Dangling {
         table: String,
         parent: String,
@@ -17,19 +17,19 @@ pub enum Finding {
         series: Series,
         entry: BlockEntry,
     },
-    /// The index has another length than the body.
+    /// The length in the index differs from that of the body.
     BodyLength {
         series: Series,
         entry: BlockEntry,
         found: u64,
     },
-    /// What the caller found inside.
+    /// A problem that the caller found in a body.
     Body {
         series: Series,
         entry: BlockEntry,
         reason: String,
     },
-    /// A body that no entry points at.
+    /// A body without an entry.
     BodyOrphan {
         id: i64,
     },
@@ -42,68 +42,69 @@ pub enum Finding {
         before: BlockEntry,
         entry: BlockEntry,
     },
-    /// A body that is not the one its entry was written for.
+    /// A body that does not match its entry.
     BodyForeign {
         series: Series,
         entry: BlockEntry,
     },
-    /// The entry that should follow this one, or come before it, is not the one that does.
+    /// The entry's link to its neighbour is wrong.
     Unlinked {
         series: Series,
         entry: BlockEntry,
     },
-    /// A row that is not as it was written.
+    /// A row with a wrong seal.
     Row {
         table: String,
         key: String,
     },
-    /// A table that has another number of rows than were written.
+    /// A table whose row count differs from the recorded one.
     Rows {
         table: String,
         written: i64,
         found: i64,
     },
-    /// A table of which `sealed_table` says something else than the schema, or nothing.
+    /// A table whose entry in `sealed_table` is missing or differs from the schema.
     Misnoted {
         table: String,
     },
-    /// A security that should have another number of series or corporate actions.
+    /// A security whose recorded number of series or corporate actions is wrong.
     Miscounted {
         symbol: String,
         series: (i64, i64),
         actions: (i64, i64),
     },
-    /// The totals kept with the series are not those of its blocks.
+    /// The recorded totals of a series differ from those of its blocks.
     Totals {
         kept: SeriesInfo,
         found: SeriesInfo,
     },
-    /// Something about the trades of a day; importing their files again mends what is wrong in a block.
+    /// A problem with the trades of a day; importing their files again repairs a problem inside a
+    /// block.
     Trades {
         symbol: String,
         day: String,
         problem: String,
         in_block: bool,
     },
-    /// A security that should have another number of days with trades.
+    /// A security whose recorded number of days with trades is wrong.
     TradeDays {
         symbol: String,
         written: i64,
         found: i64,
     },
-    /// A body of trades that no entry points at.
+    /// A body of trades without an entry.
     TradeBodyOrphan {
         id: i64,
     },
-    /// Ids that would be given out a second time.
+    /// A counter that would assign ids a second time.
     Counter {
         name: String,
     },
-    /// A part that could not be read at all.
+    /// A part that could not be read.
     Unreadable(String),
 }
 
-/// What a part of a check has found, or why it could not be made.
+/// The findings of a part of a check, or why it failed.
 pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 
 impl From<Flaw> for Finding {
@@ -120,13 +121,14 @@ impl From<Flaw> for Finding {
 }
 
 impl Finding {
-    /// Something around the blocks of a day of trades.
+    /// A problem outside the blocks of a day of trades.
     pub(crate) fn trades(day: &TradeDay, problem: &str) -> Finding {
         let (symbol, day) = (day.symbol.to_string(), day.day.to_string());
         Finding::Trades { symbol, day, problem: problem.to_owned(), in_block: false }
     }
 
-    /// Whether importing the files of the series again mends it. What is wrong around the blocks needs a backup, or a new store.
+    /// Whether importing the files of the series again repairs it. Other problems need a backup, or
+    /// a new store.
     pub fn is_in_a_block(&self) -> bool {
         match self {
             Finding::Body { .. }
@@ -134,7 +136,7 @@ impl Finding {
             | Finding::BodyLength { .. }
             | Finding::BodyForeign { .. }
             | Finding::Trades { in_block: true, .. } => true,
-            // Each of these bodies is missed by its series as well, or has none, which is a finding of its own.
+            // Each of these missing bodies is also a finding of its series, or has its own finding.
             Finding::Dangling { table, parent, .. } => {
                 matches!(
                     (table.as_str(), parent.as_str()),

@@ -1,16 +1,19 @@
-//! Two SQLite databases in one directory: candles and accounts. SQL exists nowhere else.
+//! The databases of a store: candles and accounts, as two SQLite files in one directory or two
+//! schemas of a PostgreSQL database. SQL exists nowhere else.
 //!
-//! `candles.db` holds blocks of candles and of single trades, securities, corporate actions, margin factors and the import ledger. One
-//! [`Writer`] at a time, in any process, holds `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their
-//! credentials, what they have used, what their levels are earned by, OAuth clients and tokens, journals of paper accounts, watchlists, and the audit. It needs no [`Writer`], so that accounts can
-//! be changed and charged while an import runs; see [`Accounts`].
+//! `candles.db` holds blocks of candles and of single trades, securities, corporate actions, margin
+//! factors and the import ledger. One [`Writer`] at a time, in any process, holds `writer.lock`;
+//! [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their credentials,
+//! usage, level reports, OAuth clients and tokens, journals of paper accounts, watchlists, and the
+//! audit log. It needs no [`Writer`], so accounts can be changed and charged during an import; see
+//! [`Accounts`].
 //!
-//! The crate refuses to know what is inside a block (bytes in, bytes out), what a candle or a right means, and what time
-//! it is.
+//! The crate does not know the contents of a block (bytes in, bytes out), the meaning of a candle
+//! or a right, or the current time.
 //!
-//! Start with [`Store`] (open, reader, writer), then [`View`] (every question), then [`Batch`] (every change). The
-//! statements are in `sql.rs` and `accounts/*_sql.rs`, in a dialect that PostgreSQL shares; the schemas are in
-//! `migrations/`.
+//! Start with [`Store`] (open, reader, writer), then [`View`] (all queries), then [`Batch`] (all
+//! changes). The statements are in `sql.rs` and `accounts/*_sql.rs`, in a dialect that PostgreSQL
+//! shares; the schemas are in `migrations/`.
 
 mod accounts;
 mod backup;

@@ -1,10 +1,10 @@
-//! A database that is made for a moment, on the server of another one, and goes away again.
+//! A temporary database on the server of another one.
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
 use crate::engine::{Db, Fault, Place, Role};
 
-/// Dropped with everything in it when this is.
+/// The database is dropped with this value.
 #[derive(Debug)]
 pub struct Scratch {
     address: Address,
@@ -12,7 +12,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Makes a database of this name beside the one of the address. Nothing in it differs from one machine to the next: the locale is C.
+    /// Creates a database of this name on the server of `beside`. Its locale is C, so that it is
+    /// the same on every machine.
     pub fn create(beside: &Address, name: &str) -> Result<Scratch, StoreError> {
         let failed = |trouble| StoreError::of(CREATE, &Place::from(beside), Fault::from(trouble));
         let maker =
@@ -32,7 +33,7 @@ const CREATE: &str = "create a database for a moment";
 impl Drop for Scratch {
     fn drop(&mut self) {
         let name = quoted(self.address.database());
-        // What cannot be removed now is there under a name that says what it was for.
+        // If it cannot be dropped, it remains under a name that shows its purpose.
         self.maker.script("remove it", &format!("drop database if exists {name} with (force)")).ok();
     }
 }

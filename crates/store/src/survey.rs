@@ -1,4 +1,4 @@
-//! What the servers of an address say of themselves, one by one, for whoever looks after them. Nothing is changed.
+//! Status of each server of an address, for operators. Changes nothing.
 
 use crate::StoreError;
 use crate::engine::Owner;
@@ -13,34 +13,36 @@ pub struct HostSurvey {
     pub found: Result<ServerFacts, StoreError>,
 }
 
-/// A server as it describes itself. What a database does not know that only speaks PostgreSQL's protocol is `None`.
+/// A server's description of itself. Facts that a merely protocol-compatible database does not
+/// report are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// As `15.18`.
+    /// In the form `15.18`.
     pub version: String,
     pub is_standby: bool,
-    /// Whether it takes no changes although it is none.
+    /// Whether it rejects changes although it is not a standby.
     pub is_read_only: bool,
-    /// The version of TLS on this connection; `None` if there is none.
+    /// The TLS version of this connection; `None` without TLS.
     pub tls: Option<String>,
-    /// Whether damage of its pages is noticed.
+    /// Whether it detects damaged pages.
     pub checks_pages: Option<bool>,
-    /// How far its clock is ahead of that of this machine, in milliseconds, as far as that can be told.
+    /// How far its clock is ahead of this machine's, in milliseconds, as far as it can be measured.
     pub ahead_ms: i64,
     pub connections: Option<ConnectionCount>,
     pub replication: Option<Replication>,
     pub archiving: Option<Archiving>,
-    /// Of the database; what is not `UTF8` is refused before.
+    /// Of the database; others than `UTF8` are rejected before.
     pub encoding: String,
-    /// Whether this user may create what a store needs: schemas in the database, or tables in those that are there.
+    /// Whether this user may create what a store needs: schemas in the database, or tables in
+    /// existing schemas.
     pub may_create: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCount {
-    /// Open now, whoever has them.
+    /// Connections open now, of all clients.
     pub open: u32,
-    /// Those that are not reserved for the owner of the server.
+    /// The maximum, without those reserved for superusers.
     pub most: u32,
 }
 
@@ -48,10 +50,11 @@ pub struct ConnectionCount {
 pub struct Replication {
     /// `synchronous_standby_names`
     pub synchronous_names: String,
-    /// Standbys that are connected to a primary, and how many of them a commit waits for.
+    /// Standbys connected to a primary, and how many of them a commit waits for.
     pub standbys: u32,
     pub synchronous: u32,
-    /// How far a standby is behind, in milliseconds; `None` for a primary, and where nothing has come yet.
+    /// How far a standby is behind, in milliseconds; `None` for a primary, and before the first
+    /// transaction arrived.
     pub behind_ms: Option<i64>,
 }
 
@@ -63,18 +66,18 @@ pub struct Archiving {
     pub last_failure_at: Option<i64>,
 }
 
-/// Who is at work on a database.
+/// The current users of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// The schemas of candles and accounts, by the steps that they have been through; `None` where there is none yet.
+    /// The schema versions of candles and accounts; `None` if there is none yet.
     pub schemas: [Option<i64>; 2],
-    /// Whether it has only the beginning of a store that is moved there.
+    /// Whether it is the incomplete target of a move.
     pub is_half_moved: bool,
-    /// Leases that are held, by their names.
+    /// The names of held leases.
     pub leases: Vec<String>,
-    /// Servers that were seen within the last 15 seconds, by their names.
+    /// The names of servers seen within the last 15 seconds.
     pub nodes: Vec<String>,
-    /// The same for those that were seen before that, within ten minutes, and how many milliseconds ago.
+    /// Servers last seen before that, within ten minutes, and how many milliseconds ago.
     pub silent: Vec<(String, i64)>,
 }
 
@@ -126,12 +129,12 @@ const NODES: Sql = Sql::new(
      order by name limit 1000",
 );
 
-/// A server that was not seen for so long does not count.
+/// A server not seen for this long does not count.
 const SEEN_WITHIN_MS: i64 = 15_000;
-/// Servers that are gone for longer are forgotten.
+/// Servers gone for longer are not listed.
 const REMEMBERED_MS: i64 = 600_000;
 
-/// Asks each host of an address. `now_ms` is the clock of this machine, in milliseconds since 1970.
+/// Surveys each host of an address. `now_ms` is this machine's clock, in milliseconds since 1970.
 pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
     let hosts = address.hosts().into_iter().enumerate();
     hosts
@@ -142,7 +145,7 @@ pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
         .collect()
 }
 
-/// Who is at work on a store that is on a server. What is not there yet has nobody.
+/// The current users of a store on a server; empty if the store does not exist yet.
 pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
     let mut found = Occupancy::default();
     for (schema, steps) in [Schema::Candles, Schema::Accounts].into_iter().zip(&mut found.schemas) {
@@ -189,14 +192,15 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
             ..ServerFacts::default()
         })
     })?;
-    // Asked on a connection that is there, of a statement that is prepared: either would count as time on the way.
+    // The first call warms up: connecting and preparing would count as latency.
     let ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
     ask()?;
     let before = now_ms();
     let there = ask()?;
     let between = before.saturating_add(now_ms().saturating_sub(before) / 2);
     facts.ahead_ms = there.saturating_sub(between);
-    // Whatever else cannot be told is left out: some of it is for the owner's eyes, some databases have no such views.
+    // Facts that cannot be read are omitted: some need the owner's rights, and some databases lack
+    // the views.
     facts.tls = db.first(TLS, [], |row| row.get(0)).ok().flatten().flatten();
     facts.connections = db.first(CONNECTIONS, [], connections).ok().flatten();
     facts.replication = db.first(REPLICATION, [], replication).ok().flatten();

@@ -1,4 +1,4 @@
-//! The version of a database, read again only when something has been committed to it.
+//! The version of a database, read again only after a commit.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use crate::candles::{LocalCopy, sql};
 use crate::engine::home::Home;
 use crate::engine::{Db, Role};
 
-/// The version that one connection has last seen.
+/// The last version seen by a connection.
 #[derive(Debug, Default)]
 pub(crate) struct SeenVersion(Option<(i64, i64)>);
 
 impl SeenVersion {
-    /// The newest version, which costs one statement that reads no page as long as nothing has changed.
+    /// The newest version. Costs one statement that reads no page while nothing has changed.
     pub(crate) fn current(&mut self, db: &Db) -> Result<i64, StoreError> {
         let mark = db.change_mark()?;
         if let Some((_, version)) = self.0.filter(|(seen, _)| Some(*seen) == mark) {
@@ -24,7 +24,8 @@ impl SeenVersion {
     }
 }
 
-/// A connection that only reads the version of a database, so that polling it does not block other readers.
+/// A connection that only reads the version of a database, so that polling does not block other
+/// readers.
 #[derive(Debug)]
 pub struct VersionReader(Source);
 
@@ -34,7 +35,7 @@ enum Source {
         db: Box<Db>,
         seen: SeenVersion,
     },
-    /// The local copy of a node knows its version.
+    /// The local copy of a node, which has its version in memory.
     Copy(Arc<LocalCopy>),
 }
 

@@ -1,4 +1,5 @@
-//! Microseconds for an answer of a thousand candles, nanoseconds for a question: `cargo run --release -p wire --example measure-wire`.
+//! Microseconds for an answer of a thousand candles, nanoseconds for a request:
+//! `cargo run --release -p wire --example measure-wire`.
 #![allow(
     clippy::print_stdout,
     clippy::indexing_slicing,
@@ -21,7 +22,7 @@ fn main() {
     unmasking();
 }
 
-/// From a masked frame to a message: what a request costs before anybody looks at it.
+/// From a masked frame to a message: the cost of decoding a request.
 fn question() {
     let query = SecurityHistoryCandlestickRequest {
         symbol: "AAPL.US".into(),

@@ -2,11 +2,11 @@ use crate::pen::{self, write_varint};
 
 /// Decimals of a price unless its security says otherwise.
 pub const DECIMALS_DEFAULT: u32 = 3;
-/// Prices are given in millionths, so there are no more decimals than these.
+/// Prices are given in millionths, so there are at most six decimals.
 pub const DECIMALS_MAX: u32 = 6;
 
-/// One candle as it is sent: prices and turnover in millionths of the currency, time in Unix seconds, the session by its
-/// protocol number.
+/// One candle of an answer: prices and turnover in millionths of the currency, time in Unix
+/// seconds, the session by its protocol number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Row {
     pub time: i64,
@@ -32,7 +32,7 @@ const TURNOVER: u8 = 6 << 3 | 2;
 const TIMESTAMP: u8 = 7 << 3;
 const TRADE_SESSION: u8 = 8 << 3;
 
-/// About what a candle takes, to reserve room.
+/// Approximate size of a candle, to reserve memory.
 const CANDLE_BYTES: usize = 64;
 
 /// Appends a whole `SecurityCandlestickResponse`. Prices have exactly `decimals` decimals (at most
@@ -44,8 +44,8 @@ pub fn encode_candles(symbol: &str, decimals: u32, rows: impl IntoIterator<Item 
     encode_all(decimals, rows, out, |_| ());
 }
 
-/// Appends candles as elements of a response's candles, and to `ends` where each of them ends in `out`: answers can be cut
-/// out of such bytes at any candle.
+/// Appends candles as elements of a response's candles, and to `ends` the end of each of them in
+/// `out`: answers can be sliced from such bytes at any candle.
 pub fn encode_page(
     decimals: u32,
     rows: impl IntoIterator<Item = Row>,
@@ -68,7 +68,7 @@ fn encode_all(decimals: u32, rows: impl Iterator<Item = Row>, out: &mut Vec<u8>,
     }
 }
 
-/// Appends the symbol's field of a response.
+/// Appends the symbol field of a response.
 pub fn encode_symbol(symbol: &str, out: &mut Vec<u8>) {
     // A field that holds its type's default is not sent.
     if !symbol.is_empty() {

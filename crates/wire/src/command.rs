@@ -1,4 +1,5 @@
-//! The business commands of the quote gateway by their numbers on the wire, those that nobody answers here too.
+//! The business commands of the quote gateway by their numbers on the wire, including unsupported
+//! ones.
 
 use crate::quote::Command;
 

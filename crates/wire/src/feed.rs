@@ -1,14 +1,15 @@
-//! What both stream decoders do with the bytes they are fed.
+//! Input handling shared by both stream decoders.
 
-/// Takes at most so many bytes from the front of the input.
+/// Takes at most `most` bytes from the front of the input.
 pub(crate) fn take<'a>(input: &mut &'a [u8], most: usize) -> &'a [u8] {
     let (taken, rest) = input.split_at_checked(most).unwrap_or((input, &[]));
     *input = rest;
     taken
 }
 
-/// Appends a piece of what will be `whole` bytes. Memory follows the bytes that came and not the length that was
-/// announced, so a peer cannot make us reserve what it never sends; nor does doubling overshoot the whole.
+/// Appends a piece of a message of `whole` bytes. Memory follows the received bytes and not the
+/// announced length, so a peer cannot make us reserve memory for bytes it never sends; nor does
+/// doubling exceed the whole.
 pub(crate) fn append(buffer: &mut Vec<u8>, piece: &[u8], whole: usize) {
     let needed = buffer.len() + piece.len();
     if buffer.capacity() < needed {
@@ -23,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_buffer_grows_with_what_comes_and_never_past_the_whole() {
+    fn a_buffer_grows_with_the_input_and_never_past_the_whole() {
         let mut buffer = Vec::new();
         for _ in 0..10 {
             append(&mut buffer, &[1; 10], 100);

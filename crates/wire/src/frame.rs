@@ -1,5 +1,5 @@
-//! WebSocket frames (RFC 6455) as a server sees them: masked ones come in, plain ones go out. No extensions, so the
-//! reserved bits are zero.
+//! WebSocket frames (RFC 6455) on the server side: masked ones are received, unmasked ones are
+//! sent. No extensions, so the reserved bits are zero.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::feed::{append, take};
 
-/// What RFC 6455 section 1.3 puts behind a client's key.
+/// Appended to a client's key (RFC 6455 section 1.3).
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 const FIN: u8 = 0x80;
@@ -16,7 +16,8 @@ const RESERVED: u8 = 0x70;
 const OPCODE: u8 = 0x0f;
 const MASKED: u8 = 0x80;
 const LENGTH: u8 = 0x7f;
-/// Lengths up to 125 stand in the second byte; these two say that the length follows in two or eight bytes.
+/// Lengths up to 125 are in the second byte; these two mean that the length follows in two or eight
+/// bytes.
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
 
@@ -38,11 +39,11 @@ pub enum Opcode {
     Pong = 10,
 }
 
-/// A whole message, unmasked, fragments put together.
+/// A complete message, unmasked, with its fragments joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     Binary(Vec<u8>),
-    /// Not looked at: the protocol knows no text, so it need not even be UTF-8.
+    /// Not validated: the protocol has no text messages, so it need not be UTF-8.
     Text(Vec<u8>),
     Ping(Vec<u8>),
     Pong(Vec<u8>),
@@ -77,7 +78,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// The code of the close frame that tells the client.
+    /// The code of the close frame for the client.
     pub fn close_code(self) -> u16 {
         match self {
             Self::TooLong { .. } => 1009,
@@ -94,8 +95,9 @@ impl FrameError {
     }
 }
 
-/// Messages out of a client's bytes, cut anywhere. Payload is copied once, out of the input into its message, and is
-/// unmasked there. Between messages no memory is held beyond the struct itself.
+/// Decodes messages from a client's bytes, split anywhere. Payload is copied once, from the input
+/// into its message, and is unmasked there. Between messages no memory is held beyond the struct
+/// itself.
 #[derive(Debug)]
 pub struct FrameDecoder {
     message_max: usize,
@@ -121,18 +123,18 @@ enum State {
 struct Frame {
     opcode: Opcode,
     last: bool,
-    /// The mask, turned so that its first byte is for the next byte of payload.
+    /// The mask, rotated so that its first byte is for the next byte of payload.
     mask: [u8; 4],
     left: usize,
 }
 
 impl FrameDecoder {
-    /// From the next frame on, messages may be so long.
+    /// Sets the maximum message length, from the next frame on.
     pub fn allow(&mut self, message_max: usize) {
         self.message_max = message_max;
     }
 
-    /// How long a message may be.
+    /// The maximum message length.
     pub fn message_max(&self) -> usize {
         self.message_max
     }
@@ -150,8 +152,8 @@ impl FrameDecoder {
         }
     }
 
-    /// Takes bytes from the front of the input up to the end of a message, or all of them if there is no end yet. After
-    /// a close frame or an error it takes all and gives nothing.
+    /// Consumes bytes from the front of the input up to the end of a message, or all of them if
+    /// there is no end yet. After a close frame or an error it consumes all and returns nothing.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Message>, FrameError> {
         let result = self.advance(input);
         if let Err(_) | Ok(Some(Message::Close { .. })) = result {
@@ -162,7 +164,7 @@ impl FrameDecoder {
         result
     }
 
-    /// Bytes of memory held for a message that is not whole yet.
+    /// Bytes of memory held for an incomplete message.
     pub fn buffered(&self) -> usize {
         self.message.capacity() + self.control.capacity()
     }
@@ -198,7 +200,7 @@ impl FrameDecoder {
         else {
             return Ok(None);
         };
-        // Refused before the rest is waited for.
+        // Refused without waiting for the rest.
         if first & RESERVED != 0 {
             return Err(FrameError::Reserved);
         }
@@ -230,7 +232,7 @@ impl FrameDecoder {
         Ok(Some(Frame { opcode, last, mask, left }))
     }
 
-    /// May this frame come now?
+    /// Whether this frame is allowed now.
     fn check(&self, opcode: Opcode, last: bool, length: usize) -> Result<(), FrameError> {
         if opcode.is_control() {
             return if last && length <= CONTROL_MAX { Ok(()) } else { Err(FrameError::Control) };
@@ -274,7 +276,7 @@ impl FrameDecoder {
         Ok(Some(if opcode == Opcode::Text { Message::Text(payload) } else { Message::Binary(payload) }))
     }
 
-    /// The first bytes of the header, once so many are there.
+    /// The first `wanted` bytes of the header, once they have arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let start = usize::from(self.header_length);
         let piece = take(input, wanted.saturating_sub(start));
@@ -307,7 +309,8 @@ impl TryFrom<u8> for Opcode {
     }
 }
 
-/// Bytes of a masked header whose length field is in its shortest form; nothing for lengths beyond 63 bits.
+/// Bytes of a masked header whose length field is in its shortest form; 0 for lengths beyond 63
+/// bits.
 fn shortest(length: u64) -> usize {
     match length {
         0..=125 => 6,
@@ -317,7 +320,7 @@ fn shortest(length: u64) -> usize {
     }
 }
 
-/// A word at a time; the compiler makes vectors of it.
+/// A word at a time; the compiler vectorizes it.
 fn unmask(payload: &mut [u8], mask: [u8; 4]) {
     let [a, b, c, d] = mask;
     let wide = u64::from_le_bytes([a, b, c, d, a, b, c, d]);
@@ -339,7 +342,7 @@ fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
         };
     };
     let code = u16::from_be_bytes(*code);
-    // RFC 6455 section 7.4: the others name what was never sent, or are nobody's.
+    // RFC 6455 section 7.4: other codes are reserved or must not be sent.
     if !matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999) {
         return Err(FrameError::CloseCode);
     }
@@ -347,7 +350,7 @@ fn read_close(payload: &[u8]) -> Result<Message, FrameError> {
     Ok(Message::Close { code: Some(code), reason: reason.to_owned() })
 }
 
-/// Writes the header of a whole message in one frame and says how long it is.
+/// Writes the header of a message in one frame and returns its length.
 pub fn write_frame_header(opcode: Opcode, payload_length: usize, out: &mut [u8; FRAME_HEADER_MAX]) -> usize {
     let first = FIN | opcode as u8;
     if let Ok(length) = u16::try_from(payload_length) {

@@ -10,10 +10,12 @@ use crate::packet::PacketError;
 
 /// The limit of every inflated body, whatever the caller allows.
 pub const INFLATED_MAX: usize = 16 << 20;
-/// Shorter bodies are sent as they are: gzip alone costs eighteen bytes, and both sides their time.
+/// Shorter bodies are sent uncompressed: gzip alone adds eighteen bytes, and costs time on both
+/// sides.
 pub const COMPRESS_MIN: usize = 1024;
 
-/// The body packed, if it is long enough to try and comes out shorter. Send it with [`Packing::Gzip`](crate::Packing).
+/// The compressed body, if it is long enough to try and becomes shorter. Send it with
+/// [`Packing::Gzip`](crate::Packing).
 pub fn compress(body: &[u8]) -> Option<Vec<u8>> {
     if body.len() < COMPRESS_MIN {
         return None;
@@ -29,7 +31,8 @@ pub(crate) fn inflate(packed: &[u8], limit: usize) -> Result<Vec<u8>, PacketErro
     let mut decoder = GzDecoder::new(packed);
     let mut body = Vec::new();
     let most = u64::try_from(limit).map_or(u64::MAX, |limit| limit.saturating_add(1));
-    // One byte more than is allowed, so that a body of just the limit is read to its end, where its checksum is.
+    // One byte more than allowed, so that a body of exactly the limit is read to its end, where its
+    // checksum is.
     (&mut decoder).take(most).read_to_end(&mut body).map_err(|_| PacketError::Gzip)?;
     if body.len() > limit {
         return Err(PacketError::InflatedTooLong { limit });
@@ -56,7 +59,7 @@ mod tests {
         let packed = compress(&[7; COMPRESS_MIN]).unwrap();
         assert!(packed.len() < 64);
         assert_eq!(inflate(&packed, COMPRESS_MIN), Ok(vec![7; COMPRESS_MIN]));
-        // What is packed already does not get shorter.
+        // Random bytes do not become shorter.
         let mut state = 1u32;
         let noise = std::iter::repeat_with(|| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,17 +1,19 @@
 //! Bytes on the wire: frames, packets, messages, and the encoder of the candle answer.
 //!
-//! The crate knows the protocol and none of our other crates: it is given bytes and plain numbers and gives them back as
-//! values, or the other way round. It does no I/O and reads no clock; the two decoders hold what came of an unfinished
-//! message and nothing else. What a peer may make them hold is a limit that the caller sets.
+//! The crate knows the protocol and none of our other crates: it converts bytes and plain numbers
+//! to values, and back. It does no I/O and reads no clock; the two decoders buffer an unfinished
+//! message and nothing else. The caller sets the limit of that buffer.
 //!
-//! Bytes come in through [`FrameDecoder`] (WebSocket) and [`Packet::decode`], or through [`Decoder`] (TCP). A body is a
-//! message of [`control`], [`quote`] or [`trade`]; those are generated from `proto/` and committed, and a test
-//! regenerates and compares them. An answer goes out as a header ([`response_header`], [`write_frame_header`]) in front
-//! of its body. `docs/protocol.md` says what we speak and which choices are ours.
+//! Input is decoded by [`FrameDecoder`] (WebSocket) and [`Packet::decode`], or by [`Decoder`]
+//! (TCP). A body is a message of [`control`], [`quote`] or [`trade`]; those are generated from
+//! `proto/` and committed, and a test regenerates and compares them. An answer is sent as a header
+//! ([`response_header`], [`write_frame_header`]) in front of its body. `docs/protocol.md` describes
+//! the protocol and our choices.
 //!
-//! One message is written by hand, the answer to a candle query, because it is the whole cost of an answer: a thousand
-//! candles are five thousand decimal strings. See [`encode_candles`]. A repeated field is a concatenation in protobuf, so
-//! an answer may also be put together from [`encode_symbol`] and pieces made by [`encode_page`] earlier.
+//! One message has a hand-written encoder, the answer to a candle query, because encoding dominates
+//! its cost: a thousand candles are five thousand decimal strings. See [`encode_candles`]. A
+//! repeated field is a concatenation in protobuf, so an answer may also be assembled from
+//! [`encode_symbol`] and pieces encoded earlier by [`encode_page`].
 
 mod candle;
 pub mod command;

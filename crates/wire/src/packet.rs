@@ -1,5 +1,5 @@
-//! Packets: a header of fixed length for each of three types, a body, and perhaps a signature that nobody checks.
-//! Numbers are big-endian. `docs/protocol.md` has the layout.
+//! Packets: a header of fixed length for each of three types, a body, and optionally a signature,
+//! which is not verified. Numbers are big-endian. `docs/protocol.md` has the layout.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,7 +12,7 @@ use crate::gzip::{INFLATED_MAX, inflate};
 pub(crate) const HEADER_MAX: usize = 11;
 const RESPONSE_HEADER: usize = 10;
 const PUSH_HEADER: usize = 5;
-/// A nonce of 8 bytes and a signature of 16, behind the body.
+/// A nonce of 8 bytes and a signature of 16, after the body.
 pub(crate) const SIGNATURE: usize = 24;
 
 const REQUEST: u8 = 1;
@@ -22,12 +22,13 @@ const TYPE: u8 = 0x0f;
 const VERIFY: u8 = 0x10;
 const GZIP: u8 = 0x20;
 
-/// The longest body we send. The length field would allow eleven bytes more, but clients take no frame of 16 MiB, so
-/// the whole packet stays below.
+/// The longest body we send. The length field would allow eleven bytes more, but clients reject
+/// frames of 16 MiB, so the whole packet stays below.
 pub const BODY_MAX: usize = (1 << 24) - 1 - HEADER_MAX;
 const _: () = assert!(BODY_MAX < INFLATED_MAX);
 
-/// One packet. The body is inflated. Its bytes are not shown when debugging: those of a login are a secret.
+/// One packet. The body is inflated. `Debug` does not show its bytes: those of a login are a
+/// secret.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Packet<'a> {
     Request { command: u8, id: u32, timeout_ms: u16, body: Cow<'a, [u8]> },
@@ -62,9 +63,9 @@ pub enum Packing {
 /// What a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a body as it comes, packed or not.
+    /// Bytes of a body as received, compressed or not.
     pub body: usize,
-    /// Bytes of a packed body once inflated; never more than [`INFLATED_MAX`].
+    /// Bytes of a compressed body once inflated; never more than [`INFLATED_MAX`].
     pub inflated: usize,
 }
 
@@ -73,7 +74,7 @@ impl Limits {
     pub const REQUEST: Self = Self { body: 64 << 10, inflated: 256 << 10 };
     /// Enough to sign in.
     pub const SIGN_IN: Self = Self { body: 4 << 10, inflated: 16 << 10 };
-    /// All that the layout allows, for the client's side of a test.
+    /// The maximum of the layout, for the client's side of a test.
     pub const HIGHEST: Self = Self { body: (1 << 24) - 1, inflated: INFLATED_MAX };
 }
 
@@ -104,7 +105,7 @@ impl<'a> Packet<'a> {
         header.packet(message.get(body).unwrap_or_default().into(), limits)
     }
 
-    /// The same out of a message that is not needed any more: its memory becomes the body's.
+    /// The same for an owned message: its memory becomes the body's.
     pub fn decode_owned(mut message: Vec<u8>, limits: Limits) -> Result<Packet<'static>, PacketError> {
         let (header, body) = split(&message, limits)?;
         message.truncate(body.end);
@@ -112,7 +113,7 @@ impl<'a> Packet<'a> {
         header.packet(message.into(), limits)
     }
 
-    /// Appends the packet, its body as it is.
+    /// Appends the packet, with its body uncompressed.
     pub fn encode(&self, out: &mut Vec<u8>) -> Result<(), PacketError> {
         let plain = Packing::Plain;
         let body = match self {
@@ -180,7 +181,7 @@ impl fmt::Debug for Packet<'_> {
     }
 }
 
-/// The header of a request whose body, packed as said, has this many bytes.
+/// The header of a request whose body, packed as given, has this many bytes.
 pub fn request_header(
     command: u8,
     id: u32,
@@ -267,7 +268,7 @@ fn split(message: &[u8], limits: Limits) -> Result<(Header, Range<usize>), Packe
     }
 }
 
-/// How many bytes of header begin with this one.
+/// The length of a header that begins with this byte.
 pub(crate) fn header_length(first: u8) -> Result<usize, PacketError> {
     match first & TYPE {
         REQUEST => Ok(HEADER_MAX),
@@ -277,13 +278,13 @@ pub(crate) fn header_length(first: u8) -> Result<usize, PacketError> {
     }
 }
 
-/// A header that was read: the packet without its body.
+/// A parsed header: the packet without its body.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Header {
     first: u8,
     command: u8,
     kind: Kind,
-    /// Bytes of body as they come, within the limits.
+    /// Bytes of body as received, within the limits.
     pub(crate) length: usize,
 }
 
@@ -295,7 +296,8 @@ enum Kind {
 }
 
 impl Header {
-    /// Reads a header of the length that its first byte asks for; the three types differ in that length.
+    /// Parses a header of the length that its first byte implies; the three types differ in that
+    /// length.
     pub(crate) fn parse(bytes: &[u8], limits: Limits) -> Result<Self, PacketError> {
         let (first, command, kind, length) = match *bytes {
             [first, command, a, b, c, d, t, u, x, y, z] => {

@@ -1,24 +1,27 @@
-//! Candles written into fixed pieces of stack. Digits come from tables, four at a time, and a string is written with one
-//! or two wide stores of which only a part is meant; what follows writes over the rest.
+//! Writes candles into fixed buffers on the stack. Digits come from tables, four at a time, and a
+//! string is written with one or two wide stores of which only a part is valid; the next write
+//! overwrites the rest.
 
-/// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10 bytes, and their tags and
-/// lengths come to 166 bytes; the rest is room for writes that are wider than what they mean.
+/// Four prices of at most 21 characters, a turnover of at most 38, three varints of at most 10
+/// bytes, and their tags and lengths come to 166 bytes; the rest is room for writes that are wider
+/// than their valid part.
 const CANDLE_MAX: usize = 224;
-/// A candle's piece, with room for a write that begins at its end.
+/// The buffer of one candle, with room for a write that begins at its end.
 pub(crate) type Sheet = [u8; SIZE + WIDEST];
 const SIZE: usize = 256;
 /// The widest single write.
 const WIDEST: usize = 16;
 const _: () = assert!(CANDLE_MAX + WIDEST <= SIZE);
-/// No place on a sheet is beyond this, and masking with it shows the compiler so: writes need no check of bounds then. The
-/// index is a plain number that functions take and give back: it lives in a register so.
+/// No index into a sheet is beyond this, and masking with it shows that to the compiler: writes
+/// then need no bounds check. The index is a plain number that functions take and return, so that
+/// it stays in a register.
 const MASK: usize = SIZE - 1;
 const _: () = assert!(SIZE.is_power_of_two());
 
-/// Several candles, to be handed over at a time.
+/// Several candles, flushed together.
 pub(crate) type Book = [u8; BOOK + SIZE + WIDEST];
 const BOOK: usize = 2048;
-/// From here on there is no room for one more candle.
+/// From here on there is no room for another candle.
 pub(crate) const FULL: usize = BOOK;
 const _: () = assert!(BOOK.is_power_of_two());
 
@@ -26,7 +29,7 @@ pub(crate) const fn book() -> Book {
     [0; BOOK + SIZE + WIDEST]
 }
 
-/// The sheet that begins at a place before [`FULL`].
+/// The sheet at an index before [`FULL`].
 #[inline(always)]
 pub(crate) fn sheet(book: &mut Book, at: usize) -> Option<&mut Sheet> {
     book.get_mut(at & (BOOK - 1)..)?.first_chunk_mut()
@@ -39,8 +42,8 @@ const FOUR_DIGITS: u64 = 10_000;
 const TWELVE_DIGITS: u64 = 1_000_000_000_000;
 const ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Ends the message that fills a sheet up to `at` and has its fields from the third byte on. Few are as long as 128 bytes;
-/// those are moved to make room for a second byte of length.
+/// Ends the message that fills a sheet up to `at`, with its fields from the third byte on. Few are
+/// 128 bytes or longer; those are moved to make room for a second length byte.
 #[inline(always)]
 pub(crate) fn end_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     let length = at - 2;
@@ -63,7 +66,7 @@ fn end_long_message(sheet: &mut Sheet, tag: u8, at: usize) -> usize {
     at + 1
 }
 
-/// A number's field, left out if zero.
+/// The field of a number, omitted if zero.
 #[inline(always)]
 pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize {
     if value == 0 {
@@ -81,7 +84,7 @@ pub(crate) fn number(sheet: &mut Sheet, at: usize, tag: u8, value: i64) -> usize
     at + usize::from(more) + 2
 }
 
-/// How many bytes more than one a number of so many bits takes, up to four in all.
+/// How many bytes more than one a varint of so many bits takes, up to four in all.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static MORE: [u8; 32] = {
     let mut table = [0; 32];
@@ -93,7 +96,7 @@ static MORE: [u8; 32] = {
     table
 };
 
-/// The marks that more bytes follow.
+/// The continuation bits.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static FLAGS: [u32; 32] = {
     let mut table = [0; 32];
@@ -105,7 +108,7 @@ static FLAGS: [u32; 32] = {
     table
 };
 
-/// A time's field: nearly every time takes five bytes.
+/// The field of a time: nearly every time takes five bytes.
 #[inline(always)]
 pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize {
     let value = seconds as u64;
@@ -117,7 +120,7 @@ pub(crate) fn time(sheet: &mut Sheet, at: usize, tag: u8, seconds: i64) -> usize
     at + 6
 }
 
-/// 28 bits in four groups of seven, a byte each: moved apart, halves first.
+/// Spreads 28 bits into four groups of seven, a byte each, halves first.
 #[inline(always)]
 fn sevens(value: u64) -> u64 {
     let halves = value & 0x3fff | (value & 0x0fff_c000) << 2;
@@ -135,7 +138,7 @@ fn long_varint(sheet: &mut Sheet, mut at: usize, mut value: u64) -> usize {
     at + 1
 }
 
-/// The fields of four prices, each a string with exactly so many decimals.
+/// The fields of four prices, each a string with exactly `DECIMALS` decimals.
 #[inline(always)]
 pub(crate) fn prices<const DECIMALS: u32>(
     sheet: &mut Sheet,
@@ -143,8 +146,9 @@ pub(crate) fn prices<const DECIMALS: u32>(
     tags: [u8; 4],
     prices: [i64; 4],
 ) -> usize {
-    // Nearly every price is below some thousands and has no more decimals than are written: then it is a number of steps,
-    // and its text a word. What is no multiple of the step, or negative, gives a number that is far too large.
+    // Nearly every price is below some thousands and is a multiple of the last decimal: then it is
+    // a number of steps, and its text fits a word. A price that is no multiple of the step, or
+    // negative, gives a number that is far too large.
     let steps = prices.map(|price| multiple(price as u64, const { MILLIONTHS - DECIMALS }));
     let [first, second, third, fourth] = steps;
     if DECIMALS <= 3 && (first | second | third | fourth) >> const { short_bits(DECIMALS) } == 0 {
@@ -159,7 +163,7 @@ pub(crate) fn prices<const DECIMALS: u32>(
     at
 }
 
-/// A price's field that may have to be rounded. Negative prices are huge as unsigned numbers.
+/// The field of a price that may have to be rounded. Negative prices are huge as unsigned numbers.
 #[inline(never)]
 fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i64) -> usize {
     if DECIMALS <= 3 && (millionths as u64) < (FOUR_DIGITS - 1) * 1_000_000 {
@@ -169,7 +173,7 @@ fn rounded_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, mil
     decimal::<DECIMALS>(sheet, at, tag, millionths.into())
 }
 
-/// How many bits numbers have that are surely below ten thousand with so many decimals behind.
+/// The number of bits of values that are surely below ten thousand with this many decimals.
 const fn short_bits(decimals: u32) -> u32 {
     match FOUR_DIGITS.checked_mul(10u64.pow(decimals)) {
         Some(limit) => limit.ilog2(),
@@ -177,8 +181,9 @@ const fn short_bits(decimals: u32) -> u32 {
     }
 }
 
-/// A number divided by a power of ten, if it is a multiple of it; else something above `u64::MAX` divided by that power: five's
-/// powers have inverses modulo 2^64, and what two's powers leave is rotated to the top.
+/// A number divided by a power of ten, if it is a multiple of it; otherwise a value above
+/// `u64::MAX` divided by that power: powers of five have inverses modulo 2^64, and remainders of
+/// powers of two are rotated to the top.
 #[inline(always)]
 fn multiple(value: u64, power: u32) -> u64 {
     // The inverse of five, modulo 2^64.
@@ -186,7 +191,7 @@ fn multiple(value: u64, power: u32) -> u64 {
     value.wrapping_mul(FIFTH.wrapping_pow(power)).rotate_right(power)
 }
 
-/// The price field of a number of steps, a word of text.
+/// The field of a price in steps, a word of text.
 #[inline(always)]
 fn short_price<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, steps: u32) -> usize {
     let unit = const { 10u32.pow(if DECIMALS <= 3 { DECIMALS } else { 0 }) };
@@ -209,8 +214,8 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
         }
         thousandths = (low + 500) / 1000;
     }
-    // Four digits before the point, and as many of eight before them as there are: their number changes from candle to candle,
-    // and branching on it costs more than writing all.
+    // Four digits before the point, and up to eight before them: their number changes from candle
+    // to candle, and branching on it costs more than writing all.
     let whole = thousandths / 1000;
     let fraction = fraction::<TURNOVER_DECIMALS>((thousandths - whole * 1000) as u32);
     let high = whole / FOUR_DIGITS;
@@ -231,14 +236,14 @@ pub(crate) fn turnover(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) 
     at + 6 + length
 }
 
-/// A decimal's field of any size, rounded half away from zero; what rounds to zero has no sign. Rare enough to be written
-/// in the ordinary way.
+/// The field of a decimal of any size, rounded half away from zero; a value rounded to zero has no
+/// sign. Rare enough to be written in the ordinary way.
 #[inline(never)]
 fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionths: i128) -> usize {
     let (negative, size) = (millionths < 0, millionths.unsigned_abs());
     let step = 10u128.pow(MILLIONTHS - DECIMALS);
     let rounded = size / step + u128::from(step > 1 && size % step >= step / 2);
-    // The text is made from its end.
+    // The text is written from its end.
     let mut text = [0; 48];
     let mut from = text.len();
     let mut rest = rounded;
@@ -269,7 +274,7 @@ fn decimal<const DECIMALS: u32>(sheet: &mut Sheet, at: usize, tag: u8, millionth
     at + 2 + text.len()
 }
 
-/// Tag and length, and the first eight characters of a text behind them.
+/// Tag and length, followed by the first eight characters of a text.
 #[inline(always)]
 fn field(sheet: &mut Sheet, at: usize, tag: u8, length: usize, text: u64) {
     let at = at & MASK;
@@ -287,7 +292,7 @@ fn word(sheet: &mut Sheet, at: usize, word: u64) {
     }
 }
 
-/// A tag and the length of what follows it.
+/// A tag and the length of its value.
 #[inline(always)]
 fn pair(sheet: &mut Sheet, at: usize, tag: u8, length: u64) {
     let at = at & MASK;
@@ -303,7 +308,8 @@ fn byte(sheet: &mut Sheet, at: usize, byte: u8) {
     }
 }
 
-/// Tables have a power of two of places, so that a mask shows the compiler that no look-up is beyond them.
+/// The size of tables is a power of two, so that a mask shows the compiler that every look-up is in
+/// bounds.
 const PLACES: usize = 16_384;
 const _: () = assert!(PLACES.is_power_of_two() && PLACES as u64 >= FOUR_DIGITS);
 
@@ -336,7 +342,7 @@ static TRIMMED: [u32; PLACES] = {
     table
 };
 
-/// How many digits that is.
+/// The number of digits without leading zeros.
 #[expect(clippy::indexing_slicing, reason = "reckoned when compiled")]
 static DIGITS: [u8; PLACES] = {
     let mut table = [0; PLACES];
@@ -365,7 +371,7 @@ fn padded(value: u32) -> u64 {
     FOUR.get(value as usize & (PLACES - 1)).copied().unwrap_or_default().into()
 }
 
-/// A number below ten thousand without leading zeros, and how many digits that is.
+/// A number below ten thousand without leading zeros, and its number of digits.
 #[inline(always)]
 fn trimmed(value: u32) -> (u64, usize) {
     let place = value as usize & (PLACES - 1);
@@ -373,7 +379,7 @@ fn trimmed(value: u32) -> (u64, usize) {
     (text.into(), DIGITS.get(place).copied().unwrap_or_default().into())
 }
 
-/// A point and the decimals behind it; nothing when there are none.
+/// A point and the decimals after it; nothing when there are none.
 #[inline(always)]
 fn fraction<const DECIMALS: u32>(value: u32) -> u64 {
     Fractions::<DECIMALS>::TABLE.get(value as usize & (FRACTIONS - 1)).copied().unwrap_or_default().into()
@@ -432,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn multiples_are_divided_and_what_is_none_becomes_large() {
+    fn multiples_are_divided_and_other_numbers_become_large() {
         for power in 0..=6 {
             let step = 10u64.pow(power);
             let largest = u64::MAX / step;

@@ -1,10 +1,10 @@
-//! What the fields of messages may be, for the description of their HTTP form.
+//! JSON schemas of message fields, for the description of their HTTP form.
 
 use schemars::{Schema, SchemaGenerator, json_schema};
 
 use crate::quote::Period;
 
-/// The numbers that mean a period.
+/// The numbers of periods.
 pub(crate) fn period(_: &mut SchemaGenerator) -> Schema {
     let last = Period::Year as i32;
     let known = |number: &i32| Period::try_from(*number).is_ok_and(|period| period != Period::Unknown);

@@ -1,4 +1,4 @@
-//! How messages are shown that hold a one-time password or a session: without it.
+//! `Debug` of messages that hold a one-time password or a session: without it.
 
 use std::fmt;
 

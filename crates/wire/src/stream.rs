@@ -3,12 +3,13 @@
 use crate::feed::{append, take};
 use crate::packet::{HEADER_MAX, Header, Limits, Packet, PacketError, header_length};
 
-/// What a client sends first: version 1 and codec 1 in one byte, platform 9 in the next.
+/// A client's first two bytes: version 1 and codec 1 in one byte, platform 9 in the next.
 pub const HANDSHAKE: [u8; 2] = [0x11, 0x09];
-/// The upper half of the second byte is reserved and may say anything.
+/// The upper half of the second byte is reserved and is ignored.
 const PLATFORM: u8 = 0x0f;
 
-/// Packets out of a stream of bytes, cut anywhere. Holds no memory between packets, and within one no more than came.
+/// Decodes packets from a stream of bytes, split anywhere. Holds no memory between packets, and
+/// within one no more than was received.
 #[derive(Debug)]
 pub struct Decoder {
     limits: Limits,
@@ -25,7 +26,7 @@ enum State {
     Header,
     Body(Header),
     Signature(Header, usize),
-    /// After an error: nobody knows where the next packet begins.
+    /// After an error: the start of the next packet is unknown.
     Ended,
 }
 
@@ -34,13 +35,13 @@ impl Decoder {
         Self { limits, state: State::Handshake, header: [0; HEADER_MAX], header_length: 0, body: Vec::new() }
     }
 
-    /// From the next packet on, these hold.
+    /// Sets the limits, from the next packet on.
     pub fn allow(&mut self, limits: Limits) {
         self.limits = limits;
     }
 
-    /// Takes bytes from the front of the input up to the end of a packet, or all of them if there is no end yet. After
-    /// an error it takes all and gives nothing.
+    /// Consumes bytes from the front of the input up to the end of a packet, or all of them if
+    /// there is no end yet. After an error it consumes all and returns nothing.
     pub fn decode(&mut self, input: &mut &[u8]) -> Result<Option<Packet<'static>>, PacketError> {
         let result = self.advance(input);
         if result.is_err() {
@@ -50,7 +51,7 @@ impl Decoder {
         result
     }
 
-    /// Bytes of memory held for a packet that is not whole yet.
+    /// Bytes of memory held for an incomplete packet.
     pub fn buffered(&self) -> usize {
         self.body.capacity()
     }
@@ -101,7 +102,7 @@ impl Decoder {
         }
     }
 
-    /// The first bytes of handshake or header, once so many are there.
+    /// The first `wanted` bytes of handshake or header, once they have arrived.
     fn fill_header(&mut self, input: &mut &[u8], wanted: usize) -> Option<&[u8]> {
         let piece = take(input, wanted.saturating_sub(self.header_length));
         let end = self.header_length + piece.len();

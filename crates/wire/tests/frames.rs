@@ -1,4 +1,4 @@
-//! WebSocket frames: by hand for the rules, and against a common client for everything else.
+//! WebSocket frames: the rules by hand, and everything else against a common client library.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::io::{self, Read, Write};
@@ -15,7 +15,7 @@ use wire::{
 
 const MESSAGE_MAX: usize = 100_000;
 
-/// A client's frame, masked. The first byte is given as it is.
+/// A client's frame, masked. The first byte is given verbatim.
 fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     let mask = [0x12, 0x34, 0x56, 0x78];
     let mut frame = vec![first];
@@ -35,7 +35,7 @@ fn masked(first: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Feeds the bytes in pieces of these lengths, over and over, and gathers what comes.
+/// Feeds the bytes in pieces of these lengths, repeatedly, and collects the messages.
 fn feed(decoder: &mut FrameDecoder, mut bytes: &[u8], pieces: &[usize]) -> Result<Vec<Message>, FrameError> {
     let mut messages = Vec::new();
     for &length in pieces.iter().cycle() {
@@ -58,7 +58,7 @@ fn read(bytes: &[u8]) -> Result<Vec<Message>, FrameError> {
     whole
 }
 
-/// A socket in memory: what there is to read, and what was written.
+/// A socket in memory: bytes to read, and bytes written.
 #[derive(Default)]
 struct Socket {
     incoming: io::Cursor<Vec<u8>>,
@@ -127,7 +127,7 @@ fn theirs(message: &Message) -> Theirs {
     }
 }
 
-/// What the client's library writes for these, and the messages that come of it.
+/// The bytes that the client library writes for these, and the messages they decode to.
 fn written_by_client(sent: Vec<Sent>) -> (Vec<u8>, Vec<Message>) {
     let mut client = WebSocket::from_raw_socket(Socket::default(), Role::Client, None);
     let mut expected = Vec::new();
@@ -159,7 +159,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_a_client_writes_is_what_we_read_cut_anywhere(
+    fn messages_of_a_client_are_decoded_however_they_are_split(
         sent in proptest::collection::vec(sent(), 0..6),
         close in proptest::option::of(close()),
         pieces in proptest::collection::vec(1usize..300, 1..8),
@@ -172,7 +172,7 @@ proptest! {
     }
 
     #[test]
-    fn what_we_write_is_what_a_client_reads(
+    fn a_client_decodes_our_frames(
         payloads in proptest::collection::vec(prop_oneof![bytes(300), long()], 0..6),
         ping in bytes(125),
         code in 3000u16..5000,
@@ -198,7 +198,7 @@ proptest! {
 }
 
 #[test]
-fn what_breaks_the_rules_is_refused_with_its_close_code() {
+fn invalid_frames_are_refused_with_their_close_code() {
     let long = [0x82, 0x80 | 127, 0x80, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4];
     let cases: Vec<(&str, Vec<u8>, FrameError, u16)> = vec![
         ("not masked", vec![0x82, 0x01], FrameError::Unmasked, 1002),
@@ -245,7 +245,7 @@ fn a_message_past_the_limit_is_refused_in_one_frame_or_many() {
     let fragments = |second| [masked(0x02, &[7; 6]), masked(0x80, &vec![7; second])].concat();
     assert_eq!(read(&fragments(4)), Ok(vec![Message::Binary(vec![7; 10])]));
     assert_eq!(read(&fragments(5)), Err(error));
-    // A ping between fragments counts for nothing.
+    // A ping between fragments does not count.
     let with_ping = [masked(0x02, &[7; 6]), masked(0x89, &[8; 125]), masked(0x80, &[7; 4])].concat();
     assert_eq!(read(&with_ping), Ok(vec![Message::Ping(vec![8; 125]), Message::Binary(vec![7; 10])]));
 }
@@ -257,7 +257,7 @@ fn a_length_is_refused_by_the_header_alone() {
 }
 
 #[test]
-fn text_that_is_not_utf8_is_reported_all_the_same() {
+fn text_that_is_not_utf8_is_still_decoded() {
     assert_eq!(read(&masked(0x81, &[0xff])), Ok(vec![Message::Text(vec![0xff])]));
 }
 
@@ -271,7 +271,7 @@ fn after_a_close_or_an_error_nothing_more_is_read() {
 }
 
 #[test]
-fn an_idle_decoder_holds_next_to_nothing_and_a_busy_one_what_came() {
+fn an_idle_decoder_holds_no_memory_and_a_busy_one_only_the_received_bytes() {
     assert!(size_of::<FrameDecoder>() <= 128, "{} bytes", size_of::<FrameDecoder>());
     let mut decoder = FrameDecoder::new(MESSAGE_MAX);
     let frame = masked(0x82, &[7; MESSAGE_MAX]);

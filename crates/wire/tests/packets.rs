@@ -54,7 +54,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// As some client might write it, flags and all.
+/// As some client might write it, with all flags.
 fn write(packet: &Packet<'_>, form: Form) -> Vec<u8> {
     let packing = if form.gzip { Packing::Gzip } else { Packing::Plain };
     let body = if form.gzip { gzip(packet.body()) } else { packet.body().to_vec() };
@@ -74,7 +74,7 @@ fn write(packet: &Packet<'_>, form: Form) -> Vec<u8> {
     out
 }
 
-/// Feeds the bytes in pieces of these lengths, over and over, and gathers what comes.
+/// Feeds the bytes in pieces of these lengths, repeatedly, and collects the packets.
 fn feed(
     decoder: &mut Decoder,
     mut bytes: &[u8],
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_stream_cut_anywhere_gives_its_packets(
+    fn packets_are_decoded_however_the_stream_is_split(
         packets in proptest::collection::vec((packet(), form()), 0..6),
         pieces in proptest::collection::vec(1usize..200, 1..8),
     ) {
@@ -162,7 +162,7 @@ fn a_packed_body_that_grows_past_its_limit_is_refused() {
 }
 
 #[test]
-fn memory_follows_what_came_and_not_what_was_announced() {
+fn memory_follows_the_received_bytes_not_the_announced_length() {
     let mut decoder = Decoder::new(Limits::REQUEST);
     let header = request_header(27, 1, 0, Packing::Plain, Limits::REQUEST.body).unwrap();
     let stream = [&HANDSHAKE, &header[..], &[7; 100]].concat();
@@ -173,17 +173,17 @@ fn memory_follows_what_came_and_not_what_was_announced() {
 }
 
 #[test]
-fn a_wrong_handshake_is_told_as_soon_as_it_is_there() {
+fn a_wrong_handshake_is_reported_as_soon_as_it_arrives() {
     for handshake in [[0x12, 0x09], [0x21, 0x09], [0x11, 0x08]] {
         let result = feed(&mut Decoder::new(Limits::REQUEST), &handshake, &[1]);
         assert_eq!(result, Err(PacketError::Handshake(handshake)));
     }
-    // The reserved half of the second byte is not ours to judge.
+    // The reserved half of the second byte is ignored.
     assert_eq!(feed(&mut Decoder::new(Limits::REQUEST), &[0x11, 0xf9], &[1]), Ok(vec![]));
 }
 
 #[test]
-fn after_an_error_a_stream_gives_nothing_more() {
+fn after_an_error_a_stream_returns_nothing() {
     let mut decoder = Decoder::new(Limits::REQUEST);
     assert_eq!(feed(&mut decoder, &[0x11, 0x09, 0x07], &[3]), Err(PacketError::Type(7)));
     let push = push_header(1, Packing::Plain, 0).unwrap();

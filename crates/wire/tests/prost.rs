@@ -1,4 +1,4 @@
-//! Byte for byte what the common protobuf library writes for the same message.
+//! The hand-written encoder against the common protobuf library, byte for byte.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use proptest::prelude::*;
@@ -6,7 +6,8 @@ use prost::Message;
 use wire::quote::{Candlestick, SecurityCandlestickResponse};
 use wire::{Row, encode_candles, encode_page, encode_symbol};
 
-/// The rule in the plainest arithmetic: half away from zero, all decimals written, no minus before a zero.
+/// The rule in the plainest arithmetic: half away from zero, all decimals written, no minus before
+/// a zero.
 fn text(millionths: i128, decimals: u32) -> String {
     let step = 10u128.pow(6 - decimals);
     let size = millionths.unsigned_abs();
@@ -73,7 +74,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn any_answer_is_what_prost_writes(
+    fn any_answer_equals_that_of_prost(
         symbol in "[A-Z.]{0,200}",
         decimals in 0u32..=6,
         rows in proptest::collection::vec(row(), 0..20),
@@ -85,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn an_answer_in_pieces_is_the_answer_in_one(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
+    fn an_answer_in_pieces_equals_the_whole_answer(decimals in 0u32..=6, rows in proptest::collection::vec(row(), 0..5)) {
         let (mut pieces, mut whole) = (Vec::new(), Vec::new());
         encode_symbol("700.HK", &mut pieces);
         for &row in &rows {
@@ -96,7 +97,7 @@ proptest! {
     }
 }
 
-/// What prost reads back of a candle with this close and turnover.
+/// The close and turnover that prost decodes.
 fn shown(decimals: u32, close: i64, turnover: i128) -> (String, String) {
     let mut out = Vec::new();
     encode_candles("", decimals, [Row { close, turnover, ..Row::default() }], &mut out);

@@ -1,4 +1,4 @@
-//! The protocol's worked packets, byte for byte, written and read.
+//! The protocol's worked packets, byte for byte, encoded and decoded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
@@ -42,7 +42,7 @@ fn bytes(hex: &str) -> Vec<u8> {
     hex.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
 }
 
-/// The packet is these bytes, these bytes are the packet, on either transport, and its body is the message.
+/// Encodes and decodes the packet on either transport, and its body as the message.
 fn check<M: Message + Default + PartialEq + Debug>(hex: &str, packet: &Packet<'_>, message: &M) {
     let bytes = bytes(hex);
     let mut written = Vec::new();
@@ -79,7 +79,7 @@ fn a_login_and_its_answer() {
 }
 
 #[test]
-fn a_history_query_by_offset_leaves_out_what_is_zero() {
+fn a_history_query_by_offset_omits_zero_fields() {
     let query = SecurityHistoryCandlestickRequest {
         symbol: "700.HK".into(),
         period: Period::Day.into(),
@@ -98,7 +98,7 @@ fn a_history_query_by_offset_leaves_out_what_is_zero() {
 }
 
 #[test]
-fn a_history_query_by_date_may_have_an_empty_range_that_is_there() {
+fn a_history_query_by_date_may_have_an_empty_range_message() {
     let query = SecurityHistoryCandlestickRequest {
         symbol: "AAPL.US".into(),
         period: Period::FiveMinutes.into(),
@@ -149,13 +149,13 @@ fn a_refusal_plain_and_packed() {
     check(REFUSED, &packet, &refusal);
     assert_eq!(refusal_body(301_604, "no access"), packet.body());
     assert_eq!(Packet::decode(&bytes(REFUSED_PACKED), Limits::REQUEST), Ok(packet));
-    // The packed bytes themselves are the compressor's affair; the header is not.
+    // The compressed bytes depend on the compressor; the header does not.
     let header = response_header(27, 3, Status::ServerError, Packing::Gzip, 35).unwrap();
     assert_eq!(header, bytes(REFUSED_PACKED)[..10]);
 }
 
 #[test]
-fn what_we_pack_is_read_back() {
+fn compressed_bodies_round_trip() {
     let body = refusal_body(code::TOO_MANY, &"too many symbols ".repeat(100));
     let packed = compress(&body).unwrap();
     let header = response_header(26, 9, Status::ServerError, Packing::Gzip, packed.len()).unwrap();
@@ -177,7 +177,7 @@ fn closing_pushes_with_and_without_a_code_on_the_wire() {
 }
 
 #[test]
-fn a_heartbeat_and_its_echo_behind_the_handshake() {
+fn a_heartbeat_and_its_echo_after_the_handshake() {
     let beat = Heartbeat { timestamp: 1_700_000_000_000, heartbeat_id: Some(7) };
     check(HEARTBEAT, &request(1, 7, 0, &beat), &beat);
     check(HEARTBEAT_ANSWER, &response(1, 7, Status::Success, &beat), &beat);

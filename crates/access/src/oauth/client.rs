@@ -1,4 +1,5 @@
-//! Clients: programs that ask for tokens. They register themselves, and hold a token with which they can delete the registration.
+//! Clients: programs that request tokens. They register themselves, and hold a token with which
+//! they can delete the registration.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -18,12 +19,12 @@ use crate::{Access, AccessError, Actor, Moment, Secret};
 const NAME_CHARS_MAX: usize = 128;
 const NAME_DEFAULT: &str = "a client without a name";
 const REDIRECTS_MAX: usize = 10;
-/// How a client may prove who it is.
+/// Supported client authentication methods.
 pub const AUTH_METHODS: [&str; 3] = [METHOD_NONE, "client_secret_post", "client_secret_basic"];
 const METHOD_NONE: &str = "none";
 const FULL_FOR: Duration = Duration::from_secs(3_600);
 
-/// What a client says about itself when it registers. Absent fields have defaults.
+/// Client metadata of a registration. Absent fields have defaults.
 #[derive(Clone, Debug, Default)]
 pub struct NewClient {
     pub name: Option<String>,
@@ -33,7 +34,7 @@ pub struct NewClient {
     pub auth_method: Option<String>,
 }
 
-/// A client as it is registered.
+/// A registered client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Registration {
     pub id: String,
@@ -44,17 +45,17 @@ pub struct Registration {
     pub created_at: Timestamp,
 }
 
-/// A new client with its secrets, which are shown this once.
+/// A new client with its secrets, which are shown only once.
 #[derive(Clone, Debug)]
 pub struct Registered {
     pub client: Registration,
-    /// For clients that can keep one, and have said so.
+    /// For confidential clients.
     pub secret: Option<Secret>,
-    /// With this the client may look at its registration, and remove it.
+    /// With this the client may read and delete its registration.
     pub registration_token: Secret,
 }
 
-/// How a client says who it is: its id, and its secret if it has one.
+/// Client authentication: its id, and its secret if it has one.
 #[derive(Clone, Copy)]
 pub struct PresentedClient<'a> {
     pub id: &'a str,
@@ -68,7 +69,7 @@ impl fmt::Debug for PresentedClient<'_> {
 }
 
 impl Access {
-    /// Registers a client. `from` is where it asks from: there is a limit on how often.
+    /// Registers a client. `from` is its address, for the rate limit.
     pub fn register_client(
         &self,
         new: &NewClient,
@@ -109,8 +110,8 @@ impl Access {
         Ok(self.held(id, token)?.map(Registration::from))
     }
 
-    /// Removes a client, and with it everything it was given: its tokens end at once, in every process. Whether the
-    /// token was the client's.
+    /// Removes a client with everything it was given: its tokens end immediately, in every process.
+    /// Returns whether the token was the client's.
     pub fn unregister_client(&self, id: &str, token: &str, now: Timestamp) -> Result<bool, AccessError> {
         let Some(client) = self.held(id, token)? else { return Ok(false) };
         let actor = Actor::Client(client.id.clone()).to_string();
@@ -133,7 +134,7 @@ impl Access {
         Ok(self.accounts.client(id)?)
     }
 
-    /// The client that asks, if it may have a grant of this type.
+    /// The authenticated client, if it may use a grant of this type.
     pub(super) fn prove(
         &self,
         credentials: &PresentedClient<'_>,
@@ -149,7 +150,7 @@ impl Access {
     pub(super) fn prove_any(&self, credentials: &PresentedClient<'_>) -> Result<ClientRow, OAuthError> {
         let unknown = OAuthError::InvalidClient("the client is unknown: register it");
         let client = self.client(credentials.id)?.ok_or(unknown)?;
-        // A client without a secret may say that it is empty.
+        // A client without a secret may send an empty one.
         let secret = credentials.secret.filter(|secret| !secret.is_empty());
         let is_proved = match (&client.secret_hash, secret) {
             (None, None) => true,
@@ -195,7 +196,7 @@ impl Registration {
         })
     }
 
-    /// Whether the client may send people to be asked, and get a code.
+    /// Whether the client may use the authorization-code flow.
     pub fn has_codes(&self) -> bool {
         self.grant_types.iter().any(|grant| grant == grant_type::CODE)
     }
@@ -221,7 +222,7 @@ impl From<ClientRow> for ClientInfo {
     }
 }
 
-/// A name that a person can read on a page, and nothing that changes how the rest of the page reads.
+/// A name that is readable on a page and has no invisible or bidirectional control characters.
 fn name(text: &str) -> Result<String, OAuthError> {
     let text = text.trim();
     if text.is_empty() {
@@ -235,7 +236,8 @@ fn name(text: &str) -> Result<String, OAuthError> {
     Ok(text.to_owned())
 }
 
-/// A client that does not say may do everything its addresses allow. Tokens can always be refreshed.
+/// Without grant types, a client may use all that its addresses allow. Tokens can always be
+/// refreshed.
 fn grant_types(new: &NewClient) -> Result<Vec<String>, OAuthError> {
     let given = new.grant_types.as_deref();
     if given.into_iter().flatten().any(|grant| !grant_type::ALL.contains(&grant.as_str())) {

@@ -7,47 +7,48 @@ use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque,
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Region};
 
-/// A person's browser takes the code back at once.
+/// A person's browser redeems the code immediately.
 pub const AUTHORIZATION_CODE_LIFE_S: i64 = 120;
 const QUERY_MAX: usize = 8 << 10;
 const STATE_MAX: usize = 1_024;
 
-/// A client's question to a person, checked.
+/// A validated authorization request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuthorizationRequest {
     pub client: ClientInfo,
-    /// Where the person goes afterwards: one of the client's registered addresses.
+    /// Where the person is redirected afterwards: one of the client's registered addresses.
     pub redirect_uri: String,
     pub scope: String,
     pub state: Option<String>,
-    /// Whether the client named the address, and so must name it again.
+    /// Whether the client sent the address, and so must repeat it at the token endpoint.
     named: bool,
     challenge: Option<String>,
 }
 
-/// A question that cannot be put to a person.
+/// An authorization request that cannot be shown to a person.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorizationError {
-    /// For the person: it is not known where to send them, so nothing is sent anywhere.
+    /// For the person: without a valid address there is no redirect.
     #[error("{0}")]
     Page(&'static str),
-    /// For the client. No person has decided anything yet and anyone may register an address, so the person is not
-    /// redirected there without being asked.
+    /// For the client. No person has decided anything yet and anyone may register an address, so
+    /// there is no redirect without the person's consent.
     #[error("{}", .0.text)]
     Client(Box<BadRequest>),
     #[error("the service failed: try again")]
     Failed(#[source] AccessError),
 }
 
-/// What a known client asks wrong.
+/// An invalid request of a known client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BadRequest {
     pub client: ClientInfo,
-    /// The client's registered address that it wants the person back at.
+    /// The client's registered address of this request.
     pub redirect_uri: String,
     pub code: &'static str,
     pub text: String,
-    /// That address with the error in its query (RFC 6749, 4.1.2.1), for a link that the person may follow.
+    /// That address with the error in its query (RFC 6749, 4.1.2.1), for a link that the person may
+    /// follow.
     pub back: String,
 }
 
@@ -57,7 +58,7 @@ impl<E: Into<AccessError>> From<E> for AuthorizationError {
     }
 }
 
-/// The parameters that are read; others are passed over.
+/// The parameters that are read; others are ignored.
 #[derive(Default)]
 struct Parameters {
     response_type: Option<String>,
@@ -67,7 +68,7 @@ struct Parameters {
     state: Option<String>,
     code_challenge: Option<String>,
     code_challenge_method: Option<String>,
-    /// A name that is there twice.
+    /// A parameter that was sent twice.
     twice: Option<&'static str>,
 }
 
@@ -97,7 +98,7 @@ impl Parameters {
 }
 
 impl Access {
-    /// Reads the query with which a client sends a person here.
+    /// Parses the query with which a client sends a person here.
     pub fn check_authorization(&self, query: &str) -> Result<AuthorizationRequest, AuthorizationError> {
         if query.len() > QUERY_MAX {
             return Err(AuthorizationError::Page("the address is too long to be a request of a client"));
@@ -165,7 +166,7 @@ impl Access {
         })
     }
 
-    /// An account consents. Where to send the person, with the code.
+    /// Records an account's consent. Returns the redirect with the code.
     pub fn approve_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -189,7 +190,7 @@ impl Access {
         Ok(request.back(&[("code", code.expose())]))
     }
 
-    /// A person denies consent. Where to send them.
+    /// Records that a person denies consent. Returns the redirect.
     pub fn deny_authorization(
         &self,
         request: &AuthorizationRequest,
@@ -221,7 +222,8 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        // A code that was used before goes through to the store, whatever else is wrong: its family has to end.
+        // A code that was used before is passed to the store, whatever else is wrong: its family
+        // has to end.
         if row.family.is_none() {
             if row.expires_at <= now {
                 return Err(unknown());
@@ -259,7 +261,7 @@ impl AuthorizationRequest {
     }
 }
 
-/// Where a person goes afterwards.
+/// Where a person is redirected afterwards.
 fn destination(client: &ClientRow, named: Option<&str>) -> Result<String, AuthorizationError> {
     match named {
         Some(named) if redirect::is_registered(&client.redirect_uris, named) => Ok(named.to_owned()),

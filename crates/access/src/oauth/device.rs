@@ -1,5 +1,5 @@
-//! A device without a browser: it shows a code, a person types it elsewhere and decides, and meanwhile the device asks
-//! again and again (RFC 8628).
+//! The device flow (RFC 8628): a device without a browser shows a code, a person types it elsewhere
+//! and decides, and meanwhile the device polls.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -19,11 +19,11 @@ const FULL_FOR: Duration = Duration::from_secs(60);
 /// Two user codes in ten thousand are the same once in three million times; five in a row are a fault.
 const TRIES: usize = 5;
 
-/// What a device is given to wait with.
+/// The codes of a started device flow.
 #[derive(Clone, Debug)]
 pub struct DeviceStart {
     pub device_code: Secret,
-    /// `ABCD-EFGH`, to be shown on the device.
+    /// `ABCD-EFGH`, shown on the device.
     pub user_code: Secret,
 }
 
@@ -40,14 +40,14 @@ pub struct DeviceRequest {
 
 impl fmt::Debug for DeviceRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Left out: with the code, a reader of the log could decide.
+        // The code is left out: with it, a reader of the log could decide.
         let DeviceRequest { client, scope, created_at, expires_at, .. } = self;
         write!(f, "DeviceRequest({client:?}, {scope:?}, from {created_at:?} until {expires_at:?})")
     }
 }
 
 impl Access {
-    /// Begins to wait. `from` is where the device asks from: there is a limit on how often.
+    /// Starts a device flow. `from` is the device's address, for the rate limit.
     pub fn start_device(
         &self,
         credentials: &PresentedClient<'_>,
@@ -84,8 +84,8 @@ impl Access {
         Err(unavailable("no code is free: try again", FULL_FOR))
     }
 
-    /// The device that waits with a code, as a person types it. Unknown, expired and decided codes get the same answer, so that guessing
-    /// tells nothing.
+    /// The pending device flow of a code, as a person types it. Unknown, expired and decided codes
+    /// get the same answer, so that guessing reveals nothing.
     pub fn pending_device(
         &self,
         user_code: &str,
@@ -105,7 +105,7 @@ impl Access {
         }))
     }
 
-    /// Decides about a device in the name of an account. Whether there was still something to decide.
+    /// Decides about a device for an account. Returns whether the decision was still pending.
     pub fn decide_device(
         &self,
         user_code: &str,
@@ -116,7 +116,7 @@ impl Access {
         self.decide_device_by(user_code, account, approve, &Actor::Account(account), now)
     }
 
-    /// The same where another actor decides for the account.
+    /// The same with another actor than the account.
     pub fn decide_device_by(
         &self,
         user_code: &str,
@@ -134,9 +134,10 @@ impl Access {
         Ok(self.accounts.decide_device(&hash, account, approve, &note)?)
     }
 
-    /// The answer to a device that polls. Public clients have two pollers, one for each region, and stop for good when
-    /// either gets `invalid_grant`. So the poller that comes second, and one at a listener that does not serve the
-    /// account's region, get `authorization_pending` until the code expires.
+    /// The answer to a device that polls. Public clients have two pollers, one for each region, and
+    /// stop for good when either gets `invalid_grant`. So the second poller, and one at a listener
+    /// that does not serve the account's region, gets `authorization_pending` until the code
+    /// expires.
     pub(super) fn poll_device(
         &self,
         client: &ClientRow,
@@ -178,7 +179,7 @@ impl Access {
             self.forget_poller(&hash)?;
             return Ok(issue.tokens());
         }
-        // Another poll was quicker.
+        // Another poll redeemed it first.
         match self.accounts.device(&hash)?.and_then(|device| device.redeemed_by) {
             Some(by) if by == name => Err(unknown()),
             _ => Err(wait()),

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use crate::AccessError;
 
-/// Why a client gets no token. One variant for each error that it can tell apart; the messages may be sent as they are.
+/// Why a client gets no token. One variant for each error that it can tell apart; the messages may
+/// be sent verbatim.
 #[derive(Debug, thiserror::Error)]
 pub enum OAuthError {
     #[error("{0}")]
@@ -29,7 +30,7 @@ pub enum OAuthError {
     InvalidRedirectUri(&'static str),
     #[error("{0}")]
     InvalidClientMetadata(&'static str),
-    /// Too many of a kind.
+    /// A rate limit or another limit was exceeded.
     #[error("{text}")]
     Unavailable { text: &'static str, retry_after: Duration },
     #[error("the service failed: try again")]
@@ -37,7 +38,7 @@ pub enum OAuthError {
 }
 
 impl OAuthError {
-    /// The name of it, as the standards have it.
+    /// The error code of the standards.
     pub fn code(&self) -> &'static str {
         match self {
             OAuthError::InvalidRequest(_) => "invalid_request",

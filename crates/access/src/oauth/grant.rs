@@ -1,4 +1,4 @@
-//! All ways to a token, and what becomes of it.
+//! Grants: every way to get a token, and how tokens end.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,17 +10,19 @@ use super::{ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, gr
 use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
-/// Thirty days, as public clients expect. What lives an hour or less makes some of them refresh with every request.
+/// Thirty days, as public clients expect. A life of an hour or less makes some of them refresh with
+/// every request.
 pub const ACCESS_TOKEN_LIFE_S: i64 = 30 * 86_400;
-/// From the last refresh on. Longer than the access token's life: some clients refresh only once that one has expired, and
-/// would always come too late for a refresh token that expires with it.
+/// Counted from the last refresh. Longer than the access token's life: some clients refresh only
+/// after that one has expired, and would always be too late for a refresh token that expires with
+/// it.
 pub const REFRESH_TOKEN_LIFE_S: i64 = 60 * 86_400;
-/// A refresh token that was replaced is good for so long, in case the answer was lost.
+/// A replaced refresh token stays good for this long, in case the response was lost.
 pub const REFRESH_GRACE_S: i64 = 60;
 const _: () = assert!(ACCESS_TOKEN_LIFE_S > 3_600 && REFRESH_GRACE_S < REFRESH_TOKEN_LIFE_S);
 const _: () = assert!(REFRESH_TOKEN_LIFE_S >= 2 * ACCESS_TOKEN_LIFE_S);
 
-/// What a client offers for tokens.
+/// What a client exchanges for tokens.
 #[derive(Clone, Copy)]
 pub enum Grant<'a> {
     Code {
@@ -28,7 +30,7 @@ pub enum Grant<'a> {
         redirect_uri: Option<&'a str>,
         verifier: Option<&'a str>,
     },
-    /// `poller` is the region that the client asks for; it tells its pollers apart, and means nothing else.
+    /// `poller` is the region that the client sends; it only distinguishes the client's pollers.
     Device {
         device_code: &'a str,
         poller: Option<Region>,
@@ -49,12 +51,12 @@ impl fmt::Debug for Grant<'_> {
     }
 }
 
-/// What a client gets.
+/// The response to a grant.
 #[derive(Clone, Debug)]
 pub struct Tokens {
     pub access_token: Secret,
     pub refresh_token: Secret,
-    /// Seconds of the access token.
+    /// Lifetime of the access token in seconds.
     pub expires_in: i64,
     pub scope: String,
 }
@@ -72,8 +74,8 @@ pub struct SignIn {
 }
 
 impl Access {
-    /// Gives a client tokens for a grant. `serves` is the region of the listener, if that serves one alone: there, grants of
-    /// accounts of another region are unknown.
+    /// Exchanges a grant for tokens. `serves` is the region of the listener, if it serves only one:
+    /// there, grants of accounts of another region are unknown.
     pub fn redeem(
         &self,
         credentials: &PresentedClient<'_>,
@@ -130,8 +132,8 @@ impl Access {
         }
     }
 
-    /// Ends the sign-in that a token belongs to, access or refresh, if it is the client's own. A token that is unknown
-    /// needs no end.
+    /// Ends the sign-in of an access or refresh token, if it is the client's own. An unknown token
+    /// is ignored.
     pub fn revoke_token(
         &self,
         credentials: &PresentedClient<'_>,
@@ -169,7 +171,7 @@ impl Access {
         Ok(sign_ins.collect())
     }
 
-    /// Ends one of them, by its id. Whether it was the account's.
+    /// Ends a sign-in of an account by its id. Returns whether it was the account's.
     pub fn end_sign_in(
         &self,
         account: AccountId,
@@ -185,7 +187,7 @@ impl Access {
         Ok(self.accounts.end_family(id, account, &note)?)
     }
 
-    /// The caller of an OAuth access token; `None` if it is no such token.
+    /// The caller of an OAuth access token; `None` for any other token.
     pub(crate) fn oauth_caller(&self, token: &str, now: Timestamp) -> Result<Option<Caller>, Denial> {
         let Some(row) = self.oauth_token(&hash_token(token))? else { return Ok(None) };
         let (TokenKind::Access, Some(family)) = (row.kind, Family::of(&row.family)) else { return Ok(None) };
@@ -200,18 +202,18 @@ impl Access {
         Ok(Some(Caller::new(account.id, account.epoch, row.expires_at).of_family(family).within(scopes)))
     }
 
-    /// Whether a token is one of OAuth's, whatever became of it.
+    /// Whether a token was issued by OAuth, expired or not.
     pub(crate) fn is_oauth_token(&self, token: &str) -> Result<bool, AccessError> {
         Ok(self.oauth_token(&hash_token(token))?.is_some())
     }
 
-    /// An account that can be given tokens.
+    /// An account that may get tokens.
     pub(super) fn granted(&self, id: AccountId) -> Result<Option<Arc<Account>>, AccessError> {
         let account = self.look(id, Freshness::Fresh)?.map(|(_, account)| account);
         Ok(account.filter(|account| account.revoked_at.is_none()))
     }
 
-    /// A new pair of tokens, and a new family unless the caller puts another there.
+    /// A new pair of tokens, with a new family unless the caller sets another.
     pub(super) fn issue(
         &self,
         client: &ClientRow,
@@ -241,7 +243,7 @@ impl Access {
     }
 }
 
-/// Tokens on their way.
+/// Tokens that are not stored yet.
 pub(super) struct Issue {
     access_token: Secret,
     refresh_token: Secret,

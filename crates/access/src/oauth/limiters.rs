@@ -6,16 +6,17 @@ use crate::{Pace, RateLimit};
 
 const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
 const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
-/// Every refresh is on the disk before it is answered, and in the audit; a client needs one a month.
+/// Every refresh is written to disk and to the audit before it is answered; a client needs one a
+/// month.
 const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
 
-/// How often each may ask. Forgetting costs a little patience, never a token.
+/// Rate limits of the OAuth endpoints.
 #[derive(Debug)]
 pub(crate) struct Limiters {
     pub(crate) pollers: Pollers,
     pub(super) registrations: Pace<IpAddr>,
     pub(super) devices: Pace<IpAddr>,
-    /// By the number of the account.
+    /// By account id.
     pub(super) refreshes: Pace<i64>,
 }
 

@@ -1,10 +1,12 @@
-//! OAuth 2.0, plain and standard: clients that register themselves (RFC 7591), devices that wait for a person (RFC 8628),
-//! authorization codes with or without a proof key (RFC 6749, 7636), refresh with rotation, revocation (RFC 7009).
+//! OAuth 2.0, by the standards: dynamic client registration (RFC 7591), the device flow (RFC 8628),
+//! authorization codes with or without PKCE (RFC 6749, 7636), refresh with rotation, revocation
+//! (RFC 7009).
 //!
-//! Tokens are opaque. All that descend from one approval are a *family*, which ends as a whole: when one of its tokens
-//! is revoked, when its authorization code is used twice, or when a refresh token comes back long after it was replaced.
+//! Tokens are opaque. All tokens that descend from one approval are a *family*, which ends as a
+//! whole: when one of its tokens is revoked, when its authorization code is used twice, or when a
+//! refresh token is reused long after it was replaced.
 //!
-//! Start with `grant.rs`, where all ways to a token meet.
+//! Start with `grant.rs`, where tokens are issued.
 
 mod client;
 mod code;
@@ -39,7 +41,7 @@ pub(crate) use limiters::Limiters;
 pub(crate) use pollers as poll;
 pub(crate) use scope::granted;
 
-/// Grant types, as they are named on the way.
+/// Grant types on the wire.
 pub mod grant_type {
     pub const CODE: &str = "authorization_code";
     pub const REFRESH: &str = "refresh_token";
@@ -47,14 +49,14 @@ pub mod grant_type {
     pub const ALL: [&str; 3] = [CODE, REFRESH, DEVICE];
 }
 
-/// Longer than any code, token or secret of ours: what is longer is none.
+/// Longer than any code, token or secret of ours; longer text is rejected unread.
 const SECRET_TEXT_MAX: usize = 1_024;
 
-/// What a person is shown of a client that asks for their consent.
+/// What the consent page shows of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientInfo {
     pub id: String,
-    /// The client's own words.
+    /// Chosen by the client.
     pub name: String,
     pub created_at: Timestamp,
 }
@@ -68,7 +70,7 @@ impl Family {
         random().map(Family)
     }
 
-    /// As the store has it.
+    /// The text in the database.
     pub(crate) fn text(self) -> String {
         hex(&self.0)
     }
@@ -85,7 +87,7 @@ impl Family {
     }
 }
 
-/// 256 random bits as text that needs no escape anywhere.
+/// 256 random bits as text that needs no escaping.
 fn opaque(prefix: &str) -> Result<Secret, AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     Ok(Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))

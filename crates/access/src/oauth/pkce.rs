@@ -1,4 +1,5 @@
-//! Credentials keys (RFC 7636): honoured when a client sends one, and asked for where a code could be taken on its way.
+//! Proof Key for Code Exchange (PKCE, RFC 7636): verified when a client sends a challenge, and
+//! required where a code could be intercepted.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,13 +11,13 @@ use subtle::ConstantTimeEq;
 
 use super::redirect;
 
-/// Which public clients, those without a secret, have to send a proof key.
+/// Which public clients, those without a secret, must use PKCE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PkceRule {
     /// All of them.
     Always,
-    /// Those that are sent back to elsewhere than their own machine. The public SDKs have no proof keys, and wait for the code on a
-    /// port of the machine on which the person's browser runs.
+    /// Those whose redirect address is on another machine. The public SDKs do not use PKCE, and
+    /// wait for the code on a port of the machine on which the person's browser runs.
     #[default]
     Remote,
     Never,
@@ -35,7 +36,7 @@ impl PkceRule {
         }
     }
 
-    /// Whether a public client that is sent back to this address needs one.
+    /// Whether a public client with this redirect address must use PKCE.
     pub(super) fn asks(self, redirect_uri: &str) -> bool {
         match self {
             PkceRule::Always => true,
@@ -61,13 +62,13 @@ impl FromStr for PkceRule {
     }
 }
 
-/// Both a challenge and a verifier have 43 to 128 letters of this kind.
+/// Challenges and verifiers have 43 to 128 of these characters.
 fn is_fit(text: &str) -> bool {
     (43..=128).contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte))
 }
 
-/// What to remember of a challenge: its method, a colon, the challenge itself.
+/// The stored form of a challenge: its method, a colon, the challenge itself.
 pub(super) fn remember(
     challenge: Option<&str>,
     method: Option<&str>,
@@ -88,7 +89,8 @@ pub(super) fn remember(
     Ok(Some(format!("{method}:{challenge}")))
 }
 
-/// Whether a verifier is the one that was promised. One without a challenge, or none where one was promised, is not.
+/// Whether a verifier matches the stored challenge. A verifier without a challenge fails, and so
+/// does a challenge without a verifier.
 pub(super) fn is_proved(remembered: Option<&str>, verifier: Option<&str>) -> bool {
     let (remembered, verifier) = match (remembered, verifier) {
         (None, None) => return true,
@@ -115,7 +117,7 @@ mod tests {
     const CHALLENGE: &str = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM";
 
     #[test]
-    fn the_example_of_the_standard_proves_itself() {
+    fn the_example_of_the_standard_is_accepted() {
         let remembered = remember(Some(CHALLENGE), Some("S256")).unwrap();
         assert!(is_proved(remembered.as_deref(), Some(VERIFIER)));
         assert!(!is_proved(remembered.as_deref(), Some(CHALLENGE)));
@@ -135,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfit_challenge_is_refused_at_once() {
+    fn a_malformed_challenge_is_refused_immediately() {
         for (challenge, method) in [
             (Some("short"), Some("S256")),
             (Some(""), None),

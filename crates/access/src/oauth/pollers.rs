@@ -1,5 +1,5 @@
-//! How often a device asks whether its code was approved. In memory and bounded: forgetting costs a little patience, never a
-//! token. Where several nodes share a database, it remembers (`shared_sign_ins.rs`).
+//! The polling interval of devices that wait for approval. In memory and bounded: a lost entry
+//! costs no token. Where several nodes share a database, that stores it (`shared_sign_ins.rs`).
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -9,30 +9,31 @@ use store::Hash;
 
 use crate::Region;
 
-/// How often a device may ask whether its code was approved.
+/// The minimum interval between two polls of a device.
 pub const POLL_INTERVAL_S: u64 = 5;
 const KEYS_MAX: usize = 20_000;
 
-/// Devices that poll. Public clients have two pollers with the same code, each with a region of its own, that ask at
-/// the same moment; so pace is a matter of each.
+/// Devices that poll. Public clients run two pollers with the same code, each for one region, at
+/// the same time; so each has a separate interval.
 #[derive(Debug, Default)]
 pub(crate) struct Pollers(Mutex<HashMap<(Hash, Option<Region>), Poll>>);
 
-/// When a device asked last, and how long it is to wait between two questions.
+/// The last poll of a device, and its minimum interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Poll {
     pub(crate) last: Duration,
     pub(crate) interval: Duration,
 }
 
-/// A clock that ticks every five seconds does not arrive every five seconds.
+/// Tolerance for the jitter of a client's timer.
 const SLACK: Duration = Duration::from_secs(1);
 const STEP: Duration = Duration::from_secs(5);
 const INTERVAL_MAX: Duration = Duration::from_secs(60);
-/// A device that has not polled for so long has given up.
+/// A device that has not polled for this long is dropped.
 pub(crate) const GONE_AFTER: Duration = Duration::from_secs(120);
 
-/// Whether a poll comes too soon after the last, and what is remembered of it. If so, the interval grows by five seconds (RFC 8628, 3.5).
+/// Whether a poll comes too soon after the last, and its new state. If so, the interval grows by
+/// five seconds (RFC 8628, 3.5).
 pub(crate) fn judged(poll: Option<Poll>, now: Duration) -> (bool, Poll) {
     let Some(Poll { last, interval }) = poll else {
         return (false, Poll { last: now, interval: Duration::from_secs(POLL_INTERVAL_S) });
@@ -76,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_of_pollers_that_keeps_the_interval_is_never_too_fast() {
+    fn two_pollers_that_respect_the_interval_are_never_too_fast() {
         let pollers = Pollers::default();
         for tick in 1..100 {
             for region in [Some(Region::Ap), Some(Region::Us)] {

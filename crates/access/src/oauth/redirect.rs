@@ -1,12 +1,14 @@
-//! Where a person may be sent back to. A client registers addresses and names one of them again, letter by letter; only
-//! the port of its own machine may differ (RFC 8252, 7.3), because programs take the port that is free.
+//! Redirect addresses. A client registers addresses and sends one of them again, character by
+//! character; only the port of a loopback address may differ (RFC 8252, 7.3), because programs
+//! listen on any free port.
 
-/// Bytes of an address.
+/// Maximum length of an address in bytes.
 pub(super) const ADDRESS_MAX: usize = 1_024;
 const LOOPBACKS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
-/// Whether an address can be registered: `https`, `http` of the same machine, or a scheme of the application's own,
-/// which has a dot in it as RFC 8252, 7.1 demands, and so is none that a browser runs.
+/// Whether an address can be registered: `https`, `http` on a loopback host, or a private scheme of
+/// the application, which must contain a dot (RFC 8252, 7.1), so that it is none that a browser
+/// runs.
 pub(super) fn check(address: &str) -> Result<(), &'static str> {
     if address.is_empty() || address.len() > ADDRESS_MAX {
         return Err("a redirect address has 1 to 1024 bytes");
@@ -44,12 +46,12 @@ pub(super) fn check(address: &str) -> Result<(), &'static str> {
     }
 }
 
-/// Whether an address leads back to the machine on which the browser runs.
+/// Whether an address is on the machine on which the browser runs.
 pub(super) fn is_of_this_machine(address: &str) -> bool {
     Parts::of(address).is_some_and(|parts| parts.scheme == "http" && LOOPBACKS.contains(&parts.host))
 }
 
-/// Whether an address that a client names is one that it has registered.
+/// Whether the address of a request matches a registered one.
 pub(super) fn is_registered(registered: &str, named: &str) -> bool {
     if named.len() > ADDRESS_MAX {
         return false;
@@ -67,7 +69,7 @@ fn is_same_but_for_port(registered: &str, named: &str) -> bool {
         && check(named).is_ok()
 }
 
-/// An address with an authority, taken apart.
+/// The parts of an address with an authority.
 struct Parts<'a> {
     scheme: &'a str,
     host: &'a str,
@@ -80,7 +82,8 @@ impl<'a> Parts<'a> {
         let (scheme, after) = address.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at_checked(end)?;
-        // A user before the host is left with the host, so that it is refused and never compared.
+        // User information is left in the host, so that such an address is refused and never
+        // compared.
         let host_end = match authority.strip_prefix('[') {
             Some(inner) => inner.find(']')? + 2,
             None => authority.find(':').unwrap_or(authority.len()),
@@ -96,7 +99,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// An address with parameters behind it.
+/// Appends query parameters to an address.
 pub(super) fn with(address: &str, parameters: &[(&str, &str)]) -> String {
     let mut query = form_urlencoded::Serializer::new(String::new());
     parameters.iter().for_each(|(name, value)| {
@@ -212,7 +215,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Out of few parts, so that two of them are often nearly the same.
+        /// Built from few parts, so that two of them are often nearly the same.
         #[test]
         fn an_address_that_passes_for_a_registered_one_has_its_host_and_its_path(
             one in "https?://(a@)?(localhost|127\\.0\\.0\\.1|\\[::1\\]|b\\.c)(:[18]?0?)?(/d?)?(\\?e)?(#)?",

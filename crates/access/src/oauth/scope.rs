@@ -1,20 +1,21 @@
 use super::OAuthError;
 use crate::scope::{Scope, Scopes};
 
-/// The one scope that clients ask for; it covers everything an account may do but what is for operators.
+/// The one scope that clients request; it covers everything an account may do, except operator
+/// functions.
 pub const SCOPE: &str = "openapi";
 /// What public documents call it.
 const ALIAS: &str = "3";
 
-/// A scope as clients write it: nothing, the one there is, or its alias.
+/// Parses a requested scope: empty, `openapi`, or its alias.
 pub(super) fn parse(text: &str) -> Result<&'static str, OAuthError> {
     let all_known =
         text.split(' ').filter(|word| !word.is_empty()).all(|word| word == SCOPE || word == ALIAS);
     if all_known { Ok(SCOPE) } else { Err(OAuthError::InvalidScope) }
 }
 
-/// What a token with this scope is good for: the words of a list add up. One that is not known is good for nothing, and none makes a
-/// program an operator.
+/// The scopes of a token: the union of its words. Unknown words grant nothing, and no word grants
+/// the operator scope.
 pub(crate) fn granted(scope: &str) -> Scopes {
     scope.split(' ').fold(Scopes::NONE, |all, word| match word {
         SCOPE => all.or(Scopes::PROGRAM),
@@ -30,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_good_for_what_its_words_say() {
+    fn a_token_has_the_scopes_of_its_words() {
         for (scope, wanted) in [
             ("openapi", "quote trade account"),
             ("quote", "quote"),

@@ -1,5 +1,5 @@
-//! What a person types: eight consonants in two groups. Without vowels no words come up, and nothing is mistaken for a
-//! digit. 20^8 codes are 34.5 bits, which is enough for ten minutes and a few tries.
+//! User codes: eight consonants in two groups. Without vowels they spell no words, and no letter is
+//! mistaken for a digit. 20^8 codes are 34.5 bits, which is enough for ten minutes and a few tries.
 
 use crate::AccessError;
 use crate::random::random;
@@ -19,7 +19,7 @@ impl UserCode {
         for place in &mut code {
             *place = loop {
                 let [byte] = random()?;
-                // Twelve times twenty: the rest would favour some letters.
+                // 240 is a multiple of 20: the remaining bytes would make some letters more likely.
                 if byte < 240
                     && let Some(letter) = LETTERS.get(usize::from(byte % 20))
                 {
@@ -30,7 +30,7 @@ impl UserCode {
         Ok(UserCode(code))
     }
 
-    /// As typed: in any case, with hyphens and spaces anywhere.
+    /// Parses typed text: in any case, with hyphens and spaces anywhere.
     pub(super) fn typed(text: &str) -> Option<UserCode> {
         if text.len() > TYPED_MAX {
             return None;
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_code_is_none() {
+    fn text_that_is_no_code_is_rejected() {
         let long = "-".repeat(100) + "BCDFGHJK";
         for typed in
             ["", "BCDF-GHJ", "BCDF-GHJKL", "ABCD-FGHJ", "BCDF_GHJK", "BCDF-GHJ0", "ＢCDF-GHJK", &long]
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn every_letter_comes_up() {
+    fn every_letter_occurs() {
         let codes: Vec<_> = (0..200).map(|_| UserCode::new().unwrap()).collect();
         assert!(LETTERS.iter().all(|letter| codes.iter().any(|code| code.as_bytes().contains(letter))));
     }

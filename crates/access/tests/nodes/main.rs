@@ -1,4 +1,5 @@
-//! Two nodes on one PostgreSQL: what one process keeps in memory holds over both, and each goes on for a while when the database is away.
+//! Two nodes on one PostgreSQL: limits that one process holds in memory apply across both, and each
+//! serves for a while when the database is unreachable.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -26,7 +27,7 @@ use wire::{Mode, Wire};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Two nodes with the same key, each over a wire that can be cut.
+/// Two nodes with the same key, each over a proxy that can be cut.
 struct Nodes {
     one: Access,
     two: Access,
@@ -56,7 +57,7 @@ impl Nodes {
         Nodes { one, two, wire_of_one, wire, _dir: dir, place }
     }
 
-    /// Beats until the second node has found the database again.
+    /// Sends heartbeats until the second node has found the database again.
     fn come_back(&self, uptime: Duration) {
         beat_until_it_is_back(&self.two, "two", uptime);
     }
@@ -71,7 +72,7 @@ impl Nodes {
     }
 }
 
-/// A failed connection is tried anew after a moment.
+/// A failed connection is retried after a moment.
 fn beat_until_it_is_back(node: &Access, name: &str, uptime: Duration) {
     while node.heartbeat(name, &[], uptime).is_err() {
         std::thread::yield_now();
@@ -94,11 +95,11 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
         assert!(matches!(again, Err(Denial::TokenInvalid(_))), "{again:?}");
         assert_eq!(node.slots(&ann).unwrap(), Slots { online: 1, limit: 1 });
     }
-    // All seats are taken, and the password stays good.
+    // All slots are taken, and the password stays good.
     let second = nodes.one.issue_otp(&ann, START).unwrap();
     let full = nodes.one.sign_on(second.expose(), None, MOMENT);
     assert!(matches!(full, Err(Denial::ConnectionsTaken(Slots { online: 1, limit: 1 }))), "{full:?}");
-    // The client goes on at the other node; the one before closes what it had.
+    // The client resumes at the other node; the first node closes the old connection.
     let resumed = nodes.one.resume(first.session.id.expose(), None, NOW).unwrap();
     assert_eq!((resumed.lineage, resumed.slots.online), (first.lineage, 1));
     assert!(resumed.superseded.is_empty(), "it was not here");
@@ -112,7 +113,7 @@ fn a_password_of_one_node_is_good_once_at_the_other_and_its_session_at_both() {
 }
 
 #[test]
-fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes_and_the_account_is_told_when_more_are() {
+fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     let admitted =
@@ -126,12 +127,12 @@ fn sixty_requests_in_thirty_seconds_are_admitted_over_both_nodes_and_the_account
         assert!(retry_after > 20 * SECOND && retry_after <= 30 * SECOND, "{retry_after:?}");
         assert_eq!(node.allowance(&ann, START).unwrap().unwrap().remaining, 0);
     }
-    // By another clock of the node it is as long: the database's decides.
+    // The node's own clock does not matter: the database's decides.
     assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
 }
 
 #[test]
-fn paces_and_failed_sign_ins_and_signatures_are_those_of_both_nodes() {
+fn rate_limits_failed_sign_ins_and_signatures_are_shared_by_both_nodes() {
     let nodes = Nodes::new();
     let limit = RateLimit { requests: 2, within: 60 * SECOND };
     let paces = [Pace::of_accounts("test", limit), Pace::of_accounts("test", limit)];
@@ -185,7 +186,7 @@ fn an_account_that_is_revoked_at_one_node_is_refused_at_the_other() {
     assert!(matches!(nodes.two.admit_rate(&ann, START), Err(Refusal::Revoked)));
 }
 
-/// Asks for the history of a security and pays for it.
+/// Requests the history of a security and pays for it.
 fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(), Refusal> {
     let ticket = node.admit_rate(caller, uptime)?;
     let permit = node.admit(Demand::History { ticket, symbol: &symbol(of) }, NOW)?;
@@ -193,7 +194,7 @@ fn ask(node: &Access, caller: &Caller, of: &str, uptime: Duration) -> Result<(),
 }
 
 #[test]
-fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charges_nothing() {
+fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());
     let token = created.access_token.expose();
@@ -204,18 +205,19 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     let open = nodes.two.sign_on(otp.expose(), None, MOMENT).unwrap();
 
     nodes.wire.set(Mode::Refuse);
-    // Found out by whoever comes first, and by the beat.
+    // Detected by the first request, and by the heartbeat.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
     assert!(nodes.two.heartbeat("two", &[], at(1)).is_err());
     assert!(matches!(nodes.two.reached(at(3)), DatabaseState::Away(_)));
     let served = (0..100).filter(|_| ask(&nodes.two, &ann, "700.HK", at(3)).is_ok()).count();
     assert_eq!(served, 28, "half of sixty, with two before");
     assert!(matches!(nodes.two.admit_rate(&ann, at(3)), Err(Refusal::TooFast { .. })));
-    // What is new cannot be charged.
+    // A new security cannot be charged.
     let new = ask(&nodes.two, &ann, "5.HK", at(40));
     assert!(matches!(new, Err(Refusal::Unchargeable)), "{new:?}");
     assert!(new.unwrap_err().to_string().contains("nothing was charged"));
-    // Somebody who was never here is not known; who was, is recognized by the same token, and goes on with a session.
+    // An unknown caller is not authenticated; a known one is recognized by the same token, and
+    // resumes its session.
     assert!(
         matches!(nodes.two.admit_rate(&stranger, at(41)), Err(Refusal::Failed(error)) if error.is_away())
     );
@@ -224,11 +226,11 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     let resumed = nodes.two.resume(open.session.id.expose(), None, NOW).unwrap();
     assert_eq!(resumed.caller, ann);
     assert!(matches!(nodes.two.sign_on("o_unknown", None, MOMENT), Err(Denial::Failed(_))));
-    // The other node is not concerned.
+    // The other node is not affected.
     ask(&nodes.one, &ann, "9988.HK", START).unwrap();
     assert_eq!(nodes.one.reached(START), DatabaseState::Yes);
 
-    // Longer than it goes on.
+    // Longer than the offline window.
     nodes.two.heartbeat("two", &[], at(61)).unwrap_err();
     assert!(matches!(nodes.two.reached(at(61)), DatabaseState::Lost(_)));
     let late = ask(&nodes.two, &ann, "700.HK", at(100));
@@ -246,7 +248,8 @@ fn while_the_database_is_away_a_node_serves_what_is_paid_at_its_share_and_charge
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
     charged.sort_unstable();
     assert_eq!(charged, ["5.HK", "700.HK", "9988.HK"], "each once, and none for nothing");
-    // The connection that went on by itself is counted by all again, beside the one whose place it took meanwhile.
+    // The connection with a local slot is counted by all nodes again, in addition to the one whose
+    // slot it took meanwhile.
     assert_eq!(nodes.one.slots(&ann).unwrap().online, 2);
     drop((open, resumed));
     nodes.two.heartbeat("two", &[], at(102)).unwrap();
@@ -267,7 +270,7 @@ fn a_silent_database_delays_answers_from_memory_by_a_second_at_most() {
     // Later requests do not wait.
     ask(&nodes.two, &ann, "700.HK", at(1)).unwrap();
 
-    // A probe counts it as away, too.
+    // A probe marks the database as unreachable, too.
     nodes.wire_of_one.set(Mode::Silent);
     let silent = nodes.one.probe().unwrap_err();
     assert!(silent.is_away() && silent.to_string().contains("no answer within 1 s"), "{silent}");
@@ -322,7 +325,7 @@ fn a_request_that_memory_answers_does_not_fail_when_no_connection_is_free() {
 }
 
 #[test]
-fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
+fn credentials_withdrawn_elsewhere_stay_void_when_the_database_is_unreachable() {
     let nodes = Nodes::new();
     let token = |name: &str| create(&nodes.one, name, Terms::default()).access_token.expose().to_owned();
     let (ann, bob, eve) = (token("ann"), token("bob"), token("eve"));
@@ -331,7 +334,7 @@ fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
         ask(&nodes.two, caller, "700.HK", START).unwrap();
     }
     nodes.one.revoke(revoked.account(), &Actor::Operator, "", NOW).unwrap();
-    // Nobody of them asks the second node again before the database is away.
+    // None of them sends the second node a request before the database becomes unreachable.
     nodes.two.heartbeat("two", &[], at(1)).unwrap();
     nodes.wire.set(Mode::Refuse);
     nodes.two.heartbeat("two", &[], at(2)).unwrap_err();
@@ -342,7 +345,7 @@ fn what_was_taken_elsewhere_is_not_good_again_when_the_database_is_away() {
 }
 
 #[test]
-fn what_a_node_admitted_by_itself_counts_when_the_database_is_there_again() {
+fn offline_admissions_count_when_the_database_is_back() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     ask(&nodes.two, &ann, "700.HK", START).unwrap();
@@ -355,17 +358,17 @@ fn what_a_node_admitted_by_itself_counts_when_the_database_is_there_again() {
     assert_eq!(served, 30, "sixty, with thirty before");
 }
 
-/// How many of a hundred requests at once a node admits.
+/// How many of a hundred immediate requests a node admits.
 fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
     (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
 }
 
 #[test]
-fn what_is_admitted_while_other_nodes_settle_counts_at_the_next_beat() {
+fn admissions_while_other_nodes_settle_count_at_the_next_heartbeat() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     assert!(nodes.two.admit_rate(&ann, START).is_ok());
-    // A third one has brought back nothing yet.
+    // A third node has not written back its admissions yet.
     nodes.place.sql(
         "accounts",
         "insert into node select decode('ff', 'hex'), 'three', started_us, seen_us, 'before' from node limit 1",
@@ -373,7 +376,7 @@ fn what_is_admitted_while_other_nodes_settle_counts_at_the_next_beat() {
     nodes.two.heartbeat("two", &[], START).unwrap();
     assert_eq!(nodes.two.reached(START), DatabaseState::Settling);
     assert_eq!(admitted(&nodes.two, &ann, START), 19, "a third of sixty, with one before");
-    // It settles, and the second node finds that out.
+    // It settles, and the second node notices.
     nodes.place.sql("accounts", "delete from node where name = 'three'");
     nodes.two.heartbeat("two", &[], at(1)).unwrap();
     assert_eq!(nodes.two.reached(at(1)), DatabaseState::Yes);
@@ -381,7 +384,7 @@ fn what_is_admitted_while_other_nodes_settle_counts_at_the_next_beat() {
 }
 
 #[test]
-fn when_all_nodes_were_away_none_asks_the_database_before_all_have_brought_back_what_they_admitted() {
+fn after_an_outage_rates_are_shares_until_all_nodes_have_written_back() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     for node in [&nodes.one, &nodes.two] {
@@ -390,7 +393,7 @@ fn when_all_nodes_were_away_none_asks_the_database_before_all_have_brought_back_
     nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
     assert_eq!(admitted(&nodes.one, &ann, START), 29);
     assert_eq!(admitted(&nodes.two, &ann, START), 29);
-    // Away for so long that neither counts any more.
+    // Unreachable for so long that neither counts any more.
     nodes.place.sql("accounts", "update node set seen_us = seen_us - 20000000");
     nodes.wires().for_each(|wire| wire.set(Mode::Pass));
     beat_until_it_is_back(&nodes.one, "one", at(1));
@@ -403,7 +406,7 @@ fn when_all_nodes_were_away_none_asks_the_database_before_all_have_brought_back_
 }
 
 #[test]
-fn what_a_server_has_lost_of_its_last_moments_counts_when_connections_to_it_had_to_be_made_anew() {
+fn admissions_the_server_lost_count_after_a_reconnect() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     assert_eq!((0..60).filter(|_| nodes.two.admit_rate(&ann, START).is_ok()).count(), 60);
@@ -416,9 +419,10 @@ fn what_a_server_has_lost_of_its_last_moments_counts_when_connections_to_it_had_
 }
 
 #[test]
-fn nothing_is_decided_by_another_server_before_all_have_brought_back_what_they_admitted() {
+fn a_replaced_server_decides_nothing_until_all_nodes_have_written_back() {
     let place = harness::server().database("");
-    // To who may not ask since when the server runs, all servers are one: so it can be made another without starting it anew.
+    // The role `plain` may not read the server's start time and sees all servers as the same, so the
+    // test can replace the server without a restart.
     place
         .database_sql(&format!(
             "create role plain login; grant create on database {} to plain; \

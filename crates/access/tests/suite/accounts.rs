@@ -27,7 +27,7 @@ fn a_new_account_has_credentials_of_the_promised_form() {
 }
 
 #[test]
-fn an_account_is_listed_and_shown_as_it_was_made() {
+fn an_account_is_listed_and_shown_as_it_was_created() {
     let fresh = fresh();
     let terms = Terms {
         level: Level::new(3),
@@ -58,7 +58,7 @@ fn an_account_is_listed_and_shown_as_it_was_made() {
 }
 
 #[test]
-fn a_name_that_is_taken_or_unfit_is_refused() {
+fn a_taken_or_invalid_name_is_refused() {
     let fresh = fresh();
     fresh.create("alice", Terms::default());
     let create = |name: &str| {

@@ -1,4 +1,5 @@
-//! A connection that remembers is admitted exactly as one that does not, whatever happens between its requests.
+//! A connection with an admission cache is admitted exactly as one without, whatever happens
+//! between its requests.
 
 use access::{
     Access, Actor, AdmissionCache, Caller, Demand, Freshness, Permit, RateRule, Refusal, Right, Scope, Terms,
@@ -11,7 +12,7 @@ use crate::fixture::{NOW, PRESENT, START, fresh, symbol};
 const SYMBOLS: [&str; 4] = ["700.HK", "5.HK", "AAPL.US", "600519.SH"];
 const DAY: i64 = 86_400;
 
-/// What an admission says.
+/// The result of an admission as text.
 fn told(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
     match admitted {
         Ok(permit) => {
@@ -39,7 +40,7 @@ fn forgetful(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Re
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// As over HTTP: a permit for the scope first, which the rest begins with.
+/// As over HTTP: a permit for the scope first, whose cache the rest uses.
 fn permitted(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<Permit, Refusal> {
     let permit = access.admit_within(caller, Scope::Quote, Freshness::Recent, now)?;
     remembering(access, caller, text, &mut permit.admission_cache(caller), now)
@@ -50,7 +51,7 @@ fn below(random: &mut u64, limit: usize) -> usize {
     (*random >> 33) as usize % limit
 }
 
-/// Something that an operator does, from another process.
+/// A change by an operator, from another process.
 fn change(elsewhere: &Access, caller: &Caller, random: &mut u64) {
     let (id, by) = (caller.account(), &Actor::Operator);
     let right = [Right::Hk, Right::Us, Right::UsOvernight][below(random, 3)];
@@ -70,7 +71,7 @@ fn change(elsewhere: &Access, caller: &Caller, random: &mut u64) {
 }
 
 #[test]
-fn what_a_connection_remembers_changes_no_admission() {
+fn the_admission_cache_changes_no_admission() {
     for seed in 0..6u64 {
         let mut random = seed;
         let fresh = fresh();
@@ -80,7 +81,7 @@ fn what_a_connection_remembers_changes_no_admission() {
         let mut caches = [AdmissionCache::default(), AdmissionCache::default()];
         let mut now = NOW;
         for turn in 0..120 {
-            // Mostly asking, sometimes a change, a day or a month.
+            // Mostly requests, sometimes a change, a day or a month.
             match below(&mut random, 12) {
                 0 | 1 => change(&elsewhere, &callers[below(&mut random, 2)], &mut random),
                 2 => now = Timestamp(now.0 + DAY * [1, 7, 31][below(&mut random, 3)]),
@@ -88,7 +89,7 @@ fn what_a_connection_remembers_changes_no_admission() {
             }
             let at = below(&mut random, 2);
             let text = SYMBOLS[below(&mut random, SYMBOLS.len())];
-            // A connection that somebody else signs in on remembers nothing for them.
+            // A cache is not used for another caller that signs in on the connection.
             let caller = &callers[if below(&mut random, 10) == 0 { 1 - at } else { at }];
             here.version_check().unwrap();
             let again = remembering(here, caller, text, &mut caches[at], now);
@@ -101,7 +102,7 @@ fn what_a_connection_remembers_changes_no_admission() {
                 here.spend(permit, NOW).unwrap();
             }
         }
-        // The last word is the operator's, with the very next request.
+        // A revocation takes effect with the very next request.
         elsewhere.revoke(callers[0].account(), &Actor::Operator, "", NOW).unwrap();
         here.version_check().unwrap();
         for cache in &mut caches {
@@ -112,7 +113,7 @@ fn what_a_connection_remembers_changes_no_admission() {
 }
 
 #[test]
-fn a_remembered_request_is_counted_by_the_rule_of_its_account() {
+fn a_cached_request_counts_against_the_rate_of_its_account() {
     let fresh = fresh();
     let terms = Terms { rate: Some("3/10".parse().unwrap()), ..Terms::default() };
     let (caller, mut cache) = (fresh.caller("alice", terms), AdmissionCache::default());

@@ -18,7 +18,7 @@ fn admit(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result
     access.admit(Demand::History { ticket, symbol: &symbol(text) }, now)
 }
 
-/// A whole request that succeeds, answer and all.
+/// A complete request that succeeds, including the charge.
 fn ask_at(access: &Access, caller: &Caller, text: &str, now: Timestamp) -> Result<(), Refusal> {
     access.spend(admit(access, caller, text, now)?, NOW)
 }
@@ -32,7 +32,7 @@ fn used(access: &Access, caller: &Caller) -> u32 {
 }
 
 #[test]
-fn sixty_requests_in_thirty_seconds_over_every_door() {
+fn sixty_requests_in_thirty_seconds_over_every_transport() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms::default());
     for at in 0..60 {
@@ -45,14 +45,14 @@ fn sixty_requests_in_thirty_seconds_over_every_door() {
         "{refusal:?}"
     );
     assert_eq!(refusal.to_string(), "more than 60 history requests in 30 s: try again in 29.4 s");
-    // A moment counts as one: who waits for what they are told is not too early.
+    // The wait is rounded up: a client that waits as long as the message says is not too early.
     let refusal = fresh.access.admit_rate(&caller, START + Duration::from_millis(29_999)).unwrap_err();
     assert!(refusal.to_string().ends_with("try again in 0.1 s"), "{refusal}");
     drop(fresh.access.admit_rate(&caller, START + Duration::from_secs(30)).unwrap());
 }
 
 #[test]
-fn what_an_account_may_still_ask_is_told_by_its_own_rule() {
+fn the_allowance_follows_the_rate_rule_of_the_account() {
     let fresh = fresh();
     let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
     let (slow, free) = (fresh.caller("slow", terms("3/10")), fresh.caller("free", terms("unlimited")));
@@ -100,7 +100,7 @@ fn only_granted_markets_are_open() {
 }
 
 #[test]
-fn no_access_is_said_before_a_spent_quota() {
+fn a_missing_right_is_reported_before_a_spent_quota() {
     let fresh = fresh();
     let caller = caller_with(&fresh.access, "alice", Rights::NONE.with(Right::Hk), quota(0));
     assert!(matches!(ask(&fresh.access, &caller, "AAPL.US"), Err(Refusal::NoAccess { .. })));
@@ -108,7 +108,7 @@ fn no_access_is_said_before_a_spent_quota() {
 }
 
 #[test]
-fn a_permit_tells_what_the_account_may_see() {
+fn a_permit_shows_the_rights_of_the_account() {
     let fresh = fresh();
     for overnight in [false, true] {
         let name = format!("overnight {overnight}");
@@ -125,7 +125,7 @@ fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(2));
-    // Admitted, then failed on the way: the permit is dropped unspent.
+    // Admitted, then failed: the permit is dropped unspent.
     drop(admit(access, &caller, "700.HK", NOW).unwrap());
     assert_eq!(used(access, &caller), 0);
     for text in ["700.HK", "700.HK", "00700.hk", "AAPL.US"] {
@@ -140,7 +140,7 @@ fn the_first_answer_for_a_security_is_charged_and_a_failed_one_is_not() {
     );
     ask(access, &caller, "700.HK").unwrap();
     assert_eq!(used(access, &caller), 2);
-    // A process started later knows the same.
+    // A process started later reads the same usage.
     let other = fresh.other();
     ask(&other, &caller, "AAPL.US").unwrap();
     assert!(matches!(ask(&other, &caller, "5.HK"), Err(Refusal::QuotaSpent { used: 2, .. })));
@@ -176,7 +176,7 @@ fn the_month_turns_at_midnight_in_hong_kong() {
         "{refusal:?}"
     );
     ask_at(access, &caller, "MSFT.US", midnight).unwrap();
-    // Nothing carries over, neither room nor what was paid for.
+    // Nothing carries over, neither room nor paid securities.
     ask_at(access, &caller, "AAPL.US", midnight).unwrap_err();
 }
 
@@ -206,7 +206,7 @@ fn changes_by_another_process_hold_for_the_next_request() {
 }
 
 #[test]
-fn of_two_who_race_for_the_last_place_one_gets_it() {
+fn of_two_requests_that_race_for_the_last_place_one_gets_it() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
@@ -246,17 +246,17 @@ fn many_threads_in_two_processes_get_exactly_the_quota() {
 }
 
 #[test]
-fn a_security_that_is_paid_for_never_asks_the_database_again() {
+fn a_paid_security_needs_no_further_query() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", quota(1));
     ask(access, &caller, "700.HK").unwrap();
-    // Take the usage away behind everybody's back: only memory still knows.
+    // Delete the usage behind the service's back: only the cache still has it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from usage").unwrap();
     ask(access, &caller, "700.HK").unwrap();
     assert_eq!(used(access, &caller), 0);
-    // A change to any account makes it look again.
+    // A change to any account invalidates the cache.
     create(access, "bob", Terms::default());
     ask(access, &caller, "700.HK").unwrap();
     assert_eq!(used(access, &caller), 1);

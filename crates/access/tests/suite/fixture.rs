@@ -23,7 +23,7 @@ pub(crate) fn claims(token: &str, prefix: &str) -> String {
     String::from_utf8(URL_SAFE_NO_PAD.decode(parts[1]).unwrap()).unwrap()
 }
 
-/// A store directory that goes away with the test, and its accounts.
+/// A store directory that is removed with the test, and its accounts.
 pub(crate) struct Fresh {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) access: Access,
@@ -36,7 +36,7 @@ pub(crate) fn fresh() -> Fresh {
 }
 
 impl Fresh {
-    /// What another process would have: the same files, nothing else in common.
+    /// As another process would open it: the same files, nothing else in common.
     pub(crate) fn other(&self) -> Access {
         Access::open(self.dir.path(), NOW).unwrap()
     }
@@ -45,13 +45,13 @@ impl Fresh {
         create(&self.access, name, terms)
     }
 
-    /// A new account and somebody who has proved to be it.
+    /// A new account, as an authenticated caller.
     pub(crate) fn caller(&self, name: &str, terms: Terms) -> Caller {
         bearer(&self.access, self.create(name, terms).access_token.expose()).unwrap()
     }
 }
 
-/// The same for an account with rights of its own.
+/// The same for an account with these rights.
 pub(crate) fn caller_with(access: &Access, name: &str, rights: Rights, terms: Terms) -> Caller {
     let new = NewAccount { rights, ..NewAccount::named(name, terms) };
     let created = access.create(&new, &Actor::Operator, NOW).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn bearer(access: &Access, token: &str) -> Result<Caller, access::Den
     identify(access, &[("authorization", &format!("Bearer {token}"))], NOW)
 }
 
-/// Signs that request as a client would; written apart from the code that checks it.
+/// Signs that request as a client would; independent of the code that verifies it.
 pub(crate) fn sign(token: &str, key: &str, secret: &str, timestamp: &str) -> String {
     let list = "authorization;x-api-key;x-timestamp";
     let lines = format!("authorization:{token}\nx-api-key:{key}\nx-timestamp:{timestamp}\n");

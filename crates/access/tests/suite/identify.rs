@@ -19,13 +19,13 @@ fn a_signed_request_is_its_account() {
             ("x-api-signature", &sign(token, key, secret, sent_at)),
         ];
         assert_eq!(identify(&fresh.access, &headers, NOW).unwrap().account(), created.account_id);
-        // Another process, and one started later, need only the files.
+        // Another process, and one started later, needs only the files.
         assert_eq!(identify(&fresh.other(), &headers, NOW).unwrap().account(), created.account_id);
     }
 }
 
 #[test]
-fn each_way_to_be_wrong_has_its_own_denial() {
+fn each_error_has_a_separate_denial() {
     let fresh = fresh();
     let (alice, bob) = (fresh.create("alice", Terms::default()), fresh.create("bob", Terms::default()));
     let (key, secret, token) =
@@ -51,7 +51,7 @@ fn each_way_to_be_wrong_has_its_own_denial() {
 }
 
 #[test]
-fn a_token_stands_alone_only_as_bearer() {
+fn a_token_without_a_signature_is_good_only_as_bearer() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let token = created.access_token.expose();
@@ -84,7 +84,7 @@ fn a_token_ends_at_its_time() {
 }
 
 #[test]
-fn a_revoked_account_is_nobody_in_every_process() {
+fn a_revoked_account_is_refused_in_every_process() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let token = created.access_token.expose();
@@ -95,7 +95,7 @@ fn a_revoked_account_is_nobody_in_every_process() {
 }
 
 #[test]
-fn a_key_file_that_was_exchanged_is_a_failure_of_ours_and_not_the_callers() {
+fn a_replaced_key_file_is_an_internal_error() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     std::fs::write(fresh.dir.path().join("secret.key"), [7; 32]).unwrap();
@@ -109,7 +109,7 @@ fn a_key_file_that_was_exchanged_is_a_failure_of_ours_and_not_the_callers() {
 }
 
 #[test]
-fn a_token_in_an_address_is_the_same_account_with_less_to_do() {
+fn a_token_in_a_url_is_the_same_account_with_fewer_scopes() {
     let fresh = fresh();
     let created = fresh.create("alice", Terms::default());
     let caller = bearer(&fresh.access, created.access_token.expose()).unwrap();

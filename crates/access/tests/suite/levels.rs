@@ -1,4 +1,4 @@
-//! Golden tables: what is told about an account, and the level it has at which second in Hong Kong.
+//! Golden tables: the reports about an account, and its level at each second in Hong Kong.
 
 use access::{
     Access, Actor, AuditFilter, Demand, Level, Present, Reason, Refusal, Right, Step, StepChange, Table,
@@ -9,7 +9,7 @@ use store::AccountId;
 
 use crate::fixture::{Fresh, NOW, PRESENT, fresh, symbol};
 
-/// A time at which everything told here has happened.
+/// A time after all reports of these tests.
 pub(crate) const LATER: &str = "2027-12-30 12:00:00";
 
 /// `2026-10-30 09:00:00` in Hong Kong.
@@ -58,7 +58,7 @@ pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
     access.usage(id, hk(at)).unwrap().unwrap().standing.level.number()
 }
 
-/// What was told, one line each; then times in Hong Kong with the level they have.
+/// The reports, one line each; then times in Hong Kong with their levels.
 fn check(told: &[&str], expected: &[(&str, u32)]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -66,7 +66,7 @@ fn check(told: &[&str], expected: &[(&str, u32)]) {
     for (at, number) in expected {
         assert_eq!(level(&fresh.access, id, at), *number, "{told:?} at {at}");
     }
-    // Another process, which has seen none of it, says the same in any order.
+    // Another process, with empty caches, gives the same levels in any order.
     let other = fresh.other();
     for (at, number) in expected.iter().rev() {
         assert_eq!(level(&other, id, at), *number, "{told:?} at {at}, looked at anew");
@@ -123,7 +123,7 @@ fn the_first_money_counts_from_the_next_trading_day_at_midnight() {
 }
 
 #[test]
-fn a_run_of_holidays_puts_it_off_to_the_first_day_of_trading() {
+fn holidays_postpone_a_level_to_the_next_trading_day() {
     // Chinese New Year 2026: the 16th is half a day, and the 20th the next one.
     check(
         &["2026-02-16 80000 HKD", "orders 2026-02-16 161"],
@@ -211,7 +211,7 @@ fn orders_of_this_month_and_of_the_last_are_compared_and_never_added() {
 }
 
 #[test]
-fn an_order_counts_once_on_the_day_it_was_first_told() {
+fn an_order_counts_once_on_the_day_of_its_first_report() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     for number in 0..80 {
@@ -226,7 +226,7 @@ fn an_order_counts_once_on_the_day_it_was_first_told() {
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
     tell(&fresh.access, "ann", "order 2026-11-03 B1", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 4);
-    // A number replaces the number of that day, not the orders.
+    // A number replaces the number of that day, not the orders reported by id.
     tell(&fresh.access, "ann", "orders 2026-11-03 79", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
 }
@@ -252,7 +252,7 @@ fn currencies_are_converted_exactly_with_the_rate_of_their_day() {
     check(&with("2026-10-28 10256.4103 USD"), &[("2026-10-29", 3)]);
     check(&with("2026-10-29 10000 USD"), &[("2026-10-30", 3)]);
     check(&with("2026-10-29 9999.9999 USD"), &[("2026-10-30", 2)]);
-    // Several currencies of a day are one total, and a hair short is short.
+    // Several currencies of a day are one total, and 0.0001 below the threshold is below it.
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 40000 HKD"], &[("2026-10-30", 3)]);
     check(&[rates[0], rates[1], "2026-10-29 5000 USD", "2026-10-29 39999.9999 HKD"], &[("2026-10-30", 2)]);
     check(&with("2026-10-28 10000000000000 XAU"), &[("2026-10-29", 3)]);
@@ -271,7 +271,7 @@ fn a_later_report_of_a_day_replaces_the_earlier_one() {
 }
 
 #[test]
-fn clocks_that_change_elsewhere_move_nothing_here() {
+fn daylight_saving_elsewhere_moves_no_level() {
     // New York turns its clocks on 2026-03-08 and 2026-11-01, both Sundays.
     for (told, before, after) in [
         ("2026-03-06 80000 HKD", "2026-03-08 23:59:59", "2026-03-09 00:00:00"),
@@ -296,7 +296,7 @@ fn beyond_the_calendar_weekdays_are_trading_days() {
 }
 
 #[test]
-fn reasons_and_the_outlook_are_in_words() {
+fn reasons_and_the_outlook_are_shown_as_text() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -321,12 +321,12 @@ fn reasons_and_the_outlook_are_in_words() {
         tuesday.usage.standing.reason.to_string(),
         "1601 completed orders in 2026-11 are more than the 1600 of level 5"
     );
-    // Assets are still told, although they are not what lifts it.
+    // Assets are still shown, although another condition gives the level.
     assert_eq!(tuesday.usage.standing.grounds.assets.unwrap().total.plain(), "80000.00");
 }
 
 #[test]
-fn what_is_short_of_a_threshold_does_not_look_as_if_it_reached_it() {
+fn an_amount_below_a_threshold_is_not_rounded_up_to_it() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     tell(&fresh.access, "ann", "2026-10-29 79999.9999 HKD", present(LATER));
@@ -353,7 +353,7 @@ fn the_operator_overrides_a_level_and_a_number() {
 }
 
 #[test]
-fn the_ladder_can_be_changed_and_stays_a_ladder() {
+fn the_ladder_can_be_changed_and_stays_valid() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -382,7 +382,7 @@ fn the_ladder_can_be_changed_and_stays_a_ladder() {
 }
 
 #[test]
-fn two_changes_at_once_leave_a_ladder() {
+fn concurrent_changes_leave_a_valid_ladder() {
     let fresh = fresh();
     let (one, other) = (fresh.other(), fresh.other());
     let change = |access: &Access, number, quota| {
@@ -392,7 +392,7 @@ fn two_changes_at_once_leave_a_ladder() {
     };
     for round in 0..20 {
         assert!(change(&one, 3, 600) && change(&one, 2, 400));
-        // Each is good by itself, and both together are not.
+        // Each is valid by itself, and both together are not.
         let start = std::sync::Barrier::new(2);
         let done = std::thread::scope(|scope| {
             let at_once = |access, number, quota| {
@@ -410,10 +410,10 @@ fn two_changes_at_once_leave_a_ladder() {
 }
 
 #[test]
-fn what_is_changed_at_once_is_all_changed() {
+fn changes_of_different_terms_both_take_effect() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    // Somebody who has looked at the account before is not to bring back what it was.
+    // A caller with a stale copy of the account must not restore its old terms.
     let before = fresh.access.account(id).unwrap().unwrap();
     let level = TermsChange { level: Some(Level::new(4)), ..TermsChange::default() };
     fresh.other().change_terms(id, level, &Actor::Operator, PRESENT).unwrap();
@@ -424,7 +424,7 @@ fn what_is_changed_at_once_is_all_changed() {
 }
 
 #[test]
-fn a_ladder_that_was_broken_by_other_means_can_be_mended() {
+fn an_invalid_ladder_can_be_repaired() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     let path = fresh.dir.path().join("accounts.db");
@@ -466,7 +466,7 @@ fn level_rows(fresh: &Fresh, id: AccountId) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_change_is_written_down_once_by_whoever_sees_it_first() {
+fn a_level_change_is_recorded_once_by_the_first_request() {
     let fresh = fresh();
     let access = &fresh.access;
     let terms = Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() };
@@ -474,7 +474,7 @@ fn a_change_is_written_down_once_by_whoever_sees_it_first() {
     let id = caller.account();
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
-    // Reported on Friday for Friday: it is time that makes it count, on Monday.
+    // Reported on Friday for Friday: it takes effect by itself on Monday.
     tell(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
@@ -485,7 +485,7 @@ fn a_change_is_written_down_once_by_whoever_sees_it_first() {
     }
     let monday = "level 1 to 3 on 2026-11-02: assets HKD 80,000.00 on 2026-10-30 reach level 3".to_owned();
     assert_eq!(level_rows(&fresh, id), [("service".to_owned(), monday)]);
-    // A correction of a past day counts at once, and is the operator's doing.
+    // A correction of a past day counts immediately, and the audit names the operator.
     tell(&other, "ann", "2026-10-30 5000 HKD", present("2026-11-02"));
     history(access, &caller, "1.HK", "2026-11-02").unwrap();
     let rows = level_rows(&fresh, id);
@@ -497,7 +497,7 @@ fn a_change_is_written_down_once_by_whoever_sees_it_first() {
 }
 
 #[test]
-fn a_rise_makes_room_for_who_was_refused_a_second_ago() {
+fn a_higher_level_admits_a_request_that_was_just_refused() {
     let fresh = fresh();
     let access = &fresh.access;
     let step =
@@ -517,7 +517,7 @@ fn a_rise_makes_room_for_who_was_refused_a_second_ago() {
 }
 
 #[test]
-fn what_is_used_stays_used_when_the_level_falls() {
+fn usage_stays_when_the_level_falls() {
     let fresh = fresh();
     let access = &fresh.access;
     let step =
@@ -536,19 +536,19 @@ fn what_is_used_stays_used_when_the_level_falls() {
         history(access, &caller, "4.HK", "2026-11-12"),
         Err(Refusal::QuotaSpent { used: 3, limit: 1, .. })
     ));
-    // December begins with nothing used, and nothing carried over.
+    // December begins with nothing used and nothing carried over.
     let december = access.usage(caller.account(), hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.used, december.remaining()), (0, 1));
 }
 
 #[test]
-fn a_level_that_is_known_is_not_looked_up_again() {
+fn a_cached_level_is_not_queried_again() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
     tell(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
-    // Taken away behind everybody's back: only memory still knows.
+    // Deleted behind the service's back: only the cache still has it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();
     conn.execute_batch("delete from asset").unwrap();
     assert_eq!(level(access, caller.account(), "2026-10-30"), 3);
@@ -589,7 +589,7 @@ fn a_right_begins_and_ends_by_the_markets_clock_between_two_requests() {
 }
 
 #[test]
-fn a_preview_costs_nothing_and_tells_what_would() {
+fn a_preview_costs_nothing_and_shows_the_cost() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { quota: Some(3), ..Terms::default() });
@@ -600,7 +600,7 @@ fn a_preview_costs_nothing_and_tells_what_would() {
     assert_eq!(preview.counted, [symbol("1.HK")]);
     assert_eq!((preview.usage.used, preview.usage.remaining()), (1, 2));
     assert_eq!(access.usage(caller.account(), hk("2026-11-02")).unwrap().unwrap().used, 1);
-    // December knows of nothing.
+    // Nothing is counted in December.
     let december = access.preview(caller.account(), &symbols, hk("2026-12-01 00:00:00")).unwrap().unwrap();
     assert_eq!((december.new.len(), december.counted.len()), (3, 0));
 }

@@ -1,4 +1,4 @@
-//! What the one door promises, through the public interface and a real database.
+//! Authentication and admission through the public interface and a real database.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 

@@ -1,4 +1,5 @@
-//! Golden tables: what an account has on paper, what was reported beside it, and the level that follows from either.
+//! Golden tables: the assets and orders of a paper account, reports about the account, and the
+//! levels that follow.
 
 use access::{AccountId, LevelsFrom, Terms};
 use market::Date;
@@ -49,8 +50,8 @@ fn tally(accounts: &Accounts, id: AccountId, lines: &[&str]) {
         .unwrap();
 }
 
-/// What was reported and what the paper account has, a line each; then times in Hong Kong with their levels: with `auto`, `reported`
-/// and `paper`.
+/// Reports and paper tallies, a line each; then times in Hong Kong with their levels: with `auto`,
+/// `reported` and `paper`.
 fn check(told: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
@@ -66,7 +67,7 @@ fn check(told: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
 }
 
 #[test]
-fn what_a_paper_account_has_counts_as_a_report_does() {
+fn a_paper_account_counts_as_a_report_does() {
     check(
         &[],
         &["2026-10-29 80000 HKD"],
@@ -102,13 +103,13 @@ fn what_a_paper_account_has_counts_as_a_report_does() {
 fn an_account_with_reports_is_judged_by_them_alone_unless_the_setting_is_paper() {
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 400000 HKD"], &[("2026-10-30", [2, 2, 4])]);
     check(&["2026-10-29 400000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [4, 4, 2])]);
-    // From the trading day after the first report: until then it is the paper account.
+    // Reports count from the trading day after the first: until then the paper account does.
     check(
         &["2026-10-29 10000 HKD"],
         &["2026-10-27 400000 HKD"],
         &[("2026-10-28", [4, 1, 4]), ("2026-10-29 23:59:59", [4, 1, 4]), ("2026-10-30 00:00:00", [2, 2, 4])],
     );
-    // A report of orders is one too, by number or one by one, even of none.
+    // A report of orders counts as a report too, as a number or by id, even of none.
     check(
         &["orders 2026-10-29 161"],
         &["2026-10-28 80000 HKD"],
@@ -116,7 +117,7 @@ fn an_account_with_reports_is_judged_by_them_alone_unless_the_setting_is_paper()
     );
     check(&["orders 2026-10-29 0"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
     check(&["order 2026-10-29 one"], &["2026-10-28 80000 HKD"], &[("2026-10-30", [1, 1, 3])]);
-    // Neither assets nor orders of the two are added up.
+    // Assets and orders of the two are not added up.
     check(&["2026-10-29 40000 HKD"], &["2026-10-29 40000 HKD"], &[("2026-10-30", [2, 2, 2])]);
     check(&["orders 2026-10-29 100"], &["orders 2026-10-28 61"], &[("2026-10-30", [1, 1, 1])]);
 }
@@ -130,7 +131,7 @@ fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one()
     // The built-in rate.
     check(&[], &["2026-10-29 41000 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [3, 1, 3])]);
     check(&[], &["2026-10-29 40999.9999 HKD", "2026-10-29 5000 USD"], &[("2026-10-30", [2, 1, 2])]);
-    // What it owes in one currency is taken from what it has in another.
+    // A debt in one currency is subtracted from assets in another.
     check(&[rate], &["2026-10-29 90000 HKD", "2026-10-29 -2000 USD"], &[("2026-10-30", [2, 1, 2])]);
     check(&[rate], &["2026-10-29 -50000 HKD"], &[("2026-10-30", [1, 1, 1])]);
 }

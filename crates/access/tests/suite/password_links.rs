@@ -1,4 +1,4 @@
-//! Links with which somebody sets the password of their account, and changes that two operators make at once.
+//! Password links, and concurrent changes by two operators.
 
 use std::net::IpAddr;
 
@@ -39,12 +39,12 @@ fn is_open(house: &Fresh, name: &str) -> bool {
 }
 
 #[test]
-fn a_link_sets_the_password_once_and_whoever_comes_second_is_told_so() {
+fn a_link_sets_the_password_once_and_then_reports_that_it_was_used() {
     let house = fresh();
     let id = house.create("ann", Terms::default()).account_id;
     let token = link(&house, "ann");
     assert_eq!(house.access.password_link_until(id, NOW).unwrap(), Some(Timestamp(NOW.0 + 86_400)));
-    // Looking uses nothing up.
+    // Reading a link does not use it up.
     for _ in 0..2 {
         assert_eq!(house.access.linked_account(&token, NOW).unwrap().name, "ann");
     }
@@ -90,7 +90,7 @@ fn a_link_ends_with_its_day_with_another_link_and_with_the_account() {
 }
 
 #[test]
-fn a_link_is_good_as_it_was_made_and_for_its_own_account() {
+fn a_link_is_good_unmodified_and_for_its_own_account() {
     let house = fresh();
     house.create("ann", Terms::default());
     house.create("bob", Terms::default());
@@ -108,7 +108,7 @@ fn a_link_is_good_as_it_was_made_and_for_its_own_account() {
 }
 
 #[test]
-fn of_many_who_come_with_one_link_one_sets_the_password() {
+fn of_concurrent_uses_of_one_link_one_sets_the_password() {
     let house = fresh();
     house.create("ann", Terms::default());
     let token = link(&house, "ann");
@@ -121,7 +121,7 @@ fn of_many_who_come_with_one_link_one_sets_the_password() {
 }
 
 #[test]
-fn a_change_upon_terms_that_another_operator_has_changed_is_refused() {
+fn a_change_based_on_stale_terms_is_refused() {
     let house = fresh();
     let id = house.create("ann", Terms::default()).account_id;
     let terms = || house.access.account(id).unwrap().unwrap().terms.clone();
@@ -139,7 +139,7 @@ fn a_change_upon_terms_that_another_operator_has_changed_is_refused() {
 }
 
 #[test]
-fn the_last_operator_stays() {
+fn the_last_operator_cannot_be_removed() {
     let house = fresh();
     let operator = |name: &str| {
         let new = NewAccount { role: Role::Operator, ..NewAccount::named(name, Terms::default()) };

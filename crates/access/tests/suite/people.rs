@@ -1,4 +1,4 @@
-//! Signing in with a password: who gets in, who is told the same, and what is written down.
+//! Signing in with a password: successes, uniform refusals, and audit rows.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -64,7 +64,7 @@ fn the_right_password_opens_a_session_of_twelve_hours() {
 }
 
 #[test]
-fn whatever_is_wrong_is_refused_in_the_same_words() {
+fn every_refused_login_has_the_same_message() {
     let house = house();
     house.create("bare", Terms::default());
     person(&house, "gone");
@@ -99,7 +99,7 @@ fn whatever_is_wrong_is_refused_in_the_same_words() {
 }
 
 #[test]
-fn another_password_and_revocation_sign_everybody_out() {
+fn a_new_password_and_revocation_end_all_sessions() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let here = |cookie: &Secret| house.access.browser(cookie.expose(), NOW).unwrap().is_some();
@@ -115,7 +115,7 @@ fn another_password_and_revocation_sign_everybody_out() {
 }
 
 #[test]
-fn a_removed_password_lets_nobody_in() {
+fn without_a_password_no_sign_in_succeeds() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     assert!(house.access.has_password(id).unwrap());
@@ -128,13 +128,13 @@ fn a_removed_password_lets_nobody_in() {
 }
 
 #[test]
-fn guessing_waits_and_does_not_keep_the_owner_out() {
+fn guessing_is_delayed_and_does_not_lock_the_owner_out() {
     let house = house();
     let home = from(&house, 200, "ann", PASSWORD).unwrap();
     for _ in 0..5 {
         assert!(matches!(from(&house, 1, "ann", "guess"), Err(LoginRefused::Wrong)));
     }
-    // Now even the right one waits, and nobody learns that it was right.
+    // Now even the right password waits, and the answer does not reveal that it was right.
     let waits = from(&house, 1, "ann", PASSWORD);
     assert!(matches!(&waits, Err(LoginRefused::Wait(wait)) if *wait == Duration::from_secs(1)), "{waits:?}");
     for last in 2..18 {
@@ -146,13 +146,13 @@ fn guessing_waits_and_does_not_keep_the_owner_out() {
     let elsewhere = Login { name: "ann", password: &password, address: address(101), device: Some(device) };
     let known = house.access.sign_in(&elsewhere, MOMENT).unwrap();
     assert_eq!(known.device.expose(), device, "a browser stays the one it is");
-    // What waits is not held against a password, and the wait ends.
+    // Attempts that have to wait are not counted as failures, and the wait ends.
     let later = Moment { uptime: START + Duration::from_secs(60), ..MOMENT };
     house.access.sign_in(&Login { address: address(100), ..elsewhere }, later).unwrap();
 }
 
 #[test]
-fn the_mark_of_a_browser_is_good_for_its_account_alone() {
+fn a_device_cookie_is_good_for_its_account_alone() {
     let house = house();
     person(&house, "bob");
     let bobs = from(&house, 200, "bob", PASSWORD).unwrap().device;
@@ -238,7 +238,7 @@ fn neither_passwords_nor_cookies_are_printed_or_stored() {
 }
 
 #[test]
-fn a_script_that_signs_in_again_and_again_is_told_to_wait() {
+fn a_script_that_signs_in_repeatedly_has_to_wait() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let actor = Actor::Account(id).to_string();
@@ -254,7 +254,7 @@ fn a_script_that_signs_in_again_and_again_is_told_to_wait() {
 }
 
 #[test]
-fn a_session_is_somebody_who_asks_until_it_ends() {
+fn a_session_authenticates_requests_until_it_ends() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let signed_in = from(&house, 1, "ann", PASSWORD).unwrap();
@@ -279,12 +279,12 @@ fn a_session_is_somebody_who_asks_until_it_ends() {
     let caller = house.access.identify_browser(third.expose(), NOW).unwrap();
     house.other().revoke(id, &Actor::Operator, "", NOW).unwrap();
     denied(third.expose(), NOW);
-    // Who had come in before is nobody from the next request on.
+    // A caller from before is refused from the next request on.
     assert!(house.access.allowance(&caller, START).unwrap().is_none());
 }
 
 #[test]
-fn a_guest_is_signed_in_without_a_password_and_written_down() {
+fn a_guest_is_signed_in_without_a_password_and_audited() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let signed_in = house.access.sign_in_guest(id, address(1), NOW).unwrap().unwrap();
@@ -305,7 +305,7 @@ fn a_guest_is_signed_in_without_a_password_and_written_down() {
 }
 
 #[test]
-fn a_guest_who_is_at_the_page_stays_however_many_come() {
+fn an_active_guest_is_not_evicted_by_new_guests() {
     let house = house();
     let id = house.access.account_named("ann").unwrap().unwrap().id;
     let at = |second: i64| Timestamp(NOW.0 + second);

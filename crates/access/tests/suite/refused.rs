@@ -1,4 +1,5 @@
-//! Every refused login is a row of the audit: with the account where that is known, and never with a secret.
+//! Every refused login is an audit row: with the account where that is known, and never with a
+//! secret.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -19,7 +20,7 @@ fn rows(fresh: &Fresh) -> Vec<(Option<i64>, String, String)> {
     rows.into_iter().rev().map(|row| (row.account.map(|id| id.0), row.actor, row.reason)).collect()
 }
 
-/// What the HTTP door does with a request that proves nothing.
+/// What the HTTP transport does with a request that fails to authenticate.
 fn send(fresh: &Fresh, headers: &[(&str, &str)], at: Moment) {
     let denial = identify(&fresh.access, headers, at.now).unwrap_err();
     let header = |name: &str| headers.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
@@ -29,7 +30,7 @@ fn send(fresh: &Fresh, headers: &[(&str, &str)], at: Moment) {
 }
 
 #[test]
-fn a_token_or_signature_that_is_not_right_names_its_account_where_it_can() {
+fn a_wrong_token_or_signature_names_its_account_if_known() {
     let fresh = fresh();
     let alice = fresh.create("alice", Terms::default());
     let (token, key) = (alice.access_token.expose(), alice.app_key.as_str());
@@ -43,7 +44,7 @@ fn a_token_or_signature_that_is_not_right_names_its_account_where_it_can() {
     let signed =
         [("authorization", "x"), ("x-api-key", key), ("x-timestamp", &stamp), ("x-api-signature", signature)];
     send(&fresh, &signed, MOMENT);
-    // Somebody who does not try to prove anything has not been refused a login.
+    // A request without credentials is not a refused login.
     send(&fresh, &[], MOMENT);
     let id = Some(alice.account_id.0);
     let rows = rows(&fresh);
@@ -58,7 +59,7 @@ fn a_token_or_signature_that_is_not_right_names_its_account_where_it_can() {
 }
 
 #[test]
-fn passwords_and_sessions_of_connections_are_told_of_too() {
+fn refused_passwords_and_sessions_of_connections_are_audited() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", Terms { connections: 1, ..Terms::default() });
@@ -87,7 +88,7 @@ fn passwords_and_sessions_of_connections_are_told_of_too() {
 }
 
 #[test]
-fn clients_with_a_wrong_secret_and_grants_that_come_twice_are_told_of() {
+fn wrong_client_secrets_and_reused_grants_are_audited() {
     let fresh = fresh();
     let access = &fresh.access;
     let alice = fresh.create("alice", Terms::default()).account_id;
@@ -120,7 +121,7 @@ fn clients_with_a_wrong_secret_and_grants_that_come_twice_are_told_of() {
 }
 
 #[test]
-fn all_doors_share_sixty_rows_a_minute_and_the_rest_is_counted() {
+fn all_transports_share_sixty_rows_a_minute_and_the_rest_is_counted() {
     let fresh = fresh();
     for _ in 0..100 {
         send(&fresh, &[("authorization", "Bearer ap_nothing")], MOMENT);

@@ -1,4 +1,4 @@
-//! Reports: taken whole or not at all, and refused with the line that is wrong.
+//! Reports: accepted whole or not at all, and refused with the line of the error.
 
 use access::{AccessError, Actor, AuditFilter, Table, Terms};
 
@@ -50,7 +50,7 @@ fn accounts_are_named_or_numbered_and_days_written_either_way() {
 }
 
 #[test]
-fn an_amount_without_a_rate_is_refused_and_nothing_of_the_report_is_kept() {
+fn an_amount_without_a_rate_rejects_the_whole_report() {
     let fresh = fresh();
     let ann = fresh.create("ann", Terms::default()).account_id;
     report(&fresh, "currency,day,rate\nEUR,2026-08-11,7.8\n").unwrap();
@@ -70,7 +70,7 @@ fn an_amount_without_a_rate_is_refused_and_nothing_of_the_report_is_kept() {
 }
 
 #[test]
-fn built_in_rates_are_listed_behind_the_reported_ones_and_need_no_report() {
+fn built_in_rates_are_listed_after_the_reported_ones_and_need_no_report() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     assert_eq!(report(&fresh, "account,day,currency,amount\nann,2026-08-11,USD,5\n").unwrap(), (1, 1));
@@ -98,7 +98,7 @@ fn built_in_rates_are_listed_behind_the_reported_ones_and_need_no_report() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_line() {
+fn each_error_names_its_line() {
     let fresh = fresh();
     fresh.create("ann", Terms::default());
     let rows = |columns: &str, row: &str| format!("{columns}\n{row}\n");

@@ -2,7 +2,7 @@ use access::{SignedRequest, Terms};
 
 use crate::fixture::{MOMENT, START, bearer, fresh};
 
-/// Everything that can be printed while it knows a secret, and no secret in it.
+/// Debug output of everything that holds a secret does not contain it.
 #[test]
 fn no_secret_is_ever_printed() {
     let fresh = fresh();

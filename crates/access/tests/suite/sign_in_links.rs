@@ -1,4 +1,4 @@
-//! One-time links: whom they sign in, and when they sign nobody in.
+//! One-time sign-in links: when they sign in, and when they are refused.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -47,7 +47,7 @@ fn a_link_signs_the_local_account_in_once() {
         "{again:?}"
     );
     assert_eq!(refusals(&house), [(true, "the one-time link was used before".to_owned())]);
-    // Neither the database nor its log has the token.
+    // Neither the database nor its write-ahead log has the token.
     for name in ["accounts.db", "accounts.db-wal"] {
         let bytes = std::fs::read(house.dir.path().join(name)).unwrap_or_default();
         assert!(!bytes.windows(43).any(|text| text == token.expose().as_bytes()), "{name}");
@@ -55,7 +55,7 @@ fn a_link_signs_the_local_account_in_once() {
 }
 
 #[test]
-fn a_link_that_is_late_forged_or_of_a_server_that_has_ended_signs_nobody_in() {
+fn an_expired_or_forged_link_or_one_of_an_ended_server_is_refused() {
     let house = fresh();
     let token = link(&house);
     let text = token.expose();
@@ -78,7 +78,7 @@ fn a_link_that_is_late_forged_or_of_a_server_that_has_ended_signs_nobody_in() {
 }
 
 #[test]
-fn the_local_account_is_an_operator_without_limits_and_takes_over_nobody_elses_name() {
+fn the_local_account_is_an_unlimited_operator_and_takes_no_existing_name() {
     let house = fresh();
     let local = || house.access.local_account(&Actor::Operator, NOW).unwrap();
     let first = local();
@@ -96,7 +96,7 @@ fn the_local_account_is_an_operator_without_limits_and_takes_over_nobody_elses_n
 }
 
 #[test]
-fn a_link_of_an_account_that_is_revoked_signs_nobody_in() {
+fn a_link_of_a_revoked_account_is_refused() {
     let house = fresh();
     let token = link(&house);
     let local = house.access.local_account(&Actor::Operator, NOW).unwrap();

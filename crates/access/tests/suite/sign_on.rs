@@ -8,7 +8,7 @@ fn terms(connections: u32) -> Terms {
 }
 
 #[test]
-fn a_password_signs_on_once_and_the_session_brings_back() {
+fn a_password_signs_on_once_and_its_session_resumes() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(3));
@@ -26,7 +26,7 @@ fn a_password_signs_on_once_and_the_session_brings_back() {
     assert_eq!(second.superseded, [first.connection.id()]);
     assert_eq!(second.slots.online, 1);
     assert_ne!(second.session.id.expose(), first.session.id.expose());
-    // Either id brings back the one client, and takes the place of its last connection.
+    // Either id resumes the same client, and replaces its last connection.
     let third = access.resume(first.session.id.expose(), None, later).unwrap();
     assert_eq!(third.superseded, [second.connection.id()]);
     drop((first, second));
@@ -50,7 +50,7 @@ fn a_session_outlives_the_process_and_ends_after_a_day() {
 }
 
 #[test]
-fn when_all_seats_are_taken_the_password_stays_good() {
+fn when_all_slots_are_taken_the_password_stays_good() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(1));
@@ -63,7 +63,7 @@ fn when_all_seats_are_taken_the_password_stays_good() {
         taken.to_string(),
         "connections limitation is hit: 1 of 1 connections of this account are open: close one and try again"
     );
-    // On the connection that is open already it needs no second seat.
+    // On an open connection it needs no second slot.
     let again = access.sign_on(second.expose(), Some(&open.connection), MOMENT).unwrap();
     assert_eq!(again.slots.online, 1);
     drop(open);
@@ -80,7 +80,7 @@ fn a_late_password_has_expired() {
 }
 
 #[test]
-fn revocation_ends_passwords_and_sessions_whoever_revokes() {
+fn revocation_in_any_process_ends_passwords_and_sessions() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", Terms::default());
@@ -93,7 +93,7 @@ fn revocation_ends_passwords_and_sessions_whoever_revokes() {
 }
 
 #[test]
-fn a_change_of_terms_keeps_sessions() {
+fn a_change_of_terms_does_not_end_sessions() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("alice", terms(5));

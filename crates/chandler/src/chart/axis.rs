@@ -2,7 +2,7 @@ use market::{Candle, Date, Period, Span, Zone};
 
 use super::{Columns, Glyphs};
 
-/// A possible label, and its rank.
+/// A candidate for a label, and its rank.
 #[derive(Debug)]
 struct LabelCandidate {
     column: usize,
@@ -50,7 +50,8 @@ fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> V
     each.collect()
 }
 
-/// The label of one candle, and its rank: the larger the unit of time that begins with it, the better.
+/// The label of one candle, and its rank: the larger the unit of time that begins with it, the
+/// higher.
 fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8, String) {
     let month = |date: Date| (date.year(), date.month());
     let new_year = previous.is_some_and(|p| p.year() != date.year());
@@ -58,7 +59,7 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
     let year_month = format!("{:04}-{:02}", date.year(), date.month());
     match period {
         Period::Clock(_) => match previous {
-            // Without a date at the left end the first times would have none.
+            // The leftmost label has the date, or the first times would have none.
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
@@ -95,8 +96,8 @@ fn month_day(date: Date) -> String {
     format!("{:02}-{:02}", date.month(), date.day())
 }
 
-/// The best labels that do not touch one another, with the columns they start at, ascending. Lower ranks fill in only
-/// where they leave the axis calm.
+/// Places the best labels that do not touch, and returns them with their start columns, ascending.
+/// A label of a lower rank is placed only where it does not crowd the axis.
 fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, usize)> {
     wishes.sort_by_key(|wish| (std::cmp::Reverse(wish.rank), std::cmp::Reverse(wish.column)));
     let mut placed: Vec<(LabelCandidate, usize)> = Vec::new();
@@ -104,7 +105,7 @@ fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, 
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();
         let air = if wish.rank >= 6 { 2 } else { 6 };
-        // An odd time is better than no label, and worse than a gap between round ones.
+        // An odd time is better than no label at all, and worse than a gap between round ones.
         if wish.rank == 0 && !placed.is_empty() {
             continue;
         }

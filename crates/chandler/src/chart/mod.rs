@@ -1,8 +1,8 @@
 //! A candlestick chart for the terminal: text in, text out, nothing printed.
 //!
-//! Each candle is one column, the newest at the right. A cell of text is split into two halves, so heights have
-//! twice the resolution of the rows. Start with [`draw`]; `scale.rs` places prices and their labels, `axis.rs` the
-//! labels of time, `text.rs` knows how wide characters are.
+//! Each candle is one column, the newest at the right. A cell of text is split into two halves, so
+//! heights have twice the resolution of the rows. Start with [`draw`]; `scale.rs` places prices and
+//! their labels, `axis.rs` the labels of time, `text.rs` measures the width of characters.
 
 mod axis;
 mod scale;
@@ -33,13 +33,13 @@ pub(crate) enum Glyphs {
 
 pub(crate) const WIDTH_MIN: u16 = 20;
 pub(crate) const HEIGHT_MIN: u16 = 8;
-/// Narrower than this, the heading has no room for more than the title.
+/// Below this width the heading has room for the title only.
 const FACTS_WIDTH: usize = 40;
-/// No screen is larger; a mistyped size must not cost gigabytes.
+/// No screen is larger. Limits the memory that a mistyped size allocates.
 const SIDE_MAX: u16 = 1000;
 
-/// The chart as lines of text, each ended. When not all candles fit, the newest are drawn and the heading says how
-/// many are left out.
+/// Draws the chart as lines of text, each with a line end. If not all candles fit, the newest are
+/// drawn and the heading says how many are left out.
 pub(crate) fn draw(
     title: &str,
     candles: &Candles,
@@ -68,7 +68,8 @@ pub(crate) fn draw(
 
     let footer = footer(&last, shown.iter().rev().nth(1).or(before.as_ref()), &shown, zone, period, decimals);
     let mut footer = text::wrap(&footer, width, options.glyphs);
-    // On a narrow screen it wraps into many lines; the candles keep four rows, and half of the screen, whatever happens.
+    // On a narrow screen the footer wraps into many lines. The candles retain at least four rows
+    // and half of the screen.
     footer.truncate(height.saturating_sub(7).min(height / 3));
     let has_volume = shown.iter().any(|candle| candle.volume > 0);
     // Heading, two lines of time axis, footer; the rest is for prices and volumes.
@@ -88,11 +89,12 @@ pub(crate) fn draw(
 
 /// Room for the axis and a short volume.
 const GUTTER_MIN: usize = 8;
-// Candles have more than half of the narrowest chart.
+// Candles get more than half of the narrowest chart.
 const _: () = assert!(GUTTER_MIN * 2 < WIDTH_MIN as usize);
 
-/// The axis, a blank or a pointer, and the widest price. Where that would leave less than a third for candles, there is the axis
-/// alone: the newest price stands below the chart as well.
+/// The axis, a blank or a pointer, and the widest price. If that would leave less than a third of
+/// the width for candles, only the axis is drawn: the newest price is shown below the chart as
+/// well.
 fn gutter_width(candles: &Candles, width: usize, decimals: u32) -> usize {
     let visible = candles.len().saturating_sub(width);
     let highest = candles.high.iter().skip(visible).max().copied().unwrap_or(0);
@@ -115,7 +117,7 @@ fn heading(
     }
     let count = if shown == 1 { "1 candle".to_owned() } else { format!("{shown} candles") };
     let mut facts = format!("{period}, {count}");
-    // On a narrow screen the name is worth more than what is not shown.
+    // On a narrow screen the name matters more than the number of omitted candles.
     let wide = width > FACTS_WIDTH + text::width(title).min(FACTS_WIDTH / 2);
     if left_out > 0 && wide {
         let _ = write!(facts, ", {left_out} earlier left out");
@@ -125,7 +127,7 @@ fn heading(
     format!("{title}{:gap$}{}\n", "", text::fit(&facts, width, glyphs))
 }
 
-/// What stands below the chart, in pieces that may be broken between.
+/// The text below the chart, in pieces; lines break only between pieces.
 fn footer(
     last: &Candle,
     before: Option<&Candle>,
@@ -143,7 +145,7 @@ fn footer(
     let prices = [("O", last.open), ("H", last.high), ("L", last.low), ("C", last.close)];
     pieces.extend(prices.map(|(name, value)| format!("{name} {}", price(value))));
     pieces.push(format!("V {}", last.volume));
-    // The first candle of a history has nothing before it but its own open.
+    // The first candle of a history has no previous close, so its own open is used.
     let from = before.map_or(last.open, |before| before.close);
     pieces.push(scale::percent(from, last.close));
     let low = shown.iter().map(|c| c.low).min().unwrap_or(last.low);
@@ -172,7 +174,8 @@ struct Column {
     volume: usize,
 }
 
-/// The candles in their places: `margin` empty columns, then each candle with `step - 1` empty columns behind it.
+/// The positions of the candles: `margin` empty columns, then each candle followed by `step - 1`
+/// empty columns.
 #[derive(Debug)]
 struct Columns {
     margin: usize,
@@ -185,7 +188,7 @@ impl Columns {
         let most = shown.iter().map(|candle| candle.volume).max().unwrap_or(0).max(1);
         let eighths = |volume: i64| {
             let height = i128::from(volume) * (volume_rows as i128 * 8) / i128::from(most);
-            // Little is not nothing.
+            // A small volume is drawn as at least one eighth.
             usize::try_from(height).unwrap_or(0).max(usize::from(volume > 0))
         };
         let each = shown.iter().map(|candle| Column {
@@ -200,7 +203,7 @@ impl Columns {
             },
             volume: eighths(candle.volume),
         });
-        // With room to spare, candles stand apart.
+        // If there is room, leave an empty column between candles.
         let step = if shown.len() * 2 <= plot { 2 } else { 1 };
         Columns { margin: plot - shown.len() * step, step, each: each.collect() }
     }
@@ -211,7 +214,7 @@ impl Columns {
     }
 }
 
-/// What fills one half of a cell.
+/// The content of one half of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     Empty,
@@ -230,7 +233,7 @@ impl Column {
         }
     }
 
-    /// The character of a row. Without colour, rising bodies are slim and falling ones solid.
+    /// The character of a cell. Without colour, rising bodies are slim and falling ones solid.
     fn glyph(&self, row: usize, options: ChartOptions) -> char {
         use Half::{Body, Empty, Wick};
         let halves = (self.half(row * 2), self.half(row * 2 + 1));
@@ -305,7 +308,7 @@ impl Column {
     }
 }
 
-/// Writes rows, changing colour only where it changes.
+/// Writes rows, and emits a colour code only where the colour changes.
 #[derive(Clone, Copy, Debug)]
 struct Pen {
     options: ChartOptions,

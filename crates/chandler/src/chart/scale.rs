@@ -1,6 +1,7 @@
 use market::{Candle, DECIMALS_MAX, Price};
 
-/// Prices to halves of rows, counted from the top. Integers throughout: an axis label is a price, and exact.
+/// Maps prices to halves of rows, counted from the top. Integers throughout: an axis label is an
+/// exact price.
 #[derive(Debug)]
 pub(super) struct Scale {
     low: i128,
@@ -15,7 +16,7 @@ impl Scale {
         let unit = 10i128.pow(DECIMALS_MAX - decimals.min(DECIMALS_MAX));
         let low = shown.iter().map(|c| i128::from(c.low.0)).min().unwrap_or(0);
         let high = shown.iter().map(|c| i128::from(c.high.0)).max().unwrap_or(0);
-        // Flat prices get some air, so that the line they make is in the middle.
+        // Flat prices get a margin, so that their line is in the middle.
         let air = if high == low { (high / 100).max(unit) } else { 0 };
         Scale { low: low - air, high: high + air, halves: rows as i128 * 2, unit }
     }
@@ -70,7 +71,8 @@ pub(super) fn percent(from: Price, to: Price) -> String {
     format!("{sign}{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-/// A volume in few characters: `980`, `12.3K`, `4.5M`. Cut, not rounded, so that it never shows more than there was.
+/// A volume in few characters: `980`, `12.3K`, `4.5M`. Truncated, not rounded, so it never
+/// overstates.
 pub(super) fn short(volume: i64) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "B"), (1_000_000, "M"), (1_000, "K")];
     match units.into_iter().find(|(size, _)| volume >= *size) {

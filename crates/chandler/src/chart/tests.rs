@@ -46,7 +46,7 @@ fn minutes(count: i64) -> Candles {
     (0..count).map(make).collect()
 }
 
-/// The largest prices there are.
+/// The largest prices that are allowed.
 fn huge(c: Candle) -> Candle {
     let prices = [9_000_000_000_000_000, 9_200_000_000_000_000, 8_999_999_999_999_999, 9_100_000_000_000_000];
     candle(c.time, prices, i64::MAX)
@@ -57,7 +57,7 @@ fn check(chart: &str, options: ChartOptions, expected: Expect) {
         assert!(text::width(line) <= usize::from(options.width), "too wide: {line}");
     }
     assert!(chart.lines().count() <= usize::from(options.height), "too high:\n{chart}");
-    // Blanks at the end of a line are of no use to a snapshot.
+    // Trailing blanks are trimmed for the snapshot.
     let trimmed: String = chart.lines().map(|line| format!("{}\n", line.trim_end())).collect();
     expected.assert_eq(&trimmed);
 }
@@ -125,7 +125,7 @@ fn plain_ascii_shows_the_same() {
 }
 
 #[test]
-fn what_does_not_fit_is_left_out_from_the_left_and_said_so() {
+fn candles_that_do_not_fit_are_omitted_from_the_left_and_counted() {
     let options = ChartOptions { width: 50, height: 14, ..PLAIN };
     check_days(
         "9001.HK",
@@ -219,7 +219,7 @@ fn flat_prices_are_a_line_in_the_middle() {
 }
 
 #[test]
-fn huge_prices_keep_every_digit() {
+fn huge_prices_are_shown_with_every_digit() {
     let huge: Candles = days(3).iter().map(huge).collect();
     let options = ChartOptions { width: 64, height: 14, ..PLAIN };
     check_days(
@@ -271,7 +271,7 @@ fn minutes_are_labelled_with_times_and_new_days_with_dates() {
 }
 
 #[test]
-fn a_narrow_window_keeps_candles_prices_and_the_title() {
+fn a_narrow_window_still_shows_candles_prices_and_the_title() {
     let options = ChartOptions { width: 24, height: 12, ..PLAIN };
     check_days(
         "9001.HK Lamplight Harbour",
@@ -298,7 +298,7 @@ fn a_narrow_window_keeps_candles_prices_and_the_title() {
 }
 
 #[test]
-fn too_small_a_terminal_is_told_what_is_needed() {
+fn a_terminal_that_is_too_small_gets_the_required_size() {
     let options = ChartOptions { width: 19, height: 10, ..PLAIN };
     let small = draw("x", &days(5), &zone(), Period::DAY, 3, options);
     assert_eq!(small, "a chart needs 20 columns and 8 lines; here are 19 and 10\n");
@@ -306,7 +306,7 @@ fn too_small_a_terminal_is_told_what_is_needed() {
 }
 
 #[test]
-fn colours_appear_only_when_asked_for_and_change_nothing_else_but_bodies() {
+fn colour_is_opt_in_and_changes_only_the_bodies() {
     let colour = ChartOptions { colour: true, ..PLAIN };
     let painted = draw("x", &days(40), &zone(), Period::DAY, 3, colour);
     let plain = draw("x", &days(40), &zone(), Period::DAY, 3, PLAIN);
@@ -317,7 +317,7 @@ fn colours_appear_only_when_asked_for_and_change_nothing_else_but_bodies() {
         bare = bare.replace(code, "");
     }
     assert!(!bare.contains('\x1b'));
-    // Solid falling bodies are for the colourless; with colour all bodies are slim.
+    // Falling bodies are solid only without colour; with colour all bodies are slim.
     let volumes_from = plain.lines().position(|line| line.contains('▁')).unwrap();
     let prices = |chart: &str| chart.lines().take(volumes_from - 1).collect::<String>();
     assert!(prices(&plain).contains('█') && !prices(&bare).contains('█'));
@@ -424,7 +424,7 @@ fn each_period_labels_the_unit_above_it() {
 }
 
 #[test]
-fn plain_ascii_is_plain_whatever_the_name() {
+fn ascii_output_is_ascii_for_any_name() {
     for title in ["9001.HK 灯港控股 · day", "CAFE.US Cafe\u{301} Zürich · day, forward adjusted"] {
         for width in [20, 30, 64] {
             let options = ChartOptions { width, ..ASCII };

@@ -22,7 +22,7 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// What stands for a character on a screen that has ASCII alone; nothing for accents that are characters of their own.
+/// The ASCII replacement of a character; nothing for combining accents.
 fn plain(c: char) -> Option<char> {
     match c {
         _ if c.is_ascii() => Some(c),
@@ -32,8 +32,8 @@ fn plain(c: char) -> Option<char> {
     }
 }
 
-/// The text without control characters, cut to `columns` with an ellipsis. A name from a file must not be able to
-/// steer the terminal.
+/// Removes control characters and cuts the text to `columns` with an ellipsis. A name from a file
+/// must not be able to send escape sequences to the terminal.
 pub(super) fn fit(text: &str, columns: usize, glyphs: Glyphs) -> String {
     let clean = text.chars().filter(|c| !c.is_control());
     let clean: String = match glyphs {
@@ -59,7 +59,7 @@ pub(super) fn fit(text: &str, columns: usize, glyphs: Glyphs) -> String {
     cut
 }
 
-/// Pieces on as few lines as possible, two blanks between them.
+/// Joins pieces into as few lines as possible, with two blanks between them.
 pub(super) fn wrap(pieces: &[String], columns: usize, glyphs: Glyphs) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces {

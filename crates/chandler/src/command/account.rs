@@ -1,5 +1,5 @@
-//! `chandler account`: accounts, their rights, the reports that their levels are earned by, and their paper accounts. It works while a
-//! server runs; changes apply from the next request on.
+//! `chandler account`: accounts, their rights, the reports that determine their levels, and their
+//! paper accounts. It works while a server runs; changes apply from the next request on.
 
 mod create;
 mod device;
@@ -35,14 +35,14 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Create an account and print its credentials, this once
+    /// Create an account and print its credentials, which are shown only once
     Create(create::Arguments),
     /// List the accounts, revoked ones included
     List {
         #[arg(long, value_enum, default_value_t)]
         format: Format,
     },
-    /// Show the limits of an account and what it has used this month
+    /// Show the limits of an account and its usage this month
     Show {
         name: String,
         #[arg(long, value_enum, default_value_t)]
@@ -60,15 +60,16 @@ enum Action {
     Exchange(money::Exchange),
     /// Book an amount to a paper account, with a note
     Adjust(money::Adjust),
-    /// Set what a paper account holds of a security, and what that cost
+    /// Set the quantity and the cost of a security that a paper account holds
     Position(money::Position),
-    /// Take a paper account back to an instant of the market; what came after is kept under a name
+    /// Take a paper account back to an instant of the market; later entries are archived under a
+    /// name
     Rewind(travel::Rewind),
-    /// Begin a paper account anew, with what it was prepared with
+    /// Begin a paper account anew, with its initial cash and settings
     Reset(travel::Reset),
     /// Copy a paper account to a new account
     Fork(travel::Fork),
-    /// Report what accounts are worth at the end of a day, which their levels rest upon
+    /// Report the assets of accounts at the end of a day, which determine their levels
     // The former name still works.
     #[command(alias = "assets")]
     ReportedAssets(reports::ReportedAssets),
@@ -79,7 +80,8 @@ enum Action {
     Rates(reports::Rates),
     /// List the levels, or change one of them
     Levels(levels::Arguments),
-    /// Give an account a password for the pages of the server: asked for, or the first line of stdin
+    /// Set the password of an account for the pages of the server: from a prompt, or the first line
+    /// of stdin
     Password(password::Arguments),
     /// Approve or deny the code that a program shows, in the name of an account
     Device(device::Arguments),
@@ -93,12 +95,12 @@ enum Action {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        // The first command of many: the store is there to be filled and served next.
+        // Often the first command of all: it creates the store that is filled and served next.
         Action::Create(arguments) => {
             arguments.check()?;
             create_if_absent(context)?;
         }
-        // What is changed in a mistyped store would never be seen.
+        // A change in a mistyped store would go unnoticed.
         _ => drop(context.open(store::Access::Read)?),
     }
     let access = open_accounts(context)?;

@@ -1,8 +1,9 @@
-//! The command that imports files of the ledger again, as they were imported.
+//! The command line that repeats an import of the ledger with the same options.
 
 use crate::context::{CommandContext, shell_word};
 
-/// Options with a name and a value, as the ledger writes them: `map time=when`. Several are one flag.
+/// Options that are pairs of name and value, as the ledger writes them: `map time=when`. Several
+/// pairs are joined into one flag.
 const PAIRS: [&str; 2] = ["map", "scale"];
 const SWITCHES: [&str; 2] = ["estimate-turnover", "build-candles"];
 const NAMES: [&str; 11] = [
@@ -19,7 +20,8 @@ const NAMES: [&str; 11] = [
     "build-candles",
 ];
 
-/// `flags` is `--again` for files that the ledger has as imported; `options` are those of the ledger.
+/// `flags` is `--again` if the ledger lists the files as imported; `options` is the text in the
+/// ledger.
 pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &CommandContext) -> String {
     let mut words = vec!["import".to_owned()];
     words.extend((!flags.is_empty()).then(|| flags.to_owned()));
@@ -28,7 +30,8 @@ pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &Comm
     context.hint(&words.join(" "))
 }
 
-/// The flags that options of the ledger came from. A column or a pattern may have spaces, so a word that begins no option belongs to the one before.
+/// Converts options of the ledger back to flags. A column or a pattern may contain spaces, so a
+/// word that begins no option belongs to the one before.
 fn flags_of(options: &str) -> Vec<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for word in options.split(' ') {
@@ -65,7 +68,7 @@ fn flags_of(options: &str) -> Vec<String> {
     words.collect()
 }
 
-/// A factor as `--scale` takes it. The ledger has a fraction, which has at most nine decimals.
+/// A factor as `--scale` takes it. The ledger stores a fraction, which has at most nine decimals.
 fn with_decimals(pair: String) -> String {
     const BILLION: i128 = 1_000_000_000;
     let parts = pair.split_once('=').and_then(|(name, factor)| Some((name, factor.split_once('/')?)));

@@ -48,7 +48,7 @@ fn print(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         ("credit", "max_finance_amount"),
     ];
     let mut line = |word: &str, value: &str| writeln!(out, "{word:<12} {value}");
-    // An account that is pinned to an older date of the interface is not told all of them.
+    // An account that is pinned to an older interface date does not get all of them.
     for (word, name) in lines.into_iter().filter(|(_, name)| funds.get(*name).is_some()) {
         line(word, &format!("{currency} {}", amount(funds, name)))?;
     }

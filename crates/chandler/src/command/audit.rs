@@ -1,4 +1,5 @@
-//! `chandler audit`: who changed which account, how and why. It reads the store, so it works without a server.
+//! `chandler audit`: who changed which account, how and why. It reads the store, so it works
+//! without a server.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,22 +17,24 @@ use crate::output::{self, Column, Format};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Only what concerns this account
+    /// Only events of this account
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     /// Only events of this kind, as account.created or quota.spent
     #[arg(long, value_name = "KIND")]
     event: Option<String>,
-    /// Only what happened since: a date (its first moment in Hong Kong), or an instant such as 2026-11-13T01:30:00Z
+    /// Only events since this time: a date (its first moment in Hong Kong), or an instant such as
+    /// 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Forget what happened before --before, instead of reading; how many rows that were stays in the audit
+    /// Delete the events before --before, instead of reading; the audit records how many rows were
+    /// deleted
     #[arg(long, requires = "before", conflicts_with_all = ["account", "event", "since", "limit"])]
     prune: bool,
     /// With --prune: a date (its first moment in Hong Kong), or an instant
     #[arg(long, value_name = "TIME", requires = "prune")]
     before: Option<String>,
-    /// How many, latest first
+    /// The maximum number of events, latest first
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     limit: u32,
     #[arg(long, value_enum, default_value_t)]

@@ -1,4 +1,4 @@
-//! `chandler auth status`: who is signed in where, until when, and what they may do.
+//! `chandler auth status`: who is signed in where, until when, and with which rights.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show who is signed in, until when, and what they may do
+    /// Show who is signed in, until when, and with which rights
     Status {
         #[command(flatten)]
         remote: remote::Flags,
@@ -46,28 +46,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// What the login files say, and what the server says.
+/// The contents of the login files and the answers of the server.
 struct Status {
     url: Url,
     token: Token,
     server: Result<Answers, ApiError>,
 }
 
-/// The token that the server was asked with.
+/// The token of the request.
 enum Token {
     Login {
         client_id: String,
         client_name: String,
         file: TokenFile,
     },
-    /// Of this variable, which other commands prefer to the login, too.
+    /// From this variable, which other commands also prefer to the login.
     Environment {
         variable: String,
         token: Secret,
     },
 }
 
-/// What the server says about the account. Parts that a server does not have are null.
+/// The server's answers about the account. Parts that a server does not have are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,
@@ -96,7 +96,7 @@ impl Status {
         let provider = Provider { server: url, http: &network };
         let token = match fresh_token(home, provider, registration, Clock::Machine.now()) {
             Ok(token) => token,
-            // The file is worth showing even if the token cannot be renewed.
+            // The file is shown even if the token cannot be renewed.
             Err(failure) => match home.token(&registration.client_id)? {
                 Some(token) => {
                     let error = match failure {

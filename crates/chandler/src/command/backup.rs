@@ -28,19 +28,21 @@ const PARTIAL: &str = ".partial";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The folder to make; with --keep, the folder in which dated ones are made
+    /// The folder to create; with --keep, the parent folder of dated backups
     #[arg(required_unless_present = "verify")]
     destination: Option<PathBuf>,
-    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a folder of pg_basebackup
+    /// With a store on PostgreSQL: verify a file of pg_dump, restored beside the database, or a
+    /// folder of pg_basebackup
     #[arg(long, value_name = "BACKUP", conflicts_with_all = ["destination", "keep", "without_key", "no_verify"])]
     verify: Option<PathBuf>,
-    /// With --verify: an empty database to restore into, instead of one that is made for it and removed again
+    /// With --verify: an empty database to restore into, instead of a temporary one
     #[arg(long, value_name = "STORE", requires = "verify")]
     into: Option<String>,
-    /// Make DESTINATION/chandler-TIME, and remove the oldest beyond so many
+    /// Make DESTINATION/chandler-TIME, and remove the oldest beyond this number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     keep: Option<u32>,
-    /// Leave out secret.key, without which nobody can sign in after a restore: keep that file elsewhere
+    /// Leave out secret.key: without it no account can sign in after a restore, so store that file
+    /// elsewhere
     #[arg(long)]
     without_key: bool,
     /// Do not read the copy again to check every page and every block
@@ -71,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }
     };
     let destination = arguments.destination.as_deref().unwrap_or(Path::new("."));
-    // The time of a backup is the machine's: the market's may stand still.
+    // Backups are dated by the machine's clock: the market's may be fixed.
     let now = Clock::Machine.now();
     let watched = Interruptible::begin(arguments.progress)?;
     let mut shelf = None;
@@ -98,7 +100,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         };
         Some(watched.check(&to, context.history.venues(), &words)?)
     };
-    // Only after the check, so that a damaged store does not displace backups from before the damage.
+    // After the check, so that a damaged store does not displace backups from before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
@@ -129,14 +131,15 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 /// The note for a backup whose candles have an older schema.
 pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
 
-/// A lock on the folder of dated backups while one is written into it. The system releases it when the process ends.
+/// A lock on the folder of dated backups while one is written into it. The system releases it when
+/// the process ends.
 struct BackupFolderLock {
     _folder: File,
 }
 
 impl BackupFolderLock {
-    /// Removes the remains of killed backups, if no other backup is being written here. `None` if the system has no locks for folders: then
-    /// nothing is removed.
+    /// Removes the remains of killed backups, if no other backup is being written to this folder.
+    /// `None` if the system cannot lock folders: then nothing is removed.
     fn enter(dir: &Path) -> Result<Option<BackupFolderLock>, Failure> {
         let Ok(folder) = File::open(dir) else { return Ok(None) };
         if folder.try_lock().is_ok() {
@@ -149,7 +152,7 @@ impl BackupFolderLock {
     }
 }
 
-/// The folders in a folder with such a name.
+/// The subfolders whose names match.
 fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
@@ -162,7 +165,8 @@ fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, F
     Ok(found)
 }
 
-/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder stays.
+/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder
+/// stays.
 fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
     let mut dated = dated(dir, is_dated)?;
     dated.retain(|path| path.join("MANIFEST.json").is_file());
@@ -183,7 +187,7 @@ fn is_dated(name: &str) -> bool {
     })
 }
 
-/// The files of a backup, and what is in them.
+/// Prints the files of a backup and their contents.
 pub(super) fn describe(out: &mut impl Write, manifest: &Manifest) -> Result<(), Failure> {
     let columns = [Column::Left("file"), Column::Right("bytes"), Column::Left("BLAKE3")];
     let rows = manifest.files.iter().map(|file| {
@@ -227,7 +231,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_backup_left_is_removed_unless_somebody_writes() {
+    fn remains_of_a_killed_backup_are_removed_unless_one_is_being_written() {
         let dir = tempfile::tempdir().unwrap();
         let left = ["chandler-20261115T231101Z.partial", "chandler-20261115T231101Z", "mine.partial"]
             .map(|name| dir.path().join(name));

@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         let venue = context.history.venues().of(market);
         let (first, through) = (venue.calendar().first(), venue.calendar().valid_through());
         let latest = venue.latest_trading_day(now);
-        // What accounts are served unless a server or an account is set otherwise.
+        // The defaults, unless a server or an account is configured otherwise.
         let floors = Floors::published(market);
         let [day, minute] = [floors.day, floors.minute].map(|floor| floor.map(|date| date.to_string()));
         let left = venue.zone().date(now).until(through).map_or(0, |span| span.get_days());

@@ -1,4 +1,4 @@
-//! `chandler cashflow`: what came into a paper account and what left it.
+//! `chandler cashflow`: money that entered and left a paper account.
 
 use clap::Args;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::output::{Column, Format};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Of this security alone
+    /// Only this security
     #[arg(long)]
     symbol: Option<String>,
     #[command(flatten)]
@@ -44,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 fn row(flow: &Value) -> Vec<String> {
     let (symbol, name) = (text(flow, "symbol"), text(flow, "transaction_flow_name"));
     let description = text(flow, "description");
-    // The interface repeats the ticker where it has nothing to add, and has a code for a charge.
+    // The interface repeats the ticker if there is no description, and has a code for a charge.
     let is_ticker = symbol.rsplit_once('.').is_some_and(|(ticker, _)| ticker == description);
     let description = match name.as_str() {
         "Fee" => shown::charge(&description),

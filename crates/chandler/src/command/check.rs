@@ -1,4 +1,4 @@
-//! `chandler check`: reads everything and verifies every checksum.
+//! `chandler check`: reads the whole store and verifies every checksum.
 
 use std::io::Write;
 
@@ -27,7 +27,7 @@ pub(crate) fn watched(
     venues: &Venues,
     progress: progress::Flags,
 ) -> Result<CheckReport, StoreError> {
-    // Only for the progress bar: the check itself reports what cannot be listed.
+    // Only for the progress bar: the check itself reports series that cannot be listed.
     let blocks =
         store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
     let bar = progress.count(blocks, "blocks");
@@ -58,12 +58,12 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     failure::found(told, Err(Failure::Reported))
 }
 
-/// What watches over the pages of the database.
+/// How the pages of the database are verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
-    /// This program: they are files, and were read.
+    /// By this program: they are files, and were read.
     Checked,
-    /// A server, with checksums of its own or without.
+    /// By a database server, with or without page checksums.
     OfServer { has_checksums: Option<bool> },
 }
 
@@ -91,13 +91,13 @@ impl Pages {
 
 /// The state of a store's accounts.
 enum AccountsReport {
-    /// There are none.
+    /// The store has no accounts.
     Absent,
     Whole,
-    /// Of an older schema; the next server brings them forward.
+    /// They have an older schema; the next server migrates them.
     Outdated,
     Damaged(Vec<String>),
-    /// They could not be read, which says nothing about them.
+    /// They could not be read, which is not evidence of damage.
     Unread(StoreError),
 }
 
@@ -116,7 +116,7 @@ impl AccountsReport {
         }
     }
 
-    /// A note where no problem says it.
+    /// A note, if there is no problem that says it.
     fn note(&self) -> Option<&'static str> {
         match self {
             AccountsReport::Whole => Some("all whole"),
@@ -126,7 +126,8 @@ impl AccountsReport {
     }
 }
 
-/// Checks the accounts of a store. The result is printed after that of the candles, and never hides it.
+/// Checks the accounts of a store. The result is printed after that of the candles, and never hides
+/// it.
 fn accounts(place: &Place) -> AccountsReport {
     let found = Accounts::is_there(place).and_then(|is_there| match is_there {
         true => Accounts::look(place)?.check(Depth::Full).map(Some),
@@ -137,7 +138,7 @@ fn accounts(place: &Place) -> AccountsReport {
         Ok(Some(findings)) if findings.is_empty() => AccountsReport::Whole,
         Ok(Some(findings)) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
         Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
-        // A database that cannot be opened is a finding, too.
+        // A database that cannot be opened is reported as a problem.
         Err(
             error @ (StoreError::Damaged { .. }
             | StoreError::Emptied { .. }

@@ -1,4 +1,4 @@
-//! `chandler clock`: the market's clock of a server, shown and moved. It is for operators.
+//! `chandler clock`: shows and moves the market clock of a server. For operators.
 
 use std::io::Write;
 
@@ -17,7 +17,8 @@ const PATH: &str = "/v1/admin/clock";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Where to move a clock that stands, forward alone: an instant such as 2026-03-18T02:00:15Z, or a step such as +15s, +5m, +1h, +1d
+    /// Where to move a fixed clock, only forward: an instant such as 2026-03-18T02:00:15Z, or a
+    /// step such as +15s, +5m, +1h, +1d
     to: Option<String>,
     #[command(flatten)]
     remote: remote::Flags,
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
     Ok(out.flush()?)
 }
 
-/// How a clock goes on, where the server says so.
+/// How the clock advances, if the server reports it.
 fn pace(document: &Value) -> String {
     let speed = field(document, "speed").as_f64().unwrap_or(1.0);
     match text(document, "pace").as_str() {
@@ -66,11 +67,11 @@ fn pace(document: &Value) -> String {
     }
 }
 
-/// Where a clock is to be.
+/// The target of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     To(Timestamp),
-    /// So many seconds on.
+    /// This many seconds forward.
     On(i64),
 }
 
@@ -106,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn how_a_clock_goes_on_is_said_in_words() {
+    fn the_speed_of_a_clock_is_described() {
         for (document, words) in [
             (json!({}), ""),
             (json!({"pace": "standing", "speed": 0.0}), ", stands: `chandler clock INSTANT` moves it"),

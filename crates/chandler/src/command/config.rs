@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show every setting of `chandler serve` as it would hold now, and where it comes from
+    /// Show the effective value of every setting of `chandler serve`, and where it comes from
     Show(Box<Show>),
     /// Check a configuration file without using it
     Check(Check),
@@ -32,7 +32,7 @@ enum Action {
 struct Show {
     #[command(flatten)]
     serve: ServeArguments,
-    /// TOML is a configuration file again
+    /// The output format; TOML is a valid configuration file
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -52,7 +52,7 @@ enum Format {
     Toml,
 }
 
-/// One setting in effect.
+/// One effective setting.
 #[derive(Debug)]
 struct Setting {
     key: String,
@@ -60,7 +60,7 @@ struct Setting {
     from: Origin,
 }
 
-/// Where a value comes from, the strongest first.
+/// The source of a value, the strongest first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     Flag(String),
@@ -168,7 +168,7 @@ impl Check {
     }
 }
 
-/// Where one of the flags of every command comes from.
+/// The source of a global flag.
 fn context_from(matches: &ArgMatches, argument: &str) -> Origin {
     let is_known = matches.try_contains_id(argument).is_ok();
     match matches.value_source(argument).filter(|_| is_known) {
@@ -188,7 +188,7 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A configuration file of the settings in effect, with the source of each in a comment.
+/// Prints the effective settings as a configuration file, with the source of each in a comment.
 fn toml(settings: &[Setting]) -> Result<(), Failure> {
     let mut out = output::stdout();
     let mut table = "";
@@ -199,7 +199,7 @@ fn toml(settings: &[Setting]) -> Result<(), Failure> {
             writeln!(out, "{before}[{of}]")?;
             table = of;
         }
-        // What is not set is empty text in the file.
+        // An unset value is empty text in the file.
         let value = match value {
             Value::Null => toml::Value::String(String::new()),
             value => toml::Value::try_from(value)?,

@@ -1,13 +1,14 @@
-//! Asking before something is taken away.
+//! Confirmation before something is removed.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crate::failure::{Failure, usage};
 
-/// The longest answer that is read.
+/// The longest answer that is read, in bytes.
 const ANSWER_MAX: u64 = 100;
 
-/// Whether to go on: said by `--yes`, or answered by whoever is at the terminal. Without either it is an error.
+/// Returns `Ok` with `--yes`, or if the user at the terminal answers yes. Without either it is an
+/// error.
 pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());

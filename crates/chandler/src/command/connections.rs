@@ -1,4 +1,5 @@
-//! `chandler connections`: the long connections at a server: one's own or, for an operator, those of all accounts.
+//! `chandler connections`: the long connections at a server: of this account or, for an operator,
+//! of all accounts.
 
 use std::io::Write;
 
@@ -14,7 +15,7 @@ use crate::remote::{self, field};
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
-    /// Another account, or all; for those with the operator's role
+    /// Another account, or all; only for operators
     #[arg(long, value_name = "NAME|all")]
     account: Option<String>,
     /// Close this connection instead
@@ -65,7 +66,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
 }
 
 fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
-    // Ids of the list need no encoding; the server refuses others.
+    // Listed ids need no encoding; the server refuses others.
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.told(error))?;
     if format == Format::Json {

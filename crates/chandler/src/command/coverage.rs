@@ -1,4 +1,4 @@
-//! `chandler coverage`: what is stored, compared with what the calendar expects.
+//! `chandler coverage`: stored candles compared with the calendar.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -18,7 +18,7 @@ use crate::{progress, suggest};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// One security in detail; all of them in a line each when none is named
+    /// One security in detail; without it, one line for each security
     symbol: Option<String>,
     /// The first date, included
     #[arg(long, value_name = "D")]
@@ -32,10 +32,10 @@ pub(crate) struct Arguments {
     /// Single trades instead of candles: days of trading without any
     #[arg(long, conflicts_with = "all")]
     trades: bool,
-    /// Securities of one market alone
+    /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true, conflicts_with_all = ["symbol", "trades"])]
     market: Option<MarketArgument>,
-    /// Those first of which most is missing: days, then minutes that nothing explains, then days since the last candle
+    /// Sort by gaps, most first: days, then unexplained minutes, then days since the last candle
     #[arg(long, conflicts_with_all = ["symbol", "trades"])]
     worst: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -107,7 +107,7 @@ fn one(
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
     columns.extend(["minutes", "expected", "extended"].map(Column::Right));
-    // Nothing but minutes is the common case, and needs no word.
+    // Minutes alone are the common case, and need no column.
     let has_coarse = coverage.days.iter().any(|day| day.grain.is_own());
     columns.extend(has_coarse.then_some(Column::Left("of")));
     columns.push(Column::Left("missing"));
@@ -135,7 +135,8 @@ fn one(
 }
 
 fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
-    // As soon as any candle of a security's regular hours may be known; what is known outside of them covers nothing.
+    // A series counts from the moment a candle of regular hours may be known; candles outside of
+    // them cover nothing.
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
         let venue = context.history.venue(&info.series.symbol);
@@ -271,7 +272,7 @@ fn daily(day: &DayCoverage) -> String {
     }
 }
 
-/// Gaps of a day that are spelled out; the rest are counted.
+/// The maximum number of gaps of a day that are listed; the rest are counted.
 const GAPS_SHOWN: usize = 4;
 
 fn missing(day: &DayCoverage, zone: &Zone) -> String {

@@ -1,4 +1,5 @@
-//! `chandler coverage --trades`: which trading days between the first and the last with trades have none.
+//! `chandler coverage --trades`: which trading days between the first and the last with trades have
+//! none.
 
 use std::io::Write;
 
@@ -10,10 +11,10 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 
-/// Missing days that a line names.
+/// The maximum number of missing days that a line names.
 const NAMED: usize = 5;
 
-/// The trades of a security against the calendar.
+/// The trades of a security compared with the calendar.
 struct TradeCoverage {
     symbol: Symbol,
     first: Date,
@@ -49,7 +50,7 @@ pub(super) fn run(
     Ok(out.flush()?)
 }
 
-/// `None` if nothing may be known of its trades.
+/// `None` if the security has no trades, or none that may be known yet.
 fn of(
     symbol: Symbol,
     (start, end): (Option<Date>, Option<Date>),
@@ -66,7 +67,7 @@ fn of(
     let expected = calendar.days(start.unwrap_or(first).max(first), last).map(|(day, _)| day);
     let missing =
         expected.filter(|day| days.binary_search_by_key(day, |stored| stored.day).is_err()).collect();
-    // Of a day that goes on beyond now, how much it has is not known.
+    // The number of trades of a day that has not ended is unknown.
     let trades = days.iter().filter(|day| day.last <= as_of.now()).map(|day| day.rows).sum();
     Ok(Some(TradeCoverage { symbol, first, last, trades, days: days.len(), missing }))
 }

@@ -1,4 +1,4 @@
-//! What the demo account follows and has written, so that watchlists and topics have something to show.
+//! The watchlists and topics of the demo account.
 
 use access::{Access, AccountId, PricedSecurity, WatchlistName};
 use market::{Floors, Timestamp};
@@ -52,7 +52,7 @@ const TOPICS: [PastTopic; 3] = [
     },
 ];
 
-/// Gives an account that follows nothing and has written nothing both. Whatever somebody began stays as it is.
+/// Fills the watchlists and topics of an account that has none. Existing ones stay unchanged.
 pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let lists = access.watchlists(account)?;
     if lists.groups.is_empty() && lists.followed.is_empty() {
@@ -80,7 +80,7 @@ fn follow(context: &CommandContext, access: &Access, account: AccountId) -> Resu
     Ok(())
 }
 
-/// Topics have the machine's time, as all that is written does.
+/// Topics are dated by the machine's clock, like everything that users write.
 fn write_topics(community: &Community, account: AccountId) -> Result<(), Failure> {
     let now = Clock::Machine.now();
     for PastTopic { hours, title, body, replies } in TOPICS {

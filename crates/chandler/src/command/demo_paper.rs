@@ -1,5 +1,6 @@
-//! The paper account of `chandler demo --serve`: money, a few positions, the orders by which it came to them, and a grid. They are submitted at
-//! instants of the past, in their order, so that everything there is to see of an account is there to be seen.
+//! The paper account of `chandler demo --serve`: cash, a few positions, the orders behind them, and
+//! a grid. They are submitted at past instants, in order, so that every view of an account has
+//! content.
 
 use access::{Access, Account, AccountId};
 use anyhow::anyhow;
@@ -19,14 +20,15 @@ use crate::failure::Failure;
 
 /// A market order of the past.
 struct PastOrder {
-    /// Trading days of its market before the last one that the demo has.
+    /// Trading days before the last one of its market in the demo.
     days: u32,
     symbol: &'static str,
     side: Side,
     quantity: i64,
 }
 
-/// Oldest first, each on a day of its own, so that their instants ascend whatever the markets' hours are.
+/// Oldest first, each on a different day, so that their instants ascend whatever the markets' hours
+/// are.
 const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 44, symbol: "9001.HK", side: Side::Buy, quantity: 2_000 },
     PastOrder { days: 37, symbol: "CNDL.US", side: Side::Buy, quantity: 120 },
@@ -35,22 +37,24 @@ const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 16, symbol: "9002.HK", side: Side::Buy, quantity: 10_000 },
     PastOrder { days: 9, symbol: "9001.HK", side: Side::Sell, quantity: 1_000 },
 ];
-/// A grid that trades on with one of them, between the orders before and the one that waits: its quantity is that of a step.
+/// A grid on one of the positions, between the past orders and the resting one. Its quantity is
+/// that of a step.
 const GRID: PastOrder = PastOrder { days: 6, symbol: "9003.HK", side: Side::Buy, quantity: 100 };
-/// How far its steps lie apart, in percent, and its bounds from the close before it, in hundredths.
+/// The distance of its steps, in percent, and of its bounds from the previous close, in hundredths.
 const GRID_STEP: &str = "4";
 const GRID_REACH: i64 = 20;
-/// The least and the most that it leaves, in steps.
+/// The minimum and the maximum position, in steps.
 const GRID_POSITION: (i64, i64) = (1, 5);
-/// An order that waits for a lower price until it is cancelled, a few days ago.
+/// A resting order below the price, submitted a few days ago and good until cancelled.
 const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
-/// How far below the close before it, in hundredths.
+/// The distance below the previous close, in hundredths.
 const RESTING_BELOW: i64 = 10;
-/// When orders of the past were submitted: minutes after midnight, when every market is open, and some seconds.
+/// When past orders are submitted: minutes after midnight, when every market is open, and seconds.
 const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
 const SUBMITTED_SECONDS: i64 = 15;
 
-/// Gives an account that nobody has traded with its past. Whatever was begun before stays as it is.
+/// Creates the history of an account that has not traded. An account that has begun stays
+/// unchanged.
 pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
     let mut books = Books::open(context)?;
@@ -75,7 +79,8 @@ pub(crate) fn prepare(context: &CommandContext, access: &Access, account: Accoun
     submit(context, &mut books, &account, (&RESTING, terms, &mut reader))
 }
 
-/// Submits an order at its instant. One that is refused, because its security was not traded yet, is left out.
+/// Submits an order at its instant. One that is refused, because its security was not traded yet,
+/// is skipped.
 fn submit(
     context: &CommandContext,
     books: &mut Books,
@@ -89,7 +94,7 @@ fn submit(
     Ok(())
 }
 
-/// Begins the grid, if its security was traded then.
+/// Starts the grid, if its security was traded then.
 fn begin_grid(
     context: &CommandContext,
     books: &mut Books,
@@ -124,13 +129,14 @@ fn begin_grid(
     Ok(())
 }
 
-/// So many hundredths of a price, in whole cents.
+/// The given hundredths of a price, in whole cents.
 fn part_of(price: Price, hundredths: i64) -> Price {
     let cent = PRICE_UNIT / 100;
     Price(price.0 * hundredths / 100 / cent * cent)
 }
 
-/// The instant of an order of the past: the demo may have been made some time ago, and ends then.
+/// The instant of a past order. It counts from the demo's last day, since the demo may have been
+/// created long ago.
 fn instant(
     context: &CommandContext,
     reader: &mut Reader,
@@ -145,7 +151,7 @@ fn instant(
     Ok(day.map(|day| Timestamp(day.at(SUBMITTED_MINUTE).0 + SUBMITTED_SECONDS)))
 }
 
-/// The trading day that lies so many of them before a date.
+/// The trading day this many trading days before a date.
 fn day_before(venue: &Venue, date: Date, days: u32) -> Option<Date> {
     let before = |date: Date| date.yesterday().ok().and_then(|date| venue.calendar().on_or_before(date));
     (0..days).try_fold(date, |date, _| before(date))

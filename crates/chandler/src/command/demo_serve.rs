@@ -1,4 +1,4 @@
-//! `chandler demo --serve`: the demo market with a server in front of it and an account to sign in with.
+//! `chandler demo --serve`: the demo market with a server and an account to sign in with.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -18,21 +18,22 @@ use crate::failure::Failure;
 use crate::sdk::{self, Credentials, Url};
 use crate::{log, output, progress};
 
-/// The file of the demo account's credentials, readable for its owner alone. Other accounts have no such file.
+/// The file with the demo account's credentials, readable only by its owner. Other accounts have no
+/// such file.
 const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
-/// Names that are tried for the account: a name whose credentials are lost cannot be used again.
+/// The number of account names to try: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;
 
 pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::Flags) -> Result<(), Failure> {
-    // Before anything is made: a mistyped address is told first.
+    // Parsed before anything is created, so a mistyped address is reported first.
     let asked_for = ports.read()?;
     log::start(&LogConfig { filter: "warn".to_owned(), ..LogConfig::default() })?;
     let access = open_accounts(context)?;
     let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
     demo_paper::prepare(context, &access, account)?;
     demo_desk::prepare(context, &access, account)?;
-    // A guest has an operator's powers over all accounts of the store.
+    // A guest has the powers of an operator over all accounts of the store.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);
     let settings = Settings { guest, ..Settings::default() };
@@ -72,7 +73,7 @@ quotes = QuoteContext(Config.from_apikey_env())
 print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
 ";
 
-/// The account of the last run, or a new one. It has the operator's role, so that every page can be looked at.
+/// The account of the last run, or a new one. It is an operator, so that every page is accessible.
 fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credentials), Failure> {
     let path = directory.join(FILE);
     if let Some(credentials) = read(&path)?
@@ -100,7 +101,8 @@ fn terms() -> Terms {
     Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Whether an account is as the demo creates it. One that was made or changed otherwise is not the demo's, whatever its name.
+/// Whether an account is exactly as the demo creates it. One that was created or changed otherwise
+/// does not count, even under the demo's name.
 fn is_of_demo(account: &Account) -> bool {
     account.role == Role::Operator && account.terms == terms() && names().any(|name| name == account.name)
 }
@@ -116,12 +118,12 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
     Ok(None)
 }
 
-/// The credentials of the demo account of a store, if it has one.
+/// The credentials of a store's demo account, if it has one.
 pub(crate) fn stored_credentials(directory: &Path) -> Result<Option<Credentials>, Failure> {
     read(&directory.join(FILE))
 }
 
-/// The stored credentials; a file that cannot be read is written again.
+/// Reads the stored credentials; a file that cannot be parsed is written again.
 fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -142,7 +144,7 @@ fn write(path: &Path, credentials: &Credentials) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = || -> std::io::Result<()> {
-        // Created again, because the file mode is set at creation.
+        // Removed and created again, because the file mode is set at creation.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

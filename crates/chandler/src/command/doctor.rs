@@ -1,4 +1,5 @@
-//! `chandler doctor`: checks what tends to be wrong and says what to do about each finding. It changes nothing and sends no token.
+//! `chandler doctor`: checks for common problems and gives advice for each. It changes nothing and
+//! sends no token.
 
 mod check;
 mod databases;
@@ -32,7 +33,7 @@ use check::{AS_SERVICE, Check, Verdict};
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(crate) struct Arguments {
-    /// Also ask this server whether it is well, and what time it has there
+    /// Also check the health and the clock of this server
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
     /// Verify every checksum of the store, as `chandler check` does, not only a sample
@@ -92,8 +93,8 @@ impl Arguments {
         checks
     }
 
-    /// The settings that a server would start with. An invalid file or variable is a finding, and the defaults are used instead. Two
-    /// settings for one port are reported with the ports.
+    /// The settings that a server would start with. An invalid file or variable is reported, and
+    /// the defaults are used instead. Two settings for one port are reported with the ports.
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
         match (self.serve.laid(), self.serve.config_file()) {
@@ -144,7 +145,7 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     }
 }
 
-/// Checks whether other machines are served without encryption.
+/// Checks whether the server is reachable from other machines without encryption.
 fn exposure(config: &Config) -> Option<Check> {
     config.settings().exposure().map(|says| Check::warn("TLS", says, EXPOSURE_ADVICE))
 }

@@ -1,4 +1,4 @@
-//! `chandler executions`: what was filled.
+//! `chandler executions`: the fills of a paper account.
 
 use clap::Args;
 use serde_json::Value;
@@ -11,13 +11,13 @@ use crate::output::{Column, Format};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Of this security alone
+    /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// Of this order alone
+    /// Only this order
     #[arg(long, value_name = "ID")]
     order: Option<String>,
-    /// Those of earlier days instead of today's; --start and --end say so too
+    /// Those of earlier days instead of today's; implied by --start and --end
     #[arg(long)]
     history: bool,
     #[command(flatten)]

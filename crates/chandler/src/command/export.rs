@@ -1,4 +1,4 @@
-//! `chandler export`: whole series or ranges to files, streamed a thousand candles at a time.
+//! `chandler export`: writes whole series or ranges to files, page by page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::{output, progress};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The securities to export; all that are stored when none is named
+    /// The securities to export; without any, all stored ones
     symbols: Vec<String>,
     /// Any period; the stored ones are 1m and day
     #[arg(long, short, default_value = "day", value_parser = PeriodParser, hide_possible_values = true)]
@@ -39,13 +39,13 @@ pub(crate) struct Arguments {
     /// Trading hours of US minutes
     #[arg(long, value_enum, default_value_t = SessionArgument::All)]
     session: SessionArgument,
-    /// What to write; told from the output file's ending when not given
+    /// The output format [default: by the extension of the output file]
     #[arg(long, value_enum)]
     format: Option<Format>,
     /// Write to this file instead of standard output
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// How to tell what was written, with --output; JSON goes to standard output
+    /// The format of the summary, with --output; JSON goes to standard output
     #[arg(long, value_enum, default_value_t, requires = "output")]
     summary: output::Format,
     #[command(flatten)]
@@ -90,14 +90,14 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         None => write(&mut output::stdout()).map(drop),
         Some(path) => {
             let rows = output::file(path, write)?;
-            // A pipe or a device gets the candles and nothing else; it may be our own stdout.
+            // A pipe or a device gets only the candles; it may be our own stdout.
             if path.is_file() { arguments.tell(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
 }
 
 impl Arguments {
-    /// What the rows are.
+    /// The noun for the rows.
     fn rows(&self) -> &'static str {
         if self.trades { "trades" } else { "candles" }
     }
@@ -143,7 +143,8 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
         .into_iter()
         .filter(|info| {
             let (venue, as_of) = (context.history.venue(&info.series.symbol), context.as_of());
-            // The first candle of a security may still be forming. Candles of options are there for orders alone.
+            // The first candle of a security may still be forming. Candles of options exist for
+            // orders only.
             history::makes(venue, arguments.period, info, as_of)
                 && !info.series.symbol.is_us_option()
                 && as_of.shows(venue, info)
@@ -194,11 +195,11 @@ fn write(
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            // The command line shows everything that is stored, without floors.
+            // The command line exports everything that is stored, without floors.
             floors: Floors::NONE,
             select: Select::Dates { start, end },
         };
-        // Always from the oldest on, whatever end of the range a client would be given first.
+        // Always oldest first, independent of the order in which a client would page.
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
@@ -206,7 +207,7 @@ fn write(
         for page in context.history.pages(&mut reader, &query, plan, as_of) {
             let page = match page {
                 Ok(page) => page,
-                // A security whose candles all lie ahead has no rows.
+                // A security whose candles are all in the future has no rows.
                 Err(HistoryError::NoCandles(_)) => break,
                 Err(error) => return Err(error.into()),
             };
@@ -222,5 +223,5 @@ fn write(
     Ok(rows)
 }
 
-/// Candles read at a time: enough that each block is read about once.
+/// Candles per read: large enough that each block is read about once.
 const PAGE: usize = 32_768;

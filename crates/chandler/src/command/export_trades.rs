@@ -17,7 +17,7 @@ pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
     if symbols.is_empty() { Err(usage("the store has no trades")) } else { Ok(symbols) }
 }
 
-/// Writes the trades of some days, those at both ends included, and says how many there were.
+/// Writes the trades of a range of days, both ends included, and returns how many there were.
 pub(super) fn write(
     (start, end): (Option<Date>, Option<Date>),
     format: files::Format,

@@ -1,4 +1,4 @@
-//! `chandler grid`: grid orders of a paper account, here or at a server.
+//! `chandler grid`: grid orders of a paper account, in the local store or at a server.
 
 mod before;
 mod change;
@@ -25,25 +25,25 @@ pub(crate) struct Arguments {
 enum Action {
     /// Begin a grid: sell a little at every step up, buy a little at every step down; prints its id
     Submit(submit::Submit),
-    /// Give a grid another rule
+    /// Change the rule of a grid
     Replace(submit::Replace),
-    /// Show what a grid of a security needs: its price, lot and price steps
+    /// Show the inputs for a grid of a security: its price, lot and price steps
     Info(before::Info),
-    /// Agree to what a strategy risks, which a grid needs where the operator says so
+    /// Accept the risks of a strategy, if the operator requires it for grids
     Agree(before::Agree),
     /// List the grids
     List(list::List),
     /// Show one grid with its orders and its history
     Show(show::Show),
-    /// List what grids have triggered
+    /// List the triggers of grids
     History(triggers::History),
-    /// Tell the story of a grid: every trigger, the candle behind it, and why it made no order
+    /// Explain a grid: every trigger, the candle behind it, and why it made no order
     Why(why::Arguments),
-    /// End a grid, and take its open orders back
+    /// End a grid, and cancel its open orders
     Cancel(change::Cancel),
-    /// Let a grid pause; its open orders stay
+    /// Pause a grid; its open orders stay
     Suspend(change::Suspend),
-    /// Let a grid that pauses go on
+    /// Resume a paused grid
     Restart(change::Restart),
 }
 

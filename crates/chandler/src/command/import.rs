@@ -1,4 +1,5 @@
-//! `chandler import`: files in, with a progress bar on a terminal and a summary always.
+//! `chandler import`: imports files, with a progress bar on a terminal, and always prints a
+//! summary.
 
 mod words;
 
@@ -26,19 +27,21 @@ pub(crate) struct Arguments {
     /// CSV (also .gz, .zst, or in .zip) and Parquet files, or folders of them
     #[arg(required = true)]
     pub(super) files: Vec<PathBuf>,
-    /// What a row is; told from the times when not given
+    /// The period of a row; without it, detected from the times
     #[arg(long, value_enum)]
     period: Option<PeriodArgument>,
-    /// Which columns are which, where the header does not say: time=stamp,close=px_last; COLUMN=- ignores one
+    /// Which columns are which, if the header does not say: time=stamp,close=px_last; COLUMN=-
+    /// ignores one
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     map: Option<String>,
-    /// How times are written, where it cannot be told: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
+    /// The format of times, if it cannot be detected: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
     #[arg(long, value_name = "FORMAT")]
     time_format: Option<String>,
-    /// The names of the columns of files without a header, in their order; any other word ignores a column
+    /// The names of the columns of files without a header, in their order; any other word ignores a
+    /// column
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     columns: Vec<String>,
-    /// What separates decimals, where it cannot be told
+    /// The decimal separator, if it cannot be detected
     #[arg(long, value_enum, value_name = "MARK")]
     decimal: Option<DecimalArgument>,
     /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
@@ -56,23 +59,24 @@ pub(crate) struct Arguments {
     /// Fill in turnover where the source has none: average price times volume
     #[arg(long)]
     estimate_turnover: bool,
-    /// Say what would be imported, with the first rows as they would be stored, and write nothing
+    /// Report what would be imported, with the first rows as they would be stored, and write
+    /// nothing
     #[arg(long)]
     pub(super) dry_run: bool,
     /// Refuse a whole file if any row of it breaks a rule
     #[arg(long)]
     strict: bool,
-    /// Import files again that the ledger has already
+    /// Import files again that are in the ledger
     #[arg(long)]
     again: bool,
-    /// Replace stored candles also where many of them are much different
+    /// Replace stored candles even if many of them differ much
     #[arg(long)]
     replace: bool,
-    /// Build one-minute and daily candles of the trades that are imported, over those that are stored
+    /// Build one-minute and daily candles from the imported trades, replacing stored ones
     #[arg(long)]
     build_candles: bool,
-    /// From when on accounts are served, as `chandler serve` has it: earlier rows are stored all the same, and counted
-    /// [default: published]
+    /// Where the history of accounts begins, as in `chandler serve`: earlier rows are stored
+    /// nevertheless, and counted [default: published]
     #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
     floors: Option<String>,
     /// The configuration file of the server, for its floors
@@ -166,7 +170,7 @@ impl Arguments {
         })
     }
 
-    /// Flag over environment over file, as for the server whose accounts are meant.
+    /// Flag over environment over file, as in the server that serves the accounts.
     fn floors(&self) -> Result<FloorTable, Failure> {
         if let Some(text) = &self.floors {
             return text.parse().map_err(|error| usage(format!("--floors {error}")));
@@ -181,7 +185,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = expand(&arguments.files)?;
-    // The first Ctrl-C ends the import at its next flush; a second one ends the process as usual.
+    // The first Ctrl-C ends the import at its next flush; a second one kills the process as usual.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -226,7 +230,7 @@ fn tell(
     failure::found(told, verdict(reports, files))
 }
 
-/// Rows that a dry run shows of each file.
+/// The maximum number of rows that a dry run shows of each file.
 const ROWS_SHOWN: usize = 5;
 
 fn dry_run(
@@ -243,7 +247,7 @@ fn dry_run(
     Ok(preview(store.as_ref(), context.history.venues(), options, ROWS_SHOWN, stop, files)?)
 }
 
-/// Whether every file went in.
+/// Whether every file was imported.
 fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     let interrupted =
         reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
@@ -253,7 +257,7 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
 }
 
-/// Why a file did not go in.
+/// Why a file was not imported.
 fn trouble(report: &Report) -> Option<&str> {
     match &report.outcome {
         Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
@@ -261,7 +265,7 @@ fn trouble(report: &Report) -> Option<&str> {
     }
 }
 
-/// Folders stand for the tables in them, by name.
+/// Expands folders to the tables in them, by name.
 pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     const TABLES: [&str; 12] = [
         ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
@@ -295,7 +299,7 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     let is_there = |path: &PathBuf| path.exists() || path.ancestors().skip(1).any(Path::is_file);
     match files.iter().find(|path| !is_there(path)) {
         Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
-        // An archive that cannot be read is one file, whose report says why.
+        // An archive that cannot be read counts as one file, and its report says why.
         None => Ok(files
             .into_iter()
             .flat_map(|path| files::tables_in(&path).unwrap_or_else(|_| vec![path]))
@@ -303,7 +307,7 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Notes corporate actions that adjust nothing.
+/// Lists corporate actions that have no effect on prices.
 fn ignored_actions(
     reports: &[Report],
     store: &store::Store,
@@ -345,7 +349,7 @@ fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Files listed one by one; of many, only those with something to say.
+/// The maximum number of files listed one by one; beyond it only those with messages are.
 const FILES_SHOWN: usize = 20;
 
 fn summary(
@@ -365,7 +369,7 @@ fn summary(
     told
 }
 
-/// The command to type for a file that does not say which security it is of.
+/// The command for a file that does not name its security.
 fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
     if !message.contains("pass --symbol, or") {
         return String::new();
@@ -415,7 +419,7 @@ fn print(
     Ok(out.flush()?)
 }
 
-/// A row for each file, and one for all of them.
+/// A row for each file, and a total.
 fn counts(reports: &[Report]) -> String {
     let mut columns = vec![Column::Left("file"), Column::Left("kind")];
     columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));

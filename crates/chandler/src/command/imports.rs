@@ -1,4 +1,4 @@
-//! `chandler imports`: the ledger, and undoing what is in it.
+//! `chandler imports`: lists the ledger, and undoes imports.
 
 use std::io::Write;
 
@@ -14,13 +14,13 @@ use crate::remote::{self, field};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// How many imports, newest first
+    /// The maximum number of imports, newest first
     #[arg(long, short = 'n', default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     count: u32,
-    /// Take back what this import changed: the candles that it added go, those that it replaced come back
+    /// Undo this import: candles that it added are removed, and those that it replaced are restored
     #[arg(long, value_name = "IMPORT", conflicts_with = "count")]
     undo: Option<i64>,
-    /// With --undo: do not ask
+    /// With --undo: do not prompt
     #[arg(long, short = 'y', requires = "undo")]
     yes: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The ledger of the store here, in the form that servers give theirs.
+/// The ledger of the local store, in the form that a server returns.
 fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
     let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;

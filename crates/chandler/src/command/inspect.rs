@@ -1,4 +1,4 @@
-//! `chandler inspect`: what is stored, how large, and where it came from.
+//! `chandler inspect`: stored series with their sizes and sources.
 
 use std::io::Write;
 
@@ -15,7 +15,7 @@ use crate::suggest;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// One security with its blocks and sources; all series in a line each when none is named
+    /// One security with its blocks and sources; without it, one line for each series
     symbol: Option<String>,
     #[arg(long, value_enum, default_value_t)]
     format: Format,
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         actions.retain(|action| action.ex_date <= venue.zone().date(now));
     }
     let trades = TradesKnown::of(&snapshot.trade_days(&symbol)?, as_of);
-    // Of a file that goes on beyond now, how far and how much is not known.
+    // If a file ends after now, its end and its number of rows are not shown.
     let ended = |source: &ImportSource| source.last < horizon(source);
     if arguments.format == Format::Json {
         let source = |source: &ImportSource| {
@@ -112,7 +112,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The files that trades came from. Of one that goes on beyond now, how far and how much is not known.
+/// The source files of trades. If one ends after now, its end and its number of rows are not shown.
 fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<Vec<Value>, Failure> {
     let known = snapshot.trade_sources(symbol)?.into_iter().filter(|source| source.first <= as_of.now());
     let source = |source: TradeSource| {
@@ -125,10 +125,10 @@ fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Resul
     Ok(known.map(source).collect())
 }
 
-/// The trades of a security as far as they may be known.
+/// The trades of a security that may be known as of now.
 struct TradesKnown {
     days: usize,
-    /// Of days that are not ahead in part.
+    /// Only of days that have ended.
     rows: u64,
     bytes: u64,
     first: Date,
@@ -166,7 +166,7 @@ impl TradesKnown {
     }
 }
 
-/// The series as far as they may be known.
+/// The series that may be known as of now.
 fn known(
     snapshot: &Snapshot<'_>,
     all: Vec<SeriesInfo>,

@@ -1,5 +1,5 @@
-//! `chandler kline`: any question the specification allows, and as many pages of it as are wanted, from the store here or
-//! from a server.
+//! `chandler kline`: any query that the specification allows, with as many pages as needed, from
+//! the local store or from a server.
 
 mod print;
 mod watch;
@@ -62,7 +62,8 @@ pub(crate) struct Arguments {
     /// Write to this file instead of standard output
     #[arg(long, short)]
     output: Option<PathBuf>,
-    /// Keep a chart on the screen: it follows the size of the window and asks again every so many seconds; q ends it
+    /// Show the chart full-screen: it follows the size of the window and is refreshed at this
+    /// interval; q quits
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "5",
           value_parser = clap::value_parser!(u16).range(1..=3600), conflicts_with_all = ["output", "after"])]
     watch: Option<u16>,
@@ -72,7 +73,7 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-/// A bound on what one command holds in memory: ten million candles.
+/// Limits the memory of one command: ten million candles.
 const COUNT_LIMIT: u64 = 10_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -119,19 +120,19 @@ impl From<SessionArgument> for Sessions {
     }
 }
 
-/// Everything a question selected, oldest first.
+/// All candles that a query selected, oldest first.
 #[derive(Debug)]
 struct CollectedCandles {
     symbol: Symbol,
     period: Period,
     decimals: u32,
     candles: Candles,
-    /// Whether everything that was asked for is here.
+    /// Whether all requested candles are included.
     complete: bool,
     note: Option<String>,
 }
 
-/// Where candles come from. A question may take long, so another thread can ask it.
+/// Where candles come from. A query may be slow, so it can run on another thread.
 enum Source {
     Here,
     Server { session: Session, time: MachineTime },
@@ -154,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let terminal = Terminal::of_stdout();
     let (query, wanted) = arguments.query(&symbol, &terminal, context)?;
     let collected = source.collect(&query, wanted, arguments.progress, context)?;
-    // Read before there is any output: a failure must not leave half a file.
+    // Read before any output: a failure must not leave a partial file.
     let title = match arguments.format {
         Format::Chart => source.title(&query, context)?,
         _ => String::new(),
@@ -168,7 +169,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Some(path) => output::file(path, write)?,
         None => write(&mut output::stdout())?,
     }
-    // JSON has a field for it; other formats keep the data clean and use stderr.
+    // JSON has a field for it; with other formats the note goes to stderr, so that the output is
+    // only data.
     if let Some(note) = collected.note.filter(|_| arguments.format != Format::Json) {
         arguments.progress.note(&note);
     }
@@ -176,7 +178,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Arguments {
-    /// The question, and how many candles answer it; all that there are for a range.
+    /// The query, and the number of candles to return; `None` for a range, which returns all.
     fn query(
         &self,
         symbol: &Symbol,
@@ -195,14 +197,14 @@ impl Arguments {
             period: self.period,
             adjust: self.adjust.into(),
             sessions: self.session.into(),
-            // The command line shows everything that is stored; a server has floors of its own.
+            // The command line shows everything that is stored; a server applies its own floors.
             floors: Floors::NONE,
             select,
         };
         Ok((query, wanted))
     }
 
-    /// A chart that stays on the screen, drawn again when the window changes and every few seconds.
+    /// A full-screen chart, redrawn when the window changes and every few seconds.
     fn watch(&self, session: Option<Session>, seconds: u16, context: &CommandContext) -> Result<(), Failure> {
         if self.format != Format::Chart || !output::stdout_is_terminal() {
             return Err(usage("--watch is for --format chart on a terminal"));
@@ -219,7 +221,7 @@ impl Arguments {
             Some(session) => Source::Server { session, time: MachineTime::until(Arc::clone(&stop)) },
             None => Source::Here,
         };
-        // Until there is a chart, Ctrl-C ends the process as usual.
+        // Until there is a chart, Ctrl-C kills the process as usual.
         let symbol = source.symbol(&self.symbol, context)?;
         let (query, _) = self.query(&symbol, &Terminal::of_stdout(), context)?;
         let title = source.title(&query, context)?;
@@ -233,7 +235,8 @@ impl Arguments {
         )
     }
 
-    /// A range says by itself how many candles there are. Whoever counts from a date on means another flag.
+    /// A range determines the number of candles, so `-n` with one is an error that suggests the
+    /// right flag.
     fn check_range(&self) -> Result<(), Failure> {
         let Some(count) = self.count else { return Ok(()) };
         match (&self.start, &self.end) {
@@ -263,7 +266,7 @@ impl Arguments {
         }
         let anchor = |text: &str| {
             let anchor = time::anchor(text, venue.zone())?;
-            // A time of day means nothing to day candles: it is ignored, as the service does.
+            // A time of day is ignored for day candles, as the service does.
             Ok::<Anchor, Failure>(match anchor {
                 Anchor::Minute(date, _) if !self.period.is_clock() => Anchor::Day(date),
                 anchor => anchor,
@@ -280,7 +283,7 @@ impl Arguments {
 }
 
 impl Source {
-    /// A symbol as it was typed, or an error with suggestions.
+    /// Parses a typed symbol, or fails with suggestions.
     fn symbol(&self, text: &str, context: &CommandContext) -> Result<Symbol, Failure> {
         match self {
             Source::Here => context.symbol(text),
@@ -321,7 +324,7 @@ impl Source {
             Keep::Last(_) => surplus..rows,
         });
         let (complete, note) = match wanted {
-            // A count is answered in full, or as far as the data goes.
+            // A count that exceeds the stored data gets a note.
             Some(count) if (candles.len() as u64) < count => {
                 (false, Some(self.too_few(query, candles.len(), count, context)?))
             }
@@ -339,7 +342,7 @@ impl Source {
         })
     }
 
-    /// Why there are fewer candles than were asked for.
+    /// Why there are fewer candles than requested.
     fn too_few(
         &self,
         query: &Query,
@@ -416,7 +419,7 @@ impl CollectedCandles {
     }
 }
 
-/// Pages from the store, in the order of the question, until there are enough candles.
+/// Reads pages from the store, in the query's order, until there are enough candles.
 fn gather(
     store: &Store,
     query: &Query,

@@ -1,4 +1,4 @@
-//! `chandler list`: what is stored, a line for each security, from the store here or from a server.
+//! `chandler list`: the stored securities, one line each, from the local store or from a server.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -19,15 +19,15 @@ const PATH: &str = "/v1/inventory";
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Part of a code or a name; everything when nothing is named
+    /// Part of a code or a name; without it, all securities
     query: Vec<String>,
-    /// Securities of one market alone
+    /// Only securities of this market
     #[arg(long, value_enum, ignore_case = true)]
     market: Option<MarketArgument>,
-    /// Those first that have most gaps in the last 91 days
+    /// Sort by gaps in the last 91 days, most first
     #[arg(long)]
     worst: bool,
-    /// How many securities
+    /// The maximum number of securities
     #[arg(long, short = 'n', default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     #[arg(long, value_enum, default_value_t)]
@@ -55,17 +55,17 @@ impl From<MarketArgument> for Market {
     }
 }
 
-/// Some of the securities that match.
+/// The first of the matching securities.
 struct Listed {
     documents: Vec<Value>,
-    /// How many match.
+    /// The number of matching securities.
     total: u64,
     store_is_empty: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let session = arguments.remote.session(context)?;
-    // Commands to type are for the store here; where a server is asked, its store is not known.
+    // Suggested commands name the local store; a server's store is unknown.
     let hint = |command: &str| match &session {
         Some(_) => format!("chandler {command}"),
         None => context.hint(command),
@@ -142,7 +142,8 @@ impl Arguments {
         let mut asked = form_urlencoded::Serializer::new(String::new());
         asked.extend_pairs(&parameters).append_pair("limit", "1");
         let address = format!("{PATH}?{}", asked.finish());
-        // A server compares some securities with the calendar at each request; before that it cannot know which are the worst.
+        // Each request makes the server compare a few more securities with the calendar. The order
+        // is known only when all have been compared.
         let mut uncounted = u64::MAX;
         let (total, store_is_empty) = loop {
             let data = session.get(&address).map_err(|error| session.told(error))?;
@@ -183,7 +184,7 @@ fn table(documents: &[Value]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The last day of a security of which there are none for some days.
+/// The last day of a security that has had none for some days.
 fn end(one: &Value) -> String {
     if field(one, "after_last").as_u64().unwrap_or_default() == 0 {
         return String::new();
@@ -193,7 +194,7 @@ fn end(one: &Value) -> String {
     last.unwrap_or_default().to_owned()
 }
 
-/// From when until when there are days, and what there is within days.
+/// The range of its day candles, and its intraday periods.
 fn ranges(series: &Value) -> (String, String) {
     let (mut days, mut intraday) = (String::new(), Vec::new());
     for one in series.as_array().map(Vec::as_slice).unwrap_or_default() {

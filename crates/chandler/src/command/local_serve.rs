@@ -1,4 +1,4 @@
-//! A server for the person at this machine: at the usual ports, or at free ones if those are taken.
+//! A server for the local user: at the usual ports, or at free ones if those are taken.
 
 use std::net::SocketAddr;
 
@@ -10,13 +10,13 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::progress;
 
-/// Taken as text: where nothing is served an invalid variable is no error.
+/// Parsed later: if nothing is served, an invalid variable is no error.
 #[derive(Debug, Args)]
 pub(crate) struct Ports {
-    /// Where HTTP and WebSocket are served, if they are [default: 127.0.0.1:8080, or a free port]
+    /// The address for HTTP and WebSocket, if served [default: 127.0.0.1:8080, or a free port]
     #[arg(long, env = "CHANDLER_LISTEN", value_name = "ADDRESS:PORT")]
     listen: Option<String>,
-    /// Where raw TCP is served, if it is [default: 127.0.0.1:2020, or a free port]
+    /// The address for raw TCP, if served [default: 127.0.0.1:2020, or a free port]
     #[arg(long, env = "CHANDLER_TCP", value_name = "ADDRESS:PORT")]
     tcp: Option<String>,
 }
@@ -33,7 +33,8 @@ impl Ports {
     }
 }
 
-/// The requested addresses; else those of the settings, or free ports if they are taken.
+/// Listens on the requested addresses; without them on those of the settings, or on free ports if
+/// they are taken.
 pub(crate) fn start(
     context: &CommandContext,
     settings: Settings,

@@ -1,4 +1,5 @@
-//! `chandler login`: the device flow. A person approves in a browser, and the token goes where the public SDKs look.
+//! `chandler login`: the OAuth device flow. The user approves in a browser, and the token is stored
+//! where the public SDKs look.
 
 use std::io::Write;
 
@@ -24,16 +25,17 @@ const FILED_AS_MAX: usize = 8;
 pub(crate) struct Arguments {
     #[command(flatten)]
     remote: remote::Flags,
-    /// The name that the person who approves is shown [default: user@host (chandler)]
+    /// The name that is shown to the user who approves [default: user@host (chandler)]
     #[arg(long, value_name = "NAME")]
     client_name: Option<String>,
     /// Do not try to open a browser
     #[arg(long)]
     no_browser: bool,
-    /// Also file the token under this client id, for a program that has one written in it; may be repeated
+    /// Also store the token under this client id, for a program with a built-in one; may be
+    /// repeated
     #[arg(long, value_name = "CLIENT_ID")]
     file_as: Vec<String>,
-    /// JSON comes when it is done; what to open meanwhile stands on standard error
+    /// JSON is printed at the end; the link to open is on standard error
     #[arg(long, value_enum, default_value_t)]
     format: Format,
 }
@@ -69,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     logins.current = Some(url.as_str().to_owned());
     home.save_logins(&logins)?;
     if let Some(former) = former {
-        // The token is lost. If revoking it fails, it expires by itself.
+        // The token could not be stored. If revoking it fails, it expires by itself.
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
@@ -81,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// A code for the person, as a client that the server knows: the one of last time, or a new one.
+    /// Requests a user code, as the client registered before or as a new one.
     fn begin(
         &self,
         provider: Provider<'_>,
@@ -100,15 +102,17 @@ impl Arguments {
                     DeviceStart::Forgotten => {}
                 }
             } else {
-                // The old registration is removed from the server. If that fails, it is useless anyway.
+                // Removes the old registration from the server. If that fails, it is useless
+                // anyway.
                 provider.unregister(known).ok();
             }
-            // Its tokens ended with it. Programs with a built-in client id find the next token under that id.
+            // Its tokens ended with it. Programs with a built-in client id get the next token under
+            // that id.
             home.remove_tokens(known)?;
             also.clone_from(&known.also);
         }
         let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
-        // Kept even if the person does not approve: the next attempt uses the same client.
+        // Saved even if the user does not approve: the next attempt uses the same client.
         logins.servers.insert(server.to_owned(), registration.clone());
         home.save_logins(logins)?;
         match provider.begin(&registration.client_id, now)? {
@@ -134,7 +138,7 @@ impl Arguments {
     }
 }
 
-/// Who asks, as the person who approves will recognise it.
+/// The client name, recognisable to the user who approves.
 fn default_name() -> String {
     let user = machine::user_name().unwrap_or_else(|| "somebody".to_owned());
     let name = match machine::host_name() {
@@ -150,7 +154,7 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
         Format::Json => Box::new(std::io::stderr()),
     };
     let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
-    // Nobody else reaches a server at a loopback address.
+    // A server at a loopback address is reachable only from this machine.
     let is_here = Url::parse(&device.verification_uri).is_ok_and(|url| url.is_loopback());
     let place = if is_here { "this machine" } else { "any device" };
     writeln!(out, "To sign in, open this page in a browser, on {place}:\n\n    {address}\n")?;
@@ -166,7 +170,7 @@ fn account_name(session: &Session) -> Option<String> {
     field(&data, "account").as_str().map(output::printable)
 }
 
-/// The login as a document. The token is in its file, and nowhere else.
+/// The login as JSON, without the token.
 fn signed_in_json(
     home: &UserFiles,
     url: &Url,

@@ -1,4 +1,5 @@
-//! `chandler logout`: revokes the token, removes the registration and the files. The files go even if the server fails.
+//! `chandler logout`: revokes the token, and removes the registration and the files. The files are
+//! removed even if the server fails.
 
 use std::io::Write;
 
@@ -21,7 +22,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// What was done, line by line and as a document.
+/// The result, as lines and as a document.
 #[derive(Default)]
 struct LogoutReport {
     lines: Vec<String>,
@@ -66,7 +67,7 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
     let network = Network::to(url);
     let provider = Provider { server: url, http: &network };
     let mut told = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
-    // A file that cannot be read does not keep the others from being removed.
+    // A file that cannot be read does not prevent the removal of the others.
     let revoked = match home.token(&registration.client_id).ok().flatten() {
         Some(token) => match provider.revoke(&token, &registration.client_id) {
             Ok(true) => {

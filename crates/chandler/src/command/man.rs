@@ -1,4 +1,4 @@
-//! `chandler man`: the manual, made from the arguments themselves, a page a command.
+//! `chandler man`: the manual, generated from the arguments, one page per command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, command: Command) -> Result<(), Failure
     Ok(out.flush()?)
 }
 
-/// The command under a name; its page has the whole of it.
+/// Finds a command by its path.
 fn named<'a>(command: &'a Command, path: &[String]) -> Result<&'a Command, Failure> {
     let mut found = command;
     for name in path {
@@ -76,7 +76,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// Variables that no flag of a command stands for.
+/// Variables without a flag.
 const OF_COLOURS: [(&str, &str); 3] = [
     ("NO_COLOR", "If it is not empty, nothing has colours."),
     ("CLICOLOR_FORCE", "If it is neither empty nor 0, there are colours in a pipe too."),
@@ -97,7 +97,7 @@ fn environment(command: &Command) -> Roff {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} is stronger."));
     }
-    // Where there is this flag a token is sent, but for the commands that make and end one.
+    // Commands with this flag send a token, except those that create and revoke one.
     let asks = arguments.iter().any(|argument| argument.get_long() == Some("insecure-http"));
     if asks && !["login", "logout"].contains(&command.get_name()) {
         entry(OF_SERVERS.0, OF_SERVERS.1.to_owned());

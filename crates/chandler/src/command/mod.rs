@@ -1,4 +1,4 @@
-//! A file a command: its arguments, and what it does.
+//! One file per command, with its arguments and its implementation.
 
 pub(crate) mod account;
 mod again;

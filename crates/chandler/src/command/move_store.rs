@@ -1,4 +1,4 @@
-//! `chandler move`: a store is brought to another place, from a directory to PostgreSQL or back.
+//! `chandler move`: copies a store to another place, from a directory to PostgreSQL or back.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -18,10 +18,10 @@ use crate::progress::{Bar, Flags};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The store to move, as sqlite:DIR or postgres://USER@HOST/DATABASE; it stays as it is
+    /// The store to move, as sqlite:DIR or postgres://USER@HOST/DATABASE; it stays unchanged
     #[arg(long, value_name = "STORE")]
     from: String,
-    /// Where to: a directory or a database that has nothing in it yet
+    /// The destination: an empty directory or database
     #[arg(long, value_name = "STORE")]
     to: String,
     #[command(flatten)]
@@ -118,9 +118,9 @@ fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copi
     })
 }
 
-/// The key files of both ends.
+/// The key files of the source and the destination.
 struct Keys {
-    /// `None` where there are no accounts to seal anything for.
+    /// `None` if there are no accounts.
     files: Option<(PathBuf, PathBuf)>,
 }
 
@@ -131,7 +131,7 @@ impl Keys {
         }
         let file = |place: &Place| key_file(place, context.key_file_of(place).as_deref());
         let (key, target) = (file(from)?, file(to)?);
-        // It is made when accounts are first opened, which need not have happened.
+        // The key is created when accounts are first opened, which may not have happened.
         if Accounts::look(from)?.is_empty()? && !key.exists() {
             return Ok(Keys { files: None });
         }
@@ -139,7 +139,7 @@ impl Keys {
         Ok(Keys { files: Some((key, target)) })
     }
 
-    /// Before anything is copied: a key that is in the way is told at once.
+    /// Called before anything is copied, so that an existing key is reported immediately.
     fn check(&self) -> Result<(), Failure> {
         match &self.files {
             Some((from, to)) => Ok(check_key_target(from, to)?),

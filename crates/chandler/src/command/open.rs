@@ -1,5 +1,5 @@
-//! `chandler open`: from files to a chart in one step. It imports them, serves the store to this machine, and opens a browser, signed in by a
-//! one-time link.
+//! `chandler open`: from files to a chart in one step. It imports them, serves the store to this
+//! machine, and opens a browser, signed in by a one-time link.
 
 use std::path::Path;
 
@@ -23,18 +23,18 @@ use crate::output::{self, Format};
 use crate::sdk::Url;
 use crate::{browser, log};
 
-// Without files, or with a symbol in their place, it opens what is stored. The group of the flags of `import` has the name that this one
-// would have.
+// Without files, or with a symbol instead, it opens the stored data. The group is skipped because
+// the flattened flags of `import` have a group of the same name.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(mut_arg("files", |files| files.required(false)))]
 pub(crate) struct Arguments {
     #[command(flatten)]
     import: import::Arguments,
-    /// Do not open a browser: the link is printed in any case
+    /// Do not open a browser; the link is printed in any case
     #[arg(long)]
     no_browser: bool,
-    /// Sign in as this account [default: local, which is made for it: an operator without limits]
+    /// Sign in as this account [default: local, an operator without limits, created if needed]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -69,7 +69,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Arguments {
-    /// Says what the files would bring, as `import` does. Nothing is written, so there is nothing to serve.
+    /// Reports what the files contain, as `import --dry-run` does. Nothing is written, so nothing
+    /// is served.
     fn dry_run(&self, context: &CommandContext) -> Result<(), Failure> {
         if self.import.files.is_empty() {
             return Err(usage("--dry-run says what files would bring: name some, or leave it out"));
@@ -77,7 +78,8 @@ impl Arguments {
         import::run(&self.import, context)
     }
 
-    /// Imports the files. Returns the page to open: the chart of the first security in them, or of the symbol that was named instead.
+    /// Imports the files. Returns the page to open: the chart of the first security in them, or of
+    /// the symbol given instead.
     fn fill(&self, context: &CommandContext) -> Result<String, Failure> {
         if self.import.files.is_empty() {
             return Ok("/".to_owned());
@@ -96,7 +98,7 @@ impl Arguments {
         let read = self.import.options()?.read;
         let venues = context.history.venues();
         let files = import::expand(&self.import.files)?;
-        // What went in was readable, and a file that was known before still is.
+        // The files can be parsed: they were imported just now or before.
         let found = files.iter().find_map(|path| first_series(files::open(path, venues, &read).ok()?));
         Ok(found.map_or_else(|| "/".to_owned(), |(symbol, grain)| chart_of(&symbol, grain)))
     }
@@ -128,19 +130,19 @@ impl Arguments {
     }
 }
 
-/// A word that is no file but could be a symbol.
+/// A symbol, if the argument is not a file and parses as one.
 fn symbol_of(word: &Path) -> Option<Symbol> {
     if word.exists() { None } else { word.to_str()?.to_ascii_uppercase().parse().ok() }
 }
 
-/// Which stored symbols a word may have meant that is no file, as a question: `AAPL` for `AAPL.US`.
+/// Suggests stored symbols for an argument that is not a file, as a question: `AAPL.US` for `AAPL`.
 fn meant(word: &Path, context: &CommandContext) -> Option<String> {
     let text = word.to_str().filter(|text| !text.contains(['/', '\\']))?;
     let hint = if word.exists() { String::new() } else { context.word_hint(text) };
     (!hint.is_empty()).then_some(hint)
 }
 
-/// The page of a symbol that has candles.
+/// The page of a symbol with candles.
 fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> {
     let mut reader = context.open(Access::Read)?.reader()?;
     let series = reader.snapshot()?.series_of(symbol)?;
@@ -156,7 +158,7 @@ fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> 
     }
 }
 
-/// The first security of a table of candles or trades, and what its rows are.
+/// The first security of a table of candles or trades, and the grain of its rows.
 fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     match table {
         Table::Candles(mut reader) => {
@@ -171,7 +173,7 @@ fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     }
 }
 
-/// Days are what the chart shows by itself.
+/// The page of a chart. Days are its default period.
 fn chart_of(symbol: &Symbol, grain: Grain) -> String {
     match grain {
         Grain::Day => format!("/?symbol={symbol}"),
@@ -184,14 +186,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chart_of_days_needs_no_period() {
+    fn the_chart_of_days_has_no_period_in_its_address() {
         let symbol: Symbol = "AAPL.US".parse().unwrap();
         assert_eq!(chart_of(&symbol, Grain::Day), "/?symbol=AAPL.US");
         assert_eq!(chart_of(&symbol, Grain::Minute), "/?symbol=AAPL.US&period=1m");
     }
 
     #[test]
-    fn what_is_no_file_may_be_a_symbol() {
+    fn an_argument_that_is_not_a_file_may_be_a_symbol() {
         let symbol = |word: &str| symbol_of(Path::new(word)).map(|symbol| symbol.to_string());
         assert_eq!(symbol("aapl.us").as_deref(), Some("AAPL.US"));
         assert_eq!(symbol("prices.csv"), None);

@@ -1,4 +1,4 @@
-//! `chandler order`: orders of a paper account, here or at a server.
+//! `chandler order`: orders of a paper account, in the local store or at a server.
 
 mod change;
 mod flags;
@@ -25,15 +25,15 @@ enum Action {
     Buy(ticket::Arguments),
     /// Sell a security; prints the id of the order
     Sell(ticket::Arguments),
-    /// Change what an open order asks for
+    /// Change the prices, the quantity or the remark of an open order
     Replace(change::Replace),
-    /// Take an open order back
+    /// Cancel an open order
     Cancel(change::Cancel),
     /// List the orders of today, or of earlier days
     List(list::List),
     /// Show one order with its history and its charges
     Show(list::Show),
-    /// Tell the story of an order: what happened when, by which candle and which rule, and each charge
+    /// Explain an order: what happened when, by which candle and which rule, and each charge
     Why(why::Arguments),
 }
 

@@ -1,4 +1,4 @@
-//! `chandler positions`: what a paper account holds.
+//! `chandler positions`: the positions of a paper account.
 
 use clap::Args;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use crate::output::{Column, Format};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// These securities alone
+    /// Only these securities
     symbols: Vec<String>,
     #[command(flatten)]
     whose: Whose,

@@ -12,7 +12,7 @@ use crate::output::{self, Column, Format};
 use crate::remote::session::Session;
 use crate::remote::{self, field};
 
-/// What is told of a row.
+/// The fields of a row.
 const FIELDS: [&str; 6] = ["import", "file", "line", "symbol", "text", "reason"];
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     /// Only the rows of this import (see `chandler imports`)
     #[arg(long, value_name = "N", conflicts_with = "symbol")]
     import: Option<i64>,
-    /// How many rows, in the order they were refused
+    /// The maximum number of rows, in the order they were refused
     #[arg(long, short = 'n', default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     count: u32,
     #[arg(long, value_enum, default_value_t)]
@@ -91,7 +91,7 @@ impl Arguments {
                 .collect();
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let rows = session.rows("/v1/quarantine", &parameters, "rows", "after", count)?;
-        // A server says more of each row than this; the answer is the same wherever it comes from.
+        // A server returns more fields than these; the output is the same for both sources.
         let known = |row: &Value| FIELDS.map(|name| (name.to_owned(), field(row, name).clone()));
         Ok(rows.iter().map(|row| Value::Object(known(row).into_iter().collect())).collect())
     }

@@ -1,4 +1,4 @@
-//! `chandler quota`: what accounts have used this month, at which level, why, and when that changes.
+//! `chandler quota`: the usage of accounts this month, their level, why, and when it changes.
 
 use std::io::Write;
 
@@ -55,7 +55,7 @@ fn quota(access: &Access, id: access::AccountId, context: &CommandContext) -> Re
     quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
 }
 
-/// The quota of one account, from the document that the command line and servers share.
+/// Prints the quota of one account, from the document that the command line and servers share.
 fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(document)?);
@@ -121,7 +121,7 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Says that a number is that of the paper account, if it is.
+/// Says that a number comes from the paper account, if it does.
 fn source(paper: &Value) -> &'static str {
     if paper.is_null() { "" } else { " of the paper account" }
 }

@@ -1,4 +1,4 @@
-//! `chandler remove`: takes a symbol, or its candles of one period, out of the store.
+//! `chandler remove`: removes a symbol, or its candles of one period, from the store.
 
 use std::io::Write;
 
@@ -18,12 +18,12 @@ use crate::suggest::PeriodParser;
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The security: its candles, trades, corporate actions, and what is known of it
+    /// The security, with its candles, trades, corporate actions and details
     symbol: String,
-    /// Only its candles of this period, as they were imported
+    /// Only its candles of this period, as imported
     #[arg(long, short, value_parser = PeriodParser, hide_possible_values = true)]
     period: Option<Period>,
-    /// Do not ask
+    /// Do not prompt
     #[arg(long, short = 'y')]
     yes: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let symbol = context.symbol(&arguments.symbol)?;
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // Nothing is held open while somebody thinks about the question.
+    // The snapshot is closed before the prompt.
     let (planned, sources) = {
         let snapshot = reader.snapshot()?;
         let planned = plan_removal(&snapshot, &symbol, arguments.period)?;
@@ -97,15 +97,15 @@ fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Resu
     Ok(out.flush()?)
 }
 
-/// A file that some of it came from, and whether it is still what it was.
+/// A source file, and whether it is unchanged since its import.
 struct Source {
     file: String,
-    /// Those that it was imported with, as the ledger has them.
+    /// The options of its import, as in the ledger.
     options: String,
     state: SourceFile,
 }
 
-/// The files that it came from, oldest first, each once.
+/// The distinct source files, oldest first.
 fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     let mut imports: Vec<ImportRecord> = planned.sources.iter().map(|source| source.import.clone()).collect();
     for source in &planned.trade_sources {
@@ -123,12 +123,12 @@ fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     Ok(sources)
 }
 
-/// Those that are still there as they were.
+/// Source files that exist and are unchanged.
 fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| source.state == SourceFile::Same)
 }
 
-/// What imports them again: a command for each way in which they were imported.
+/// The commands that import them again, one for each set of options.
 fn commands(sources: &[Source], context: &CommandContext) -> Vec<String> {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in unchanged(sources) {

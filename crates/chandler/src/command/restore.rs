@@ -1,4 +1,4 @@
-//! `chandler restore`: a backup becomes the store, also while a server serves it.
+//! `chandler restore`: replaces the store by a backup, even while a server serves it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ pub(crate) struct Arguments {
     /// Verify the backup and change nothing
     #[arg(long, conflicts_with_all = ["replace", "only", "key", "no_verify", "discard"])]
     check: bool,
-    /// Put the backup in the place of a store that is there; a server may go on serving
+    /// Replace an existing store by the backup; a server may continue to run
     #[arg(long)]
     replace: bool,
-    /// With --replace: do not keep a backup of what is replaced
+    /// With --replace: do not back up the store that is replaced
     #[arg(long, requires = "replace")]
     discard: bool,
-    /// Restore one of the two and leave the other as it is
+    /// Restore one of the two and leave the other unchanged
     #[arg(long, value_enum, value_name = "WHAT")]
     only: Option<OnlyArgument>,
     /// The secret.key that belongs to a backup made without it
@@ -88,7 +88,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     };
     let prepared = watched.run(|watch| restore.prepare(watch))?;
     if !arguments.no_verify {
-        // The schema of the copy that goes live: that of this version, whatever the backup has.
+        // Checks the copy that goes live, which has the schema of this version, whatever the backup
+        // has.
         watched.check(prepared.dir(), venues, &words)?;
     }
     let restored = watched.run(|watch| prepared.go_live(watch))?;
@@ -118,7 +119,7 @@ fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Re
     Ok(out.flush()?)
 }
 
-/// Names listed before the rest is counted.
+/// The maximum number of listed names; the rest are counted.
 const NAMES_SHOWN: usize = 20;
 
 fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {

@@ -1,4 +1,4 @@
-//! `chandler sdk-env`: the environment of the public SDKs, for a server and an account that exist already.
+//! `chandler sdk-env`: the environment of the public SDKs, for an existing server and account.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use crate::sdk::{self, Url};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Also the keys of this account, by name or number, as far as they can be shown again
+    /// Also the keys of this account, by name or number, if they can be shown again
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
-    /// The address of the server, as its clients see it
+    /// The address at which clients reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     url: String,
     /// Also a folder for PYTHONPATH, for Python programs that pass their keys to Config: it fills in the addresses
@@ -35,10 +35,10 @@ pub(crate) struct Arguments {
 const SHIM: &str = include_str!("sdk_env/sitecustomize.py");
 const SHIM_FILE: &str = "sitecustomize.py";
 
-/// The variables of an account.
+/// The environment variables of an account.
 struct Keys {
     variables: Vec<(String, String)>,
-    /// Why variables are missing, and what to do.
+    /// Why variables are missing, and what to do about it.
     missing: Option<String>,
 }
 
@@ -70,7 +70,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(out.flush()?)
 }
 
-/// The keys of an account. Those of the demo are in a file; of any other account the store has no token that could be shown.
+/// The keys of an account. Those of the demo are in a file; for any other account the store has no
+/// token that could be shown.
 fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure> {
     let access: Access = open_accounts(context)?;
     let account = named(&access, name)?;

@@ -1,4 +1,4 @@
-//! `chandler serve`: the store, answered over HTTP, WebSocket and TCP until a signal says stop.
+//! `chandler serve`: serves the store over HTTP, WebSocket and TCP until a signal stops it.
 
 use std::io::{self, IsTerminal};
 use std::net::SocketAddr;
@@ -30,7 +30,7 @@ struct Ready {
     regional: Vec<ReadyRegion>,
     #[serde(skip_serializing_if = "Option::is_none")]
     internal: Option<SocketAddr>,
-    /// Whether HTTP and WebSocket speak TLS.
+    /// Whether HTTP and WebSocket use TLS.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     tls: bool,
 }
@@ -54,14 +54,16 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let (internal, tls) = (serving.internal, settings.tls.is_some());
     let ready = Ready { event: "listening", http, tcp, regional, internal, tls };
     output::announce(format!("{}\n", serde_json::to_string(&ready)?))?;
-    // A terminal is somebody's; where output is kept, as by a service manager, a link does not belong.
+    // Printed only on a terminal. A link does not belong in stored output, as that of a service
+    // manager.
     if io::stderr().is_terminal() {
         tell_link(&serving.links);
     }
     serving.run(Hangup::Reload)
 }
 
-/// Prints a one-time link for the user of this machine, if this server has such links. A server without one serves all the same.
+/// Prints a one-time link for the user of this machine, if this server has such links. Without one
+/// the server runs nevertheless.
 fn tell_link(links: &SignInLinks) {
     if !links.are_offered() {
         return;
@@ -78,9 +80,10 @@ pub(crate) const LINK_LEAD: &str =
     "To sign in, open this link in a browser on this machine. It works once, within ten minutes:";
 const _: () = assert!(access::SIGN_IN_LINK_LIFE_S == 600, "the line above says so");
 
-/// Threads that serve connections at most: on a machine with many processors other parts are the bottleneck.
+/// The maximum number of threads that serve connections: on a machine with many processors other
+/// parts are the bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
-/// Blocking threads besides those for requests: one for each background job, and a few more.
+/// Blocking threads in addition to those for requests: one for each background job, and a few more.
 const SPARE_THREADS: usize = 8;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
@@ -88,7 +91,7 @@ fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(SERVING_THREADS_MAX)
 }
 
-/// A server that is bound to its ports, and the runtime that it will run on.
+/// A server that is bound to its ports, and its runtime.
 #[derive(Debug)]
 pub(crate) struct Serving {
     runtime: Runtime,
@@ -100,7 +103,8 @@ pub(crate) struct Serving {
     internal: Option<SocketAddr>,
 }
 
-/// Why a server did not start. A taken port is a case of its own, because the demo then tries another one.
+/// Why a server did not start. A taken port is a separate case, because the demo then tries another
+/// one.
 #[derive(Debug)]
 pub(crate) enum ServeError {
     Taken(SocketAddr),
@@ -139,7 +143,7 @@ impl Serving {
         };
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // A table of the operator's that is wrong is told now, and not with the first order.
+        // An invalid table of the operator is reported now, not with the first order.
         let mut settings = Settings { tables: Some(context.tables()?), ..settings.clone() };
         settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
@@ -154,7 +158,7 @@ impl Serving {
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;
-        // Before the ready line is printed: from then on signals may come.
+        // Before the ready line is printed: signals may arrive from then on.
         let signals = runtime.block_on(async { Signals::listen() })?;
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
@@ -173,8 +177,9 @@ impl Serving {
         Ok(Serving { runtime, signals, server, links, addresses, regional, internal })
     }
 
-    /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the process at once; another SIGTERM changes
-    /// nothing, because process supervisors may send it twice.
+    /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the
+    /// process immediately; another SIGTERM is ignored, because process supervisors may send it
+    /// twice.
     pub(crate) fn run(self, hangup: Hangup) -> Result<(), Failure> {
         let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
         let ended = runtime.block_on(async {
@@ -191,7 +196,7 @@ impl Serving {
             let reloader = server.reloader();
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let running = server.run(async {
-                // The sender lives until it has sent.
+                // The sender is not dropped before it has sent.
                 stopped.await.ok();
             });
             tokio::pin!(running);
@@ -212,7 +217,7 @@ impl Serving {
                     },
                 }
             }
-            // An error means that nothing runs any more.
+            // An error means that the server has already ended.
             stop.send(()).ok();
             tokio::select! {
                 () = &mut running => tracing::info!("stopped"),
@@ -222,13 +227,14 @@ impl Serving {
             }
             Ok(())
         });
-        // Work that still waits for the disk does not delay the end.
+        // Tasks that still wait for the disk do not delay the shutdown.
         runtime.shutdown_background();
         ended
     }
 }
 
-/// The market's clock, noted for commands in other shells. A service may have no folder for the note.
+/// The market clock, published to commands in other shells. A service may have no folder for that
+/// file.
 fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     match context.clock_notice() {
         Ok(notice) => ServedClock::noted(clock, &notice),
@@ -236,8 +242,9 @@ fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     }
 }
 
-/// Creates an empty store where there is none, and says so. Candles that are missing beside accounts are lost, and not created anew. On a
-/// server of which several nodes are upgraded one after the other, the first of them brings the schema forward.
+/// Creates an empty store if there is none, and reports it. If accounts exist without candles, the
+/// candles are lost, and no new store is created. On PostgreSQL the first upgraded node migrates
+/// the schema.
 pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> {
     let Err(failure) = context.open(store::Access::Read) else { return Ok(()) };
     let place = context.place()?;
@@ -262,14 +269,14 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
     }
 }
 
-/// Opens the accounts of a store. Their times are the machine's, not the market's.
+/// Opens the accounts of a store. They use the machine's clock, not the market's.
 pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
     let calendar = context.history.venues().of(Market::Hk).calendar().clone();
     let (place, key) = (context.place()?, context.key_file());
     Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
 }
 
-/// What the machine is called, as far as that can be a label of metrics.
+/// The host name, if it is valid as a label of metrics.
 fn machine_name() -> Option<String> {
     let name = machine::host_name()?;
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -279,26 +286,27 @@ fn machine_name() -> Option<String> {
 
 const HANGUP: &str = "SIGHUP";
 
-/// What SIGHUP does to a server.
+/// How a server reacts to SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// Reads the certificate anew. A server without one ends, if it was started in a terminal.
+    /// Reloads the certificate. A server without one ends, if it was started in a terminal.
     Reload,
-    /// Ends it with its terminal.
+    /// Ends with its terminal.
     End,
 }
 
-/// Where the process was started from. Read before a handler of SIGHUP is installed, and before the terminal can be closed: a closed
-/// terminal no longer looks like one.
+/// How the process was started. Read before a handler of SIGHUP is installed, and before the
+/// terminal can be closed: a closed terminal is no longer recognised as one.
 #[derive(Clone, Copy, Debug)]
 struct StartedFrom {
     has_terminal: bool,
-    /// Whether SIGHUP was ignored, as by `nohup`; `None` if it is not known.
+    /// Whether SIGHUP was ignored, as by `nohup`; `None` if unknown.
     ignores_hangup: Option<bool>,
 }
 
 impl StartedFrom {
-    /// Once for each process: a second server of it, on other ports, finds the handler of the first.
+    /// Read once per process: a second server in it, on other ports, would see the handler of the
+    /// first.
     fn here() -> StartedFrom {
         static HERE: OnceLock<StartedFrom> = OnceLock::new();
         *HERE.get_or_init(|| {
@@ -312,7 +320,7 @@ impl StartedFrom {
         match (hangup, self.ignores_hangup) {
             (_, Some(true)) => false,
             (Hangup::End, Some(false)) => true,
-            // `nohup` takes the terminal away, too.
+            // `nohup` detaches the terminal as well.
             (Hangup::End, None) | (Hangup::Reload, _) => self.has_terminal,
         }
     }
@@ -379,7 +387,7 @@ impl Signals {
     }
 
     async fn interrupt(&mut self) {
-        // Without a console handler the process can only be ended from outside.
+        // Without a console handler the process can only be killed.
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -391,7 +399,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_ends_with_its_terminal_unless_it_was_told_to_ignore_that() {
+    fn a_server_ends_with_its_terminal_unless_it_ignores_sighup() {
         assert_eq!(ignores_hangup("Name:\tx\nSigIgn:\t0000000000001001\n"), Some(true));
         assert_eq!(ignores_hangup("SigIgn:\t0000000000001000\n"), Some(false));
         assert_eq!(ignores_hangup("SigIgn:\tno\n"), None);

@@ -1,4 +1,5 @@
-//! `chandler statement`: the statements of a paper account, of dates and of months, here or at a server.
+//! `chandler statement`: daily and monthly statements of a paper account, in the local store or at
+//! a server.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -24,7 +25,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the statements that were made, newest first
+    /// List the existing statements, newest first
     List(List),
     /// Show one statement, the newest if no date is given
     Show(Show),
@@ -32,18 +33,18 @@ enum Action {
     Download(Download),
 }
 
-/// Statements that a server lists at most at once.
+/// The maximum number of statements that a server lists per request.
 const LIMIT_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
 struct List {
-    /// Of months instead of dates
+    /// Monthly statements instead of daily ones
     #[arg(long)]
     monthly: bool,
     /// From this date on, as 2026-03-18
     #[arg(long, value_name = "DATE")]
     start: Option<String>,
-    /// At most so many
+    /// The maximum number of statements
     #[arg(short = 'n', long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=i64::from(LIMIT_MAX)))]
     limit: u32,
     #[command(flatten)]
@@ -52,12 +53,12 @@ struct List {
     format: Format,
 }
 
-/// Which one.
+/// Selects a statement.
 #[derive(Debug, Args)]
 struct Which {
-    /// Its date, as 2026-03-18; of a month its last day [default: the newest there is]
+    /// Its date, as 2026-03-18; of a month its last day [default: the newest]
     date: Option<String>,
-    /// Of a month instead of a date
+    /// A monthly statement instead of a daily one
     #[arg(long)]
     monthly: bool,
     #[command(flatten)]
@@ -78,13 +79,14 @@ struct Download {
     which: Which,
     #[arg(long, value_enum, default_value_t)]
     format: FileFormat,
-    /// The file to write [default: statement-daily-20260318.pdf and the like, in this folder]
+    /// The file to write [default: statement-daily-20260318.pdf and the like, in the current
+    /// folder]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The language of a PDF
     #[arg(long, default_value = "en", value_parser = ["en", "zh-CN", "zh-HK"])]
     lang: String,
-    /// A font file for Chinese in a PDF [default: that of a package such as fonts-noto-cjk]
+    /// A font file for Chinese in a PDF [default: from a package such as fonts-noto-cjk]
     #[arg(long, value_name = "FILE")]
     font: Option<PathBuf>,
 }
@@ -133,11 +135,11 @@ fn dashed(digits: &str) -> String {
 }
 
 impl Which {
-    /// The text of the statement.
+    /// The text of the selected statement.
     fn found(&self, context: &CommandContext) -> Result<Vec<u8>, Failure> {
         let of = self.date.as_deref().map(date).transpose()?;
         let mut source: Source = self.whose.source(context)?;
-        // From its date on there may be many newer ones; the newest of all is the first.
+        // There may be many newer ones than that of a date; the newest of all is the first.
         let limit = if of.is_some() { LIMIT_MAX } else { 1 };
         let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
         let missing = || match of {
@@ -189,7 +191,7 @@ impl Download {
     }
 }
 
-/// The sections that have anything, as tables.
+/// Prints the sections that are not empty, as tables.
 fn print(document: &StatementDocument) -> Result<(), Failure> {
     let mut out = output::stdout();
     let StatementDocument { date, file_type, generated_at, member_info, asset, .. } = document;
@@ -353,7 +355,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_of_a_list_is_written_as_people_do() {
+    fn a_date_of_a_list_is_written_with_dashes() {
         assert_eq!((dashed("20260318").as_str(), dashed("x").as_str()), ("2026-03-18", "x"));
         assert!(date("2026-03-18").is_ok() && date("20260231").is_err() && date("yesterday").is_err());
     }

@@ -1,4 +1,5 @@
-//! Times as people type them: a date, a date with a time of day in the market's zone, or an instant with its offset.
+//! Times as users type them: a date, a date with a time of day in the market's zone, or an instant
+//! with its offset.
 
 use history::Anchor;
 use market::{Date, Zone, parse_date, parse_time_of_day_or_second};

@@ -1,5 +1,5 @@
-//! `chandler topic`: what people have written about securities, and hiding it. It works on the store, with or without a server beside it;
-//! changes apply from the next request on.
+//! `chandler topic`: lists and hides posts about securities. It works on the store, whether or not
+//! a server runs; changes apply from the next request on.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 
-/// How much of a text a table shows.
+/// The maximum length of a text in a table.
 const SHOWN_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Args)]
@@ -28,9 +28,9 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the topics, newest first; or what is hidden
+    /// List the topics, newest first; or the hidden ones
     List(List),
-    /// Hide a topic or a reply: its author sees it and the reason, nobody else sees it
+    /// Hide a topic or a reply: only its author sees it, with the reason
     Hide(Hide),
     /// Show a hidden topic or reply again
     Restore(Restore),
@@ -41,7 +41,7 @@ struct List {
     /// Only hidden topics, and after them hidden replies
     #[arg(long)]
     hidden: bool,
-    /// How many
+    /// The maximum number
     #[arg(long, short = 'n', value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     limit: u32,
     #[arg(long, value_enum, default_value_t)]
@@ -50,7 +50,7 @@ struct List {
 
 #[derive(Debug, Args)]
 struct Hide {
-    /// Its number, as `chandler topic list` and the address of its page have it
+    /// Its number, as in `chandler topic list` and in the address of its page
     id: i64,
     /// Why, for its author and the audit
     #[arg(long, value_name = "TEXT")]
@@ -61,7 +61,7 @@ struct Hide {
 
 #[derive(Debug, Args)]
 struct Restore {
-    /// Its number, as `chandler topic list --hidden` has it
+    /// Its number, as in `chandler topic list --hidden`
     id: i64,
     #[arg(long, value_enum, default_value_t)]
     format: Format,

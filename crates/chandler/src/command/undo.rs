@@ -1,4 +1,4 @@
-//! `chandler imports --undo`: takes back what an import changed.
+//! `chandler imports --undo`: undoes an import.
 
 use std::io::Write;
 
@@ -12,13 +12,13 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 
-/// Series listed one by one.
+/// The maximum number of listed series.
 const SERIES_SHOWN: usize = 20;
 
 pub(crate) fn run(id: i64, yes: bool, format: Format, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // Nothing is held open while somebody thinks about the question.
+    // The snapshot is closed before the prompt.
     let planned = {
         let snapshot = reader.snapshot()?;
         plan_undo(&snapshot, ImportId(id))?

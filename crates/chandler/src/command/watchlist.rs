@@ -1,4 +1,4 @@
-//! `chandler watchlist`: what an account follows, here or at a server.
+//! `chandler watchlist`: the watchlists of an account, in the local store or at a server.
 
 mod here;
 mod source;
@@ -23,17 +23,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List what is followed, with the price and the time of that
+    /// List the followed securities, with the price and the time when they were added
     List(List),
     /// Add a group; prints its id
     Create(Create),
     /// Add securities to the end of a group
     Add(Change),
-    /// Take securities from a group; from the group of all, they are unfollowed
+    /// Remove securities from a group; from the group of all, they are unfollowed
     Remove(Change),
-    /// Give a group these securities and no others, in this order
+    /// Set the securities of a group, in this order
     Replace(Change),
-    /// Give a group another name
+    /// Rename a group
     Rename(Rename),
     /// Delete a group; its securities stay followed
     Delete(Delete),
@@ -65,7 +65,7 @@ struct Create {
 
 #[derive(Debug, Args)]
 struct Change {
-    /// The group, by id or name; `all` is that of all that is followed
+    /// The group, by id or name; `all` is the group of all followed securities
     group: String,
     /// Securities, such as 700.HK
     #[arg(required = true)]
@@ -222,7 +222,7 @@ impl Pin {
     }
 }
 
-/// The id of a group that is named by it or by its name.
+/// Finds the id of a group by its id or its name.
 fn id_of(document: &Value, wanted: &str) -> Result<String, Failure> {
     Ok(text(found(document, wanted)?, "id"))
 }

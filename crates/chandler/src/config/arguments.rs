@@ -1,4 +1,4 @@
-//! The settings of a server as flags and variables, made from the table of keys.
+//! The settings of a server as flags and variables, generated from the table of keys.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,15 @@ use serde_json::Value;
 use super::{Config, KEYS, Key};
 use crate::failure::{Failure, usage};
 
-/// The settings that flags and variables give, and the file that they override.
+/// Settings from flags and variables, and the file that they override.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
     given: Vec<GivenSetting>,
 }
 
-/// A key that is set. Values are taken as text, so that an error can name the flag or the variable, and `chandler doctor` can report it.
+/// A key that is set. Values are stored as text, so that an error can name the flag or the
+/// variable, and `chandler doctor` can report it.
 #[derive(Debug)]
 struct GivenSetting {
     key: &'static Key,
@@ -26,7 +27,7 @@ struct GivenSetting {
     texts: Vec<String>,
 }
 
-/// Where a value comes from, by the name it has there.
+/// The source of a value, by its name there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SettingSource {
     /// `--listen`
@@ -35,7 +36,7 @@ pub(crate) enum SettingSource {
     Variable(&'static str),
 }
 
-/// Accepts any text. The possible values are for help and completion alone.
+/// Accepts any text. The possible values are only for help and completion.
 #[derive(Clone, Copy, Debug)]
 struct Text(&'static [&'static str]);
 
@@ -90,7 +91,7 @@ fn argument(key: &Key, default: &Value) -> Arg {
 impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
-            // A flag of every command is not known where only the table is parsed, as in tests.
+            // A global flag is unknown if only the table is parsed, as in tests.
             let texts = matches.try_get_many(key.flag).ok()??.cloned().collect();
             let by = match matches.value_source(key.flag)? {
                 ValueSource::EnvVariable => SettingSource::Variable(key.variable),
@@ -108,7 +109,7 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
-    /// The configuration file, if one is named.
+    /// The configuration file, if given.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
@@ -125,7 +126,8 @@ impl Arguments {
         Ok(config)
     }
 
-    /// Flags over environment over file over defaults; the first two are merged already. Two settings may still want one port.
+    /// Flags over environment over file over defaults; the first two are merged already. Two
+    /// settings may still use one port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
         for GivenSetting { key, by, texts } in &self.given {

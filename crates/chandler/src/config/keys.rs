@@ -1,6 +1,7 @@
-//! Every setting of a server, a row each: key, type, where a server has it, flag, variable and documentation. The structs
-//! that the file is read into, the arguments of `chandler serve`, `chandler config` and `docs/chandler.toml` follow from
-//! the rows. To add a key, add its field to `server::Settings` and a row here, and write the annotated file again with
+//! Every setting of a server, one row each: key, type, field of the server's settings, flag,
+//! variable and documentation. The structs of the file, the arguments of `chandler serve`,
+//! `chandler config` and `docs/chandler.toml` are generated from the rows. To add a key, add its
+//! field to `server::Settings` and a row here, and write the annotated file again with
 //! `UPDATE_EXPECT=1 cargo test -p chandler annotated`.
 
 use std::fmt;
@@ -16,44 +17,44 @@ use super::values::{
     address_or_none, text, text_or_none, texts,
 };
 
-/// More descriptors than any system gives out.
+/// More file descriptors than any system allows.
 const CONNECTIONS_MAX: u32 = 1_000_000;
 /// A terabyte.
 const CACHE_MB_MAX: u32 = 1 << 20;
-/// Calls and refusals a second, and calls at once.
+/// Calls and refusals a second, and concurrent calls.
 const RATE_MAX: u32 = 1_000_000;
 /// A hundred years.
 const RETENTION_DAYS_MAX: u32 = 36_500;
-/// A week: whoever has an address for longer may as well sign in.
+/// A week: a longer use of an address should require a sign-in.
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
-/// A terabyte, as a cache.
+/// A terabyte, like the cache.
 const UPLOAD_MB_MAX: u32 = CACHE_MB_MAX;
-/// Sixteen gigabytes of answers for one account are a mistake.
+/// More than sixteen gigabytes of answers for one account is a mistake.
 const UNSENT_MB_MAX: u32 = 16 << 10;
 
 /// A row without its value.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// Of the file.
+    /// The table in the file.
     pub(crate) table: &'static str,
-    /// In that table.
+    /// The name in that table.
     pub(crate) name: &'static str,
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// What stands for the value in the help, and what the flag does.
+    /// The placeholder of the value in the help, and the help text of the flag.
     pub(crate) value: &'static str,
     pub(crate) help: &'static str,
-    /// All values that there are, if they are few.
+    /// All possible values, if they are few.
     pub(crate) choices: &'static [&'static str],
     pub(crate) is_list: bool,
-    /// Whether its flag is one of every command, as those that are no servers need it too.
+    /// Whether the flag is global, because commands other than servers need it too.
     pub(crate) is_everywhere: bool,
-    /// What the annotated file says of it, a line each.
+    /// The lines of the annotated file about it.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
     pub(super) lines: &'static [&'static str],
-    /// Of a number.
+    /// The range of a number.
     range: Range,
     check: fn(&Config) -> Result<(), String>,
     number: fn(&Config) -> Option<u32>,
@@ -61,7 +62,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// What rows leave out.
+    /// The defaults of a row.
     const PLAIN: Key = Key {
         table: "",
         name: "",
@@ -79,13 +80,13 @@ impl Key {
         lay: |_, _, _| Ok(()),
     };
 
-    /// Takes over what a flag or a variable says.
+    /// Sets the value from a flag or a variable.
     pub(crate) fn lay(&self, config: &mut Config, texts: &[String]) -> Result<(), String> {
         (self.lay)(config, texts, &self.range)?;
         (self.check)(config)
     }
 
-    /// Whether its value is one that a server takes, as far as that can be said of it alone.
+    /// Whether its value is valid by itself.
     pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
         (self.check)(config)?;
         match (self.number)(config) {
@@ -105,8 +106,9 @@ impl fmt::Display for Key {
     }
 }
 
-/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the server's settings in both
-/// directions, or has a `default` and is passed on by [`Config::settings`]. The comment above a row is its documentation.
+/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the
+/// server's settings in both directions, or has a `default` and is passed on by
+/// [`Config::settings`]. The comment above a row is its documentation.
 macro_rules! keys {
     ($(
         $(#[doc = $intro:literal])*
@@ -155,7 +157,7 @@ macro_rules! keys {
         }
 
         impl Config {
-            /// Those that are one value of the file each, over the defaults.
+            /// The settings that are a single value in the file, over the defaults.
             pub(super) fn plain_settings(&self) -> Settings {
                 let mut settings = Settings::default();
                 $($($(settings.$($setting).+ = self.$table.$name.to_setting();)?)*)*
@@ -180,7 +182,7 @@ macro_rules! keys {
             },)*)*
         ];
 
-        /// What the annotated file says of each table.
+        /// The introduction of each table in the annotated file.
         #[cfg(test)]
         pub(super) const TABLES: &[(&str, &[&str])] = &[$((stringify!($table), &[$($intro),*])),*];
     };
@@ -188,24 +190,24 @@ macro_rules! keys {
 
 keys! {
     [server] ServerConfig {
-        /// Where HTTP and WebSocket are served, as address and port. Port 0 lets the system choose one.
+        /// The address and port of HTTP and WebSocket. Port 0 lets the system choose one.
         listen: SocketAddr, of settings.listen, {
             flag: "listen", variable: "CHANDLER_LISTEN", value: "ADDRESS:PORT",
             help: "Where HTTP and WebSocket are served",
         }
-        /// Where raw TCP is served.
+        /// The address and port of raw TCP.
         tcp: SocketAddr, of settings.tcp, {
             flag: "tcp", variable: "CHANDLER_TCP", value: "ADDRESS:PORT",
             help: "Where raw TCP is served",
         }
-        /// Connections of all kinds that may be open at once; more wait to be accepted. Keep it below the number of files a
-        /// process may open (`ulimit -n`).
+        /// The maximum number of open connections of all kinds; more wait to be accepted. It must
+        /// be below the number of files a process may open (`ulimit -n`).
         connections_max: u32, of settings.connections_max, {
             flag: "connections-max", variable: "CHANDLER_CONNECTIONS_MAX", value: "N",
             help: "Connections of all kinds that may be open at once",
             range: 1..=CONNECTIONS_MAX,
         }
-        /// Memory for encoded candles in MiB; 0 keeps none.
+        /// Memory for encoded candles in MiB; 0 caches none.
         cache_mb: Mebibytes, of settings.cache_bytes, {
             flag: "cache-mb", variable: "CHANDLER_CACHE_MB", value: "N",
             help: "Memory for encoded candles in MiB; 0 keeps none",
@@ -215,7 +217,8 @@ keys! {
                 if is_too_much { Err(format!("cache_mb is at most {CACHE_MB_MAX}")) } else { Ok(()) }
             },
         }
-        /// Listeners for the accounts of one region alone, for HTTP and WebSocket; the two above serve all. As lines:
+        /// Listeners for the accounts of one region, with HTTP and WebSocket; the two above serve
+        /// all. As lines:
         ///     regional = ["us=127.0.0.1:8081"]
         /// or, instead of that key, as tables at the end of the file:
         ///     [[server.regional]]
@@ -225,32 +228,36 @@ keys! {
             flag: "regional", variable: "CHANDLER_REGIONAL", value: "REGION=ADDRESS:PORT",
             help: "A listener for the accounts of one region, as us=127.0.0.1:8081; may be repeated",
         }
-        /// The address at which people and programs reach the service, as in "https://candles.example.com". Needed behind a proxy
-        /// with another name or with TLS: sign-in pages and answers of OAuth name this address.
+        /// The address at which users and programs reach the service, as in
+        /// "https://candles.example.com". Needed behind a proxy with another name or with TLS:
+        /// sign-in pages and answers of OAuth contain this address.
         #[serde(with = "text_or_none")]
         public_url: Option<PublicUrl>, of settings.public_url, {
             flag: "public-url", variable: "CHANDLER_PUBLIC_URL", value: "URL",
             help: "The address at which clients reach the service, as https://candles.example.com",
         }
-        /// Proxies whose X-Forwarded-For (or Forwarded) is believed, as addresses or networks: ["10.0.0.7", "fd00::/8"]. The client
-        /// of a request from one of them is the last address in that header that is not one of them. Needed behind a proxy, so that
-        /// limits by address see the client. Never name a proxy that forwards this header as clients send it.
+        /// Proxies whose X-Forwarded-For (or Forwarded) is trusted, as addresses or networks:
+        /// ["10.0.0.7", "fd00::/8"]. The client of a request from one of them is the last address
+        /// in that header that is not one of them. Needed behind a proxy, so that limits by address
+        /// apply to the client. Never list a proxy that passes on this header as clients send it.
         #[serde(with = "texts")]
         trusted_proxies: Vec<TrustedProxy>, of settings.trusted_proxies, {
             flag: "trusted-proxy", variable: "CHANDLER_TRUSTED_PROXIES", value: "ADDRESS[/PREFIX]",
             help: "A proxy whose X-Forwarded-For is believed, as 10.0.0.7 or 10.0.0.0/8; may be repeated",
         }
-        /// The internal listener, as in "10.0.0.7:9090": it serves /healthz, /readyz, /metrics and /status without sign-in and
-        /// without TLS, and nothing else. It is for Prometheus and load balancers on other machines; keep it on a private network.
-        /// Programs on this machine do not need it. With it, the other listeners show /metrics and /status to operators alone
+        /// The internal listener, as in "10.0.0.7:9090": it serves only /healthz, /readyz, /metrics
+        /// and /status, without sign-in and without TLS. It is for Prometheus and load balancers on
+        /// other machines; bind it to a private network. Programs on this machine do not need it.
+        /// With it, the other listeners show /metrics and /status only to operators
         /// (docs/monitoring.md).
         #[serde(with = "address_or_none")]
         internal: Option<SocketAddr>, of settings.internal, {
             flag: "internal", variable: "CHANDLER_INTERNAL", value: "ADDRESS:PORT",
             help: "Where health, readiness, metrics and status are served without sign-in, as 10.0.0.7:9090",
         }
-        /// Certificate chain and private key, as PEM files. With them HTTP and WebSocket speak TLS 1.2 and 1.3 alone; raw TCP has no TLS.
-        /// The files are read again when they change, and on SIGHUP (docs/tls.md).
+        /// Certificate chain and private key, as PEM files. With them HTTP and WebSocket accept
+        /// only TLS 1.2 and 1.3; raw TCP has no TLS. The files are reloaded when they change, and
+        /// on SIGHUP (docs/tls.md).
         tls_cert: String, default String::new(), {
             flag: "tls-cert", variable: "CHANDLER_TLS_CERT", value: "FILE",
             help: "A PEM file with the certificate of HTTP and WebSocket; needs --tls-key",
@@ -259,16 +266,19 @@ keys! {
             flag: "tls-key", variable: "CHANDLER_TLS_KEY", value: "FILE",
             help: "A PEM file with its private key",
         }
-        /// Where the history that accounts are served begins: "published" for the ranges of the specification, "none" for everything that is
-        /// stored, or dates by market and kind, as in "HK.day=1995-01-03,US.minute=none"; the rest is then as published. An account may have
-        /// floors of its own (chandler account set --floors). On the machine of the store the command line shows everything.
+        /// Where the history of accounts begins: "published" for the ranges of the specification,
+        /// "none" for everything that is stored, or dates by market and kind, as in
+        /// "HK.day=1995-01-03,US.minute=none"; the rest is then as published. An account may have
+        /// its own floors (chandler account set --floors). The command line on the machine of the
+        /// store shows everything.
         #[serde(with = "text")]
         floors: FloorTable, of settings.floors, {
             flag: "floors", variable: "CHANDLER_FLOORS", value: "FLOORS",
             help: "Where the history that accounts are served begins: published, none, or dates like HK.day=1995-01-03",
         }
-        /// Which trades are large, for capital distribution: from the largest trade of the last twenty trading days down, those that make
-        /// this share of their turnover, in percent (docs/query-semantics.md).
+        /// Which trades are large, for capital distribution: from the largest trade of the last
+        /// twenty trading days down, those that make up this share of the turnover, in percent
+        /// (docs/query-semantics.md).
         flow_large_percent: u32, of settings.flow_large_percent, {
             flag: "flow-large-percent", variable: "CHANDLER_FLOW_LARGE_PERCENT", value: "N",
             help: "The share of the turnover that large trades make, in percent",
@@ -280,43 +290,48 @@ keys! {
             help: "The share of the turnover that large and medium trades make together, in percent",
             range: 1..=100,
         }
-        /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code: "always", "remote" (those whose redirect
-        /// address is not on the machine of the browser) or "never" (docs/oauth.md).
+        /// Which OAuth clients without a secret need PKCE (RFC 7636) for an authorization code:
+        /// "always", "remote" (those whose redirect address is not on the machine of the browser)
+        /// or "never" (docs/oauth.md).
         #[serde(with = "text")]
         pkce: PkceRule, of settings.pkce, {
             flag: "pkce", variable: "CHANDLER_PKCE", value: "PKCE", choices: &["always", "remote", "never"],
             help: "Which OAuth clients without a secret need PKCE: always, remote (redirected to another machine), never",
         }
-        /// How many days rows of the audit are kept. Older ones are removed daily, and rows of the audit say how many. 0 keeps them for
-        /// ever, or until `chandler audit --prune` (docs/operating.md).
+        /// How many days rows of the audit are retained. Older ones are removed daily, and the
+        /// audit records how many. 0 retains them for ever, or until `chandler audit --prune`
+        /// (docs/operating.md).
         audit_retention_days: u32, default 0, {
             flag: "audit-retention-days", variable: "CHANDLER_AUDIT_RETENTION_DAYS", value: "DAYS",
             help: "How many days rows of the audit are kept; 0 for ever",
             range: 0..=RETENTION_DAYS_MAX,
         }
-        /// Which assets and orders the levels of accounts are judged by: "reported" (what an operator reports), "paper" (those of the paper
-        /// account) or "auto" (the reports for accounts that have any, the paper account for all others; docs/accounts.md). It is the same on
-        /// all nodes of a database.
+        /// Which assets and orders determine the levels of accounts: "reported" (by an operator),
+        /// "paper" (those of the paper account) or "auto" (the reports for accounts that have any,
+        /// the paper account for all others; docs/accounts.md). It must be the same on all nodes of
+        /// a database.
         #[serde(with = "text")]
         levels_from: LevelsFrom, of settings.levels_from, {
             flag: "levels-from", variable: "CHANDLER_LEVELS_FROM", value: "SOURCE",
             choices: &["auto", "reported", "paper"],
             help: "Which assets and orders levels are judged by: reported, paper, or auto (reported where there are reports)",
         }
-        /// How many seconds the address of a statement is good (docs/statements.md). Whoever has it needs no other proof.
+        /// How many seconds the link to a statement is valid (docs/statements.md). The link needs
+        /// no other credentials.
         statement_link_seconds: u32, of settings.statement_link_seconds, {
             flag: "statement-link-seconds", variable: "CHANDLER_STATEMENT_LINK_SECONDS", value: "SECONDS",
             help: "How long the address of a statement is good",
             range: 1..=LINK_SECONDS_MAX,
         }
-        /// A font file (TrueType or OpenType, also a collection) for Chinese in statements as PDF. Empty looks for those of Debian's
-        /// packages fonts-noto-cjk, fonts-wqy-microhei, fonts-wqy-zenhei and fonts-droid-fallback (docs/statements.md).
+        /// A font file (TrueType or OpenType, also a collection) for Chinese in statements as PDF.
+        /// Empty looks for those of Debian's packages fonts-noto-cjk, fonts-wqy-microhei,
+        /// fonts-wqy-zenhei and fonts-droid-fallback (docs/statements.md).
         statement_font: String, of settings.statement_font, {
             flag: "statement-font", variable: "CHANDLER_STATEMENT_FONT", value: "FILE",
             help: "A font file for Chinese in statements as PDF",
         }
-        /// The largest file that operators may send to be imported, in MiB. Files are kept beside the store for a day; four of the largest size
-        /// fit at once (docs/importing.md).
+        /// The largest file that operators may upload for import, in MiB. Uploads are stored beside
+        /// the store for a day; there is room for four of the largest size (docs/importing.md).
         upload_mb: Mebibytes, of settings.upload_bytes, {
             flag: "upload-mb", variable: "CHANDLER_UPLOAD_MB", value: "N",
             help: "The largest file that may be sent to be imported, in MiB",
@@ -324,43 +339,46 @@ keys! {
         }
     }
 
-    /// How much of the server one account may use, or one address where nobody has signed in (docs/operating.md).
+    /// Limits for one account, or for one address without sign-in (docs/operating.md).
     [limits] LimitsConfig {
-        /// Quote commands of one account in a second, without history, which has its own rate (`chandler account create --rate`). As
-        /// many may come at once after a pause; more are refused with 301606. 0 for no limit. Accounts with the rate "unlimited" do
-        /// not have this limit.
+        /// Quote commands of one account per second, without history, which has its own rate
+        /// (`chandler account create --rate`). It is also the size of a burst after a pause; more
+        /// are refused with 301606. 0 for no limit. Accounts with the rate "unlimited" do not have
+        /// this limit.
         calls_per_second: u32, of settings.limits.calls.per_second, {
             flag: "calls-per-second", variable: "CHANDLER_CALLS_PER_SECOND", value: "N",
             help: "Quote commands a second of one account, history apart; 0 for no limit",
             range: 0..=RATE_MAX,
         }
-        /// Requests of one account that run at the same time, if they have to wait for the disk; more wait their turn.
+        /// Requests of one account that wait for the disk and run concurrently; more are queued.
         calls_at_once: u32, of settings.limits.calls.at_once, {
             flag: "calls-at-once", variable: "CHANDLER_CALLS_AT_ONCE", value: "N",
             help: "Requests of one account that run at once",
             range: 1..=RATE_MAX,
         }
-        /// Refusals a second beyond which the connections of an account or address are read more slowly; 400 may come at once. 0 for
-        /// no limit.
+        /// Refusals per second beyond which the connections of an account or address are read more
+        /// slowly, after a burst of 400. 0 for no limit.
         refusals_per_second: u32, of settings.limits.refusals_per_second, {
             flag: "refusals-per-second", variable: "CHANDLER_REFUSALS_PER_SECOND", value: "N",
             help: "Refusals a second beyond which a caller is read more slowly; 0 for no limit",
             range: 0..=RATE_MAX,
         }
-        /// Answers of one account or address that are not sent yet, in MiB. With more, its requests are not read until some are sent.
+        /// Unsent answers of one account or address, in MiB. Beyond it, its requests are not read
+        /// until some are sent.
         unsent_mb: Mebibytes, of settings.limits.unsent_bytes, {
             flag: "unsent-mb", variable: "CHANDLER_UNSENT_MB", value: "N",
             help: "Answers of one account that may wait to be sent, in MiB",
             range: 1..=UNSENT_MB_MAX,
         }
-        /// Connections of one address on which nobody has signed in; more wait up to five seconds for a place. Trusted proxies have no such
-        /// limit.
+        /// Unauthenticated connections of one address; more wait up to five seconds for a slot.
+        /// Trusted proxies have no such limit.
         unproven_connections: u32, of settings.limits.unproven_connections, {
             flag: "unproven-connections", variable: "CHANDLER_UNPROVEN_CONNECTIONS", value: "N",
             help: "Connections of one address on which nobody has signed in yet",
             range: 1..=RATE_MAX,
         }
-        /// Threads for requests that have to wait for the disk, 1 to 24. 0 means four for each processor, at least 8 and at most 24.
+        /// Threads for requests that wait for the disk, 1 to 24. 0 means four for each processor,
+        /// at least 8 and at most 24.
         threads: u32, default 0, {
             flag: "threads", variable: "CHANDLER_THREADS", value: "N",
             help: "Threads for requests that wait for the disk; 0 for as many as suit the machine",
@@ -368,35 +386,38 @@ keys! {
         }
     }
 
-    /// One of several servers on one PostgreSQL database (docs/scaling.md). A server of a store in a directory uses none of it.
+    /// For one of several servers on one PostgreSQL database (docs/scaling.md). A server of a store
+    /// in a directory ignores it.
     [node] NodeConfig {
-        /// The file with the key that app secrets are sealed with: 32 random bytes, the same on every machine, and never in the database.
-        /// Empty takes chandler/key in the folder for settings of the user. The first server of a new database makes it; the others are given
-        /// a copy. A store in a directory has its own, secret.key.
+        /// The file with the key that seals app secrets: 32 random bytes, the same on every
+        /// machine, and never in the database. Empty means chandler/key in the user's folder for
+        /// settings. The first server of a new database creates it; copy it to the others. A store
+        /// in a directory has its own, secret.key.
         key_file: String, default String::new(), {
             flag: "key-file", variable: "CHANDLER_KEY_FILE", value: "FILE", is_everywhere: true,
             help: "With a store on PostgreSQL: the key file of its accounts, the same on every machine",
         }
-        /// The folder of the local copy of candles, and of files that are sent to be imported. Each server has its own; it may be emptied
-        /// while the server is stopped. Empty takes one in the cache folder of the user.
+        /// The folder of the local copy of candles, and of uploads. Each server has its own; it may
+        /// be emptied while the server is stopped. Empty means one in the user's cache folder.
         cache: String, of settings.node.cache, {
             flag: "cache", variable: "CHANDLER_CACHE", value: "DIR",
             help: "On PostgreSQL: the folder of this server's copy of candles",
         }
-        /// The most that this copy takes on the disk, as in "500MB" or "2TB". What was not asked for longest goes first.
+        /// The maximum size of this copy on the disk, as in "500MB" or "2TB". The least recently
+        /// used data is removed first.
         #[serde(with = "text")]
         cache_size: DiskSize, of settings.node.cache_size, {
             flag: "cache-size", variable: "CHANDLER_CACHE_SIZE", value: "SIZE",
             help: "On PostgreSQL: the most that this copy takes on the disk",
         }
-        /// For how long accounts that the server knows are served what is in its copy while the database cannot be reached, as in "90s",
-        /// "5m" or "1h"; "0s" for not at all.
+        /// The offline window: how long known accounts are served from the local copy while the
+        /// database is unreachable, as in "90s", "5m" or "1h"; "0s" for not at all.
         #[serde(with = "text")]
         grace: Span, of settings.node.grace, {
             flag: "grace", variable: "CHANDLER_GRACE", value: "TIME",
             help: "On PostgreSQL: for how long known accounts are served without the database",
         }
-        /// What this server is called in reports and metrics. Empty takes the name of the machine.
+        /// The name of this server in reports and metrics. Empty means the name of the machine.
         #[serde(with = "text")]
         node_name: NodeName, of settings.node.name, {
             flag: "node-name", variable: "CHANDLER_NODE_NAME", value: "NAME",
@@ -405,7 +426,8 @@ keys! {
     }
 
     [log] LogConfig {
-        /// What is logged to standard error: error, warn, info, debug or trace, also by part, as in "info,server=debug".
+        /// What is logged to standard error: error, warn, info, debug or trace, also by part, as in
+        /// "info,server=debug".
         filter: String, default "info".to_owned(), {
             flag: "log", variable: "CHANDLER_LOG", value: "FILTER",
             help: "What is logged to standard error: error, warn, info, debug, trace, or by part",
@@ -416,7 +438,8 @@ keys! {
             flag: "log-format", variable: "CHANDLER_LOG_FORMAT", value: "LOG_FORMAT", choices: &["text", "json"],
             help: "How it is logged",
         }
-        /// One line for each request over HTTP, and with the filter "info,requests=debug" for each request of long connections.
+        /// One line for each HTTP request, and with the filter "info,requests=debug" for each
+        /// request of long connections.
         requests: bool, default true, {
             flag: "log-requests", variable: "CHANDLER_LOG_REQUESTS", value: "true|false", choices: &["true", "false"],
             help: "Whether each request over HTTP is logged",

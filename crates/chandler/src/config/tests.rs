@@ -19,7 +19,7 @@ const HEAD: &str = "\
 # Keys that are not known are refused.
 ";
 
-/// The annotated file, as the table of keys has it.
+/// The annotated file, generated from the table of keys.
 fn annotated() -> String {
     let mut out = HEAD.to_owned();
     let mut table = "";
@@ -31,7 +31,7 @@ fn annotated() -> String {
             table = key.table;
             write!(out, "\n[{table}]\n{}", comment(intro)).unwrap();
         }
-        // A key without words belongs to the one above it.
+        // A key without documentation belongs to the one above it.
         let is_apart = !key.lines.is_empty() && (!is_first || !intro.is_empty());
         let (flag, variable) = (key.flag, key.variable);
         let names = if key.is_list {
@@ -61,12 +61,12 @@ fn the_annotated_file_holds_exactly_the_defaults() {
 }
 
 #[test]
-fn a_key_has_a_flag_and_a_variable_of_its_own_that_are_called_as_it_is() {
+fn a_key_has_its_own_flag_and_variable_named_after_it() {
     let mut seen = BTreeSet::new();
     for key in KEYS {
         let whole = if key.table == "log" { format!("log_{}", key.name) } else { key.name.to_owned() };
         let (flag, variable) = match key.to_string().as_str() {
-            // Repeated, it names one each time.
+            // A repeatable flag is singular.
             "server.trusted_proxies" => ("trusted-proxy".to_owned(), whole.to_ascii_uppercase()),
             "log.filter" => ("log".to_owned(), "LOG".to_owned()),
             _ => (whole.replace('_', "-"), whole.to_ascii_uppercase()),
@@ -110,7 +110,8 @@ fn a_flag_changes_its_key_and_no_other() {
         assert_eq!(changed, [key.to_string()]);
         let settings = format!("{:?}", config.settings());
         let is_same = settings == format!("{:?}", Settings::default());
-        // Logs are not the server's; a key without its certificate is nothing yet; accounts are opened before there is a server.
+        // Logs are not part of the server's settings; a key without its certificate has no effect;
+        // accounts are opened before the server.
         assert_eq!(is_same, key.table == "log" || matches!(key.name, "tls_key" | "key_file"), "{key}");
     }
 }
@@ -132,7 +133,7 @@ fn a_regional_listener_is_a_line_or_a_table() {
 }
 
 #[test]
-fn the_lines_of_the_annotated_file_that_show_how_can_be_used() {
+fn examples_in_the_annotated_file_are_valid() {
     let shown = |begin: &str, lines: usize| -> String {
         let shown = ANNOTATED.lines().filter_map(|line| line.strip_prefix("#     "));
         let lines: Vec<&str> = shown.skip_while(|line| *line != begin).take(lines).collect();
@@ -146,7 +147,7 @@ fn the_lines_of_the_annotated_file_that_show_how_can_be_used() {
 }
 
 #[test]
-fn a_port_is_wanted_once() {
+fn two_settings_cannot_use_one_port() {
     let clashes = |one: &str, other: &str| {
         let before = [("listen", one.parse().unwrap())];
         clash("tcp", other.parse().unwrap(), &before).is_some()
@@ -184,7 +185,7 @@ fn a_port_is_wanted_once() {
 }
 
 #[test]
-fn mistakes_are_named_with_their_line() {
+fn errors_are_reported_with_their_line() {
     for (text, says) in [
         ("[server]\nlisten = \"here\"", &["line 2", "socket address"][..]),
         ("[server]\n\nlisten_on = \"127.0.0.1:1\"", &["line 3", "listen_on"]),

@@ -1,4 +1,5 @@
-//! The values of keys: how the file writes them, how flags and variables do, and the setting that they become.
+//! The values of keys: their form in the file, in flags and in variables, and the setting that they
+//! become.
 
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
@@ -15,43 +16,43 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use server::PublicUrl;
 
-/// The least and the most of a number.
+/// The minimum and the maximum of a number.
 pub(crate) type Range = RangeInclusive<u32>;
 
-/// A value as a flag or a variable writes it. Errors do not name the flag or variable.
+/// Parses a value of a flag or a variable. Errors do not name the flag or variable.
 pub(crate) trait FromFlag: Sized {
     const IS_LIST: bool = false;
 
-    /// One text, or as many as were given for a list. The range is that of a number.
+    /// One text, or several for a list. The range applies to a number.
     fn from_flag(texts: &[String], range: &Range) -> Result<Self, String>;
 
-    /// The number that has to be in the range.
+    /// The number that must be in the range.
     fn number(&self) -> Option<u32> {
         None
     }
 }
 
-/// A value that becomes one setting of the server, perhaps in another unit.
+/// A value that becomes one setting of the server, possibly in another unit.
 pub(crate) trait Setting<S> {
     fn of(setting: &S) -> Self;
 
     fn to_setting(&self) -> S;
 }
 
-/// A size in the file; settings have bytes.
+/// A size in MiB in the file; settings have bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Mebibytes(pub(crate) u32);
 
-/// A size on the disk, written as `10GB`: a whole number and a unit of a thousand times the one before.
+/// A size on the disk, written as `10GB`: a whole number and a decimal unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DiskSize(u64);
 
-/// A while, written as `300s`, `5m` or `1h`.
+/// A duration, written as `300s`, `5m` or `1h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(u64);
 
-/// What one of several servers is called.
+/// The name of one of several servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeName(Option<String>);
 
@@ -102,7 +103,7 @@ impl Setting<usize> for Mebibytes {
     }
 }
 
-/// A file that may be none.
+/// An optional file; empty means none.
 impl Setting<Option<PathBuf>> for String {
     fn of(setting: &Option<PathBuf>) -> String {
         setting.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
@@ -264,7 +265,7 @@ impl FromStr for RegionalConfig {
     }
 }
 
-/// One of them as a table of the file.
+/// A regional listener as a table of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RegionalTable {
@@ -274,7 +275,8 @@ struct RegionalTable {
 }
 
 impl<'de> Deserialize<'de> for RegionalConfig {
-    /// A line, as the flag has it, or a table. Not an untagged enum: its errors would not say what is wrong, nor where.
+    /// A line, as in the flag, or a table. Not an untagged enum: its errors would not say what is
+    /// wrong, nor where.
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
         struct LineOrTable;
 
@@ -302,7 +304,7 @@ impl<'de> Deserialize<'de> for RegionalConfig {
 
 /// Units of sizes, each a thousand times the one before.
 const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-/// Less would hold no large security.
+/// A smaller cache could not hold one large security.
 const CACHE_BYTES_MIN: u64 = 10_000_000;
 
 /// `10GB` as number and unit.
@@ -341,7 +343,7 @@ impl Display for DiskSize {
     }
 }
 
-/// A day: whoever is without a database for longer serves what is long out of date.
+/// A day: after a longer offline window the data would be long out of date.
 const GRACE_S_MAX: u64 = 86_400;
 
 impl FromStr for Span {
@@ -371,13 +373,13 @@ impl Display for Span {
     }
 }
 
-/// As long as a label of the DNS.
+/// The maximum length of a DNS label.
 const NODE_NAME_MAX: usize = 63;
 
 impl FromStr for NodeName {
     type Err = String;
 
-    /// It becomes a label of metrics, a word of logs and a row that other servers read.
+    /// It becomes a label of metrics, a word in logs and a row that other servers read.
     fn from_str(text: &str) -> Result<NodeName, String> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
         if text.len() > NODE_NAME_MAX || !text.chars().all(is_plain) {
@@ -413,7 +415,7 @@ impl FromFlag for NodeName {
     }
 }
 
-/// A value that the file has as text.
+/// A value that is text in the file.
 pub(super) mod text {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -430,7 +432,7 @@ pub(super) mod text {
     }
 }
 
-/// A list of them.
+/// A list of text values.
 pub(super) mod texts {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -498,7 +500,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_times_and_names_are_read_as_they_are_written() {
+    fn sizes_times_and_names_round_trip() {
         for (text, bytes) in [
             ("10GB", 10_000_000_000),
             ("10 gb", 10_000_000_000),

@@ -1,18 +1,19 @@
-//! The queue between the threads that log and the one that writes. Lines for which there is no room are dropped and counted.
+//! The queue between the threads that log and the one that writes. Lines that do not fit are
+//! dropped and counted.
 
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that may wait. As many again may be on their way to the reader.
+/// The maximum number of queued bytes. The batch being written may be as large again.
 const QUEUED_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// There is something to write.
+    /// Signals that there is something to write.
     filled: Condvar,
-    /// Everything is written.
+    /// Signals that everything is written.
     idle: Condvar,
 }
 
@@ -23,7 +24,7 @@ struct State {
     /// Whole lines, oldest first.
     bytes: Vec<u8>,
     lines: u64,
-    /// Lines for which there was no room, since the last report.
+    /// Lines dropped since the last report.
     dropped: u64,
 }
 
@@ -33,12 +34,13 @@ impl Queue {
         Queue { state: Mutex::new(state), filled: Condvar::new(), idle: Condvar::new() }
     }
 
-    /// Takes lines from now on. Returns false if it already did.
+    /// Accepts lines from now on. Returns false if it already did.
     pub(super) fn start(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_started, true)
     }
 
-    /// Adds a line, or counts it if there is no room. Returns false if the queue takes no lines yet.
+    /// Adds a line, or counts it as dropped if it does not fit. Returns false if the queue has not
+    /// started.
     pub(super) fn push(&self, line: &[u8]) -> bool {
         let mut state = self.lock();
         if !state.is_started {
@@ -55,7 +57,7 @@ impl Queue {
         true
     }
 
-    /// Writes lines as they come, for ever.
+    /// Writes lines as they arrive, for ever.
     pub(super) fn write_to(&self, mut out: impl Write) {
         let mut batch = Vec::new();
         loop {
@@ -63,7 +65,8 @@ impl Queue {
             if out.write_all(&batch).is_err() {
                 server::count_lost_log_lines(lines);
             }
-            // After a batch there is room again, and this line is where the dropped ones would be.
+            // After a batch there is room again, and this line takes the position of the dropped
+            // ones.
             if dropped > 0 {
                 tracing::warn!(
                     dropped,
@@ -74,7 +77,8 @@ impl Queue {
         }
     }
 
-    /// Waits for lines and moves them into `batch`: how many there are, and how many after them were dropped.
+    /// Waits for lines and moves them into `batch`. Returns their number, and how many were dropped
+    /// after them.
     fn next(&self, batch: &mut Vec<u8>) -> (u64, u64) {
         let mut state = self.lock();
         while state.bytes.is_empty() {
@@ -87,7 +91,7 @@ impl Queue {
         (std::mem::take(&mut state.lines), std::mem::take(&mut state.dropped))
     }
 
-    /// Waits until everything is written, or for this long.
+    /// Waits until everything is written, at most for this long.
     pub(super) fn flush(&self, longest: Duration) {
         let is_busy = |state: &mut State| state.is_writing || !state.bytes.is_empty();
         drop(self.idle.wait_timeout_while(self.lock(), longest, is_busy));
@@ -115,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_wait_in_order_and_those_beyond_the_limit_are_counted() {
+    fn lines_are_queued_in_order_and_those_beyond_the_limit_are_counted() {
         let queue = Queue::new();
         assert!(!queue.push(b"early\n"), "no thread writes it yet");
         assert!(queue.start() && !queue.start());
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_that_is_stuck_delays_neither_lines_nor_the_end() {
+    fn a_stuck_writer_delays_neither_lines_nor_the_end() {
         static QUEUE: Queue = Queue::new();
         let (reader, writer) = io::pipe().unwrap();
         QUEUE.start();
@@ -142,7 +146,7 @@ mod tests {
         }
         QUEUE.flush(Duration::from_millis(1));
         assert!(QUEUE.lock().bytes.len() <= QUEUED_MAX);
-        // Now the pipe is read.
+        // From here on the pipe is read.
         std::thread::spawn(move || io::copy(&mut &reader, &mut io::sink()));
         QUEUE.flush(Duration::from_secs(60));
         assert!(QUEUE.lock().bytes.is_empty());

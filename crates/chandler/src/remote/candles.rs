@@ -1,4 +1,4 @@
-//! Candles of another server over HTTP, page after page, as many as are wanted.
+//! Candles of a server over HTTP, page by page.
 
 use std::time::Duration;
 
@@ -18,17 +18,19 @@ use crate::progress::Bar;
 use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
-/// Candles that count as one call of the rate limit, and the calls that the longest answer counts as ("Cost" in `docs/http.md`).
+/// Candles that count as one call of the rate limit, and the calls of the longest answer ("Cost" in
+/// `docs/http.md`).
 const CALL: u64 = COUNT_MAX as u64;
 const CALLS_MAX: u64 = PAGED_MAX.div_ceil(COUNT_MAX) as u64;
-/// How long to wait at a server's request, and how often for one page: five windows of the usual rate limit.
+/// How long to wait if a server requires it, and how often for one page: five windows of the usual
+/// rate limit.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
-/// The code for an unknown symbol, the code for a quota that is used up, and the status of a rate limit.
+/// The code for an unknown symbol, the code for an exhausted quota, and the status of a rate limit.
 const INVALID: i64 = code::INVALID.cast_signed();
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;
-/// Securities that one search gives at most.
+/// The maximum number of securities that one search returns.
 const SEARCH_LIMIT: &str = "50";
 
 /// Pages in the order in which they were read; each is in order of time.
@@ -37,7 +39,7 @@ pub(crate) struct CandlePages {
     pub(crate) pages: Vec<Candles>,
     /// The decimals of prices.
     pub(crate) decimals: u32,
-    /// There is nothing beyond the last page.
+    /// Whether there are no candles beyond the last page.
     pub(crate) ended: bool,
 }
 
@@ -47,7 +49,7 @@ impl Default for CandlePages {
     }
 }
 
-/// What the server writes over its columns.
+/// The header of the server's table.
 const HEADER: &str = "symbol,time,open,high,low,close,volume,turnover,session";
 
 pub(crate) fn gather(
@@ -80,7 +82,7 @@ pub(crate) fn gather(
         bar.set(rows);
         next = headers.get("x-next").map(str::to_owned);
         match next {
-            // A server that keeps sending empty pages must not be asked for ever.
+            // A server that returns empty pages must not cause an endless loop.
             Some(_) if count == 0 => return Err(strange(session)),
             Some(_) if rows < limit => {}
             _ => break,
@@ -94,7 +96,8 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
-/// One page. Between pages it waits if the server asks for it; before the first page a refusal is shown at once.
+/// Reads one page. Between pages it waits if the server requires it; before the first page a
+/// refusal is reported immediately.
 fn patiently(
     session: &Session,
     address: &str,
@@ -120,7 +123,7 @@ fn patiently(
     session.get_table(address).map_err(PageError::Refused)
 }
 
-/// Why there is no page.
+/// Why a page could not be read.
 enum PageError {
     Refused(ApiError),
     Stopped,
@@ -161,7 +164,7 @@ fn strange(session: &Session) -> Failure {
     anyhow::anyhow!("{}: the answer is not one of Chandler's", session.url.as_str()).into()
 }
 
-/// The question as a query string.
+/// The query as URL parameters.
 fn parameters(query: &Query) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("symbol", query.symbol.to_string()), ("period", query.period.to_string())];
     if query.adjust == Adjust::Forward {
@@ -205,8 +208,9 @@ fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) 
     format!("{PATH}?{}", text.finish())
 }
 
-/// The decimals of a security, guessed from its prices: they are written with that many, and with more only where a price needs them.
-/// A price that ends in a zero has exactly those; without such a price the number is not certain.
+/// The decimals of a security, inferred from its prices: they are written with that many, and with
+/// more only if a price needs them. A price that ends in a zero has exactly those; without such a
+/// price the number is uncertain.
 #[derive(Debug, Default)]
 struct PriceDecimals {
     fewest: Option<u32>,
@@ -222,7 +226,7 @@ impl PriceDecimals {
         Price::parse(text).ok().map(|price| price.0)
     }
 
-    /// `None` if the prices do not say.
+    /// `None` if the prices are not conclusive.
     fn decimals(&self) -> Option<u32> {
         match self.fewest {
             // Without a price any number is right.
@@ -232,7 +236,7 @@ impl PriceDecimals {
     }
 }
 
-/// The candles of a table, in order of time; `None` if it is not such a table.
+/// The candles of a table, in order of time; `None` if it is malformed.
 fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Candles> {
     let text = std::str::from_utf8(body).ok()?;
     let mut lines = text.lines();
@@ -262,7 +266,7 @@ fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Can
     Some(candles)
 }
 
-/// The server's record of a security, which costs no quota.
+/// The server's record of a security. The request costs no quota.
 fn details(session: &Session, symbol: &Symbol) -> Option<Value> {
     session.get(&format!("/v1/securities/{symbol}")).ok()
 }
@@ -272,17 +276,18 @@ fn decimals(session: &Session, symbol: &Symbol) -> Option<u32> {
     u32::try_from(decimals).ok().filter(|decimals| *decimals <= market::DECIMALS_MAX)
 }
 
-/// The server's name of a security; a chart goes without one if it fails.
+/// The server's name of a security. `None` on failure: a chart works without one.
 pub(crate) fn name(session: &Session, symbol: &Symbol) -> Option<String> {
     let details = details(session, symbol)?;
     let names = ["name_en", "name_hk", "name_cn"].map(|name| text(&details, name));
     names.into_iter().flatten().next()
 }
 
-/// Similar symbols of the server. An error gives none: they are only a hint.
+/// Similar symbols of the server. Empty on failure: they are only a hint.
 pub(crate) fn suggestions(session: &Session, typed: &str) -> Vec<String> {
     let ticker = typed.rsplit_once('.').map_or(typed, |(ticker, _)| ticker);
-    // The server searches for parts of codes and names, and typing errors are mostly in the second half.
+    // The server searches for parts of codes and names, and typing errors are mostly in the second
+    // half.
     let letters = ticker.chars().count();
     let half: String = ticker.chars().take(letters.div_ceil(2)).collect();
     for part in [ticker, &half] {

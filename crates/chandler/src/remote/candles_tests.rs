@@ -11,7 +11,7 @@ use crate::progress::Flags;
 use crate::remote::http::{Answer, Http, Request};
 use crate::sdk::Url;
 
-/// A server with so many days of candles, that lets in so many requests before it asks to wait.
+/// A server with this many days of candles, which accepts this many requests before its rate limit.
 struct Server {
     days: u64,
     decimals: usize,
@@ -20,7 +20,7 @@ struct Server {
     asked: Mutex<Vec<String>>,
 }
 
-/// Notes the pauses instead of taking them. Somebody presses Ctrl-C after so many looks at whether they did.
+/// Records pauses instead of waiting. Ctrl-C is simulated after a number of checks for it.
 struct Pauses {
     taken: RefCell<Vec<u64>>,
     looks: RefCell<u32>,
@@ -57,7 +57,7 @@ impl Http for Arc<Server> {
             Ok(Answer { status, headers: Headers::with(headers), body })
         };
         if request.url.contains("/v1/securities") {
-            // Searched by parts; of one security the decimals.
+            // The answer to a search; for one security it contains its decimals.
             let found = if query.starts_with("query=7&") { json!([{"symbol": "700.HK"}]) } else { json!([]) };
             let body = json!({"code": 0, "message": "", "data": {"securities": found, "decimals": 2}});
             return Ok(Answer {
@@ -150,7 +150,7 @@ fn limits(asked: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn pages_grow_to_what_the_account_may_have_at_once() {
+fn pages_grow_to_the_rate_limit_of_the_account() {
     let Outcome { gathered, asked, .. } = ask(server(30_000), "700.HK", 25_500);
     let gathered = gathered.unwrap();
     assert_eq!(limits(&asked)[..4], ["1000", "10000", "10000", "4500"]);
@@ -163,7 +163,7 @@ fn pages_grow_to_what_the_account_may_have_at_once() {
 }
 
 #[test]
-fn between_pages_it_waits_as_it_is_told_and_before_the_first_it_says_so() {
+fn a_rate_limit_pauses_between_pages_and_fails_before_the_first() {
     let waits = Server { lets_in: Mutex::new(1), ..server(2_000) };
     let Outcome { gathered, pauses, .. } = ask(waits, "700.HK", 2_000);
     assert_eq!(gathered.unwrap().pages.len(), 2);
@@ -177,14 +177,14 @@ fn between_pages_it_waits_as_it_is_told_and_before_the_first_it_says_so() {
 }
 
 #[test]
-fn ctrl_c_ends_it_before_the_next_page() {
+fn ctrl_c_stops_before_the_next_page() {
     let Outcome { gathered, asked, .. } = ask_until(server(30_000), "700.HK", 25_500, 2);
     assert!(matches!(gathered, Err(Failure::Interrupted(_))));
     assert_eq!(limits(&asked), ["1000", "10000"]);
 }
 
 #[test]
-fn refusals_say_what_to_do() {
+fn refusals_give_advice() {
     let text = ask(server(1), "8.HK", 1).gathered.unwrap_err().to_string();
     for part in ["100 of 100 securities", "2026-12-01", "301607", "chandler quota --server", "--unlimited"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
@@ -194,7 +194,7 @@ fn refusals_say_what_to_do() {
 }
 
 #[test]
-fn decimals_are_asked_for_only_where_prices_do_not_tell() {
+fn decimals_are_requested_only_if_prices_are_not_conclusive() {
     // Every price here ends in a five.
     let Outcome { gathered, asked, .. } = ask(server(2), "700.HK", 2);
     assert_eq!((gathered.unwrap().decimals, asked.len()), (2, 2));
@@ -217,7 +217,7 @@ fn decimals_are_asked_for_only_where_prices_do_not_tell() {
 }
 
 #[test]
-fn a_question_is_written_in_the_words_of_the_service() {
+fn a_query_becomes_url_parameters() {
     let date = jiff::civil::date(2026, 11, 13);
     let text = |select| {
         let pairs = parameters(&query("700.HK", select));
@@ -240,7 +240,7 @@ fn a_question_is_written_in_the_words_of_the_service() {
 }
 
 #[test]
-fn what_is_no_such_table_is_not_believed() {
+fn a_malformed_table_is_refused() {
     let symbol: Symbol = "700.HK".parse().unwrap();
     let read =
         |rows: &str| read(format!("{HEADER}\n{rows}").as_bytes(), &symbol, &mut PriceDecimals::default());

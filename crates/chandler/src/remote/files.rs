@@ -1,5 +1,5 @@
-//! The files of a login on this machine: our own list of servers and registrations, and the token files that the
-//! public SDKs read.
+//! The files of a login on this machine: our list of servers and registrations, and the token files
+//! that the public SDKs read.
 
 use std::collections::BTreeMap;
 use std::fs::OpenOptions;
@@ -18,7 +18,7 @@ use crate::sdk::exposed;
 
 const FILE_MAX: u64 = 1 << 20;
 const CLIENT_ID_MAX: usize = 128;
-/// Where the SDKs look, under the user's home.
+/// Where the SDKs look, below the user's home.
 const TOKENS: &str = ".longbridge/openapi/tokens";
 
 /// The paths of a user's login files.
@@ -42,23 +42,23 @@ pub(crate) struct Logins {
 pub(crate) struct Registration {
     pub(crate) client_id: String,
     pub(crate) client_name: String,
-    /// Proves that the registration is ours, to remove it again.
+    /// Authorizes the removal of the registration.
     #[serde(with = "exposed")]
     pub(crate) registration_access_token: Secret,
     pub(crate) registration_client_uri: String,
-    /// Further client ids under which the token is filed, for programs with a built-in client id.
+    /// Further client ids under which the token is stored, for programs with a built-in client id.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
 }
 
 impl Registration {
-    /// The names under which the token is filed.
+    /// The names under which the token is stored.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.client_id).chain(&self.also).map(String::as_str)
     }
 }
 
-/// A token file. Files of the Go SDK have no client id in them.
+/// A token file. Files of the Go SDK do not contain a client id.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct TokenFile {
     #[serde(default)]
@@ -119,7 +119,8 @@ impl UserFiles {
         Ok(Some(token))
     }
 
-    /// When a token was filed, which is when its life began; `None` if the system does not tell.
+    /// When a token was stored, which is when its lifetime began; `None` if the system does not
+    /// report it.
     pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
         let path = self.token_path(check_client_id(client_id)?);
         let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -127,7 +128,7 @@ impl UserFiles {
         Ok(since.and_then(|since| i64::try_from(since.as_secs()).ok()).map(Timestamp))
     }
 
-    /// Files a token under every name of a registration.
+    /// Stores a token under every name of a registration.
     pub(crate) fn save_token(&self, registration: &Registration, token: &TokenFile) -> Result<(), Failure> {
         for name in registration.names() {
             let filed = TokenFile { client_id: check_client_id(name)?.to_owned(), ..token.clone() };
@@ -136,7 +137,7 @@ impl UserFiles {
         Ok(())
     }
 
-    /// Removes the token files of a registration. Returns those that were there.
+    /// Removes the token files of a registration. Returns those that existed.
     pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
         let mut removed = Vec::new();
         for name in registration.names() {
@@ -149,7 +150,7 @@ impl UserFiles {
     }
 }
 
-/// A client id becomes a file name, so it must not have characters of paths.
+/// A client id becomes a file name, so it must not contain path separators.
 pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
@@ -174,7 +175,7 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     Ok(Some(text))
 }
 
-/// Whether there was anything to remove.
+/// Removes a file. Returns whether it existed.
 fn remove(path: &Path) -> Result<bool, Failure> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(true),
@@ -183,7 +184,7 @@ fn remove(path: &Path) -> Result<bool, Failure> {
     }
 }
 
-/// Replaces a file atomically, readable for its owner alone.
+/// Replaces a file atomically, readable only by its owner.
 fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     let written = || -> io::Result<()> {
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
@@ -194,7 +195,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         beside.push(name);
         beside.push(format!(".{}", std::process::id()));
         let beside = folder.join(beside);
-        // Left by a killed process with the same id.
+        // May be left by a killed process with the same id.
         std::fs::remove_file(&beside).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -212,7 +213,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(written().with_context(|| format!("cannot write {}", path.display()))?)
 }
 
-/// Makes the folders that are missing, for their owner alone; those that are there stay as they are.
+/// Creates missing folders, accessible only by their owner; existing ones stay unchanged.
 fn private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_filed_where_sdks_look_for_their_owner_alone() {
+    fn a_token_is_stored_where_sdks_look_and_readable_only_by_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let (home, registration) = (UserFiles::at(dir.path()), registration(&["your-client-id"]));
         for access in ["ap_first", "ap_second"] {
@@ -283,7 +284,7 @@ mod tests {
                 assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
             }
         }
-        // Nothing is left beside them.
+        // No temporary files are left.
         assert_eq!(std::fs::read_dir(dir.path().join(TOKENS)).unwrap().count(), 2);
         assert_eq!(home.remove_tokens(&registration).unwrap().len(), 2);
         assert!(home.remove_tokens(&registration).unwrap().is_empty());
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_and_never_quoted() {
+    fn a_malformed_file_is_named_but_not_quoted() {
         let dir = tempfile::tempdir().unwrap();
         let home = UserFiles::at(dir.path());
         home.save_token(&registration(&[]), &token("x")).unwrap();
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_book_goes_with_its_last_server() {
+    fn the_login_file_is_removed_with_its_last_server() {
         let dir = tempfile::tempdir().unwrap();
         let home = UserFiles::at(dir.path());
         let mut logins = home.logins().unwrap();

@@ -1,4 +1,4 @@
-//! Which server is asked, and whether tokens may be sent there.
+//! Which server to use, and whether tokens may be sent to it.
 
 use clap::Args;
 
@@ -9,19 +9,20 @@ use crate::sdk::Url;
 /// The default address of `chandler serve`.
 const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
 
-/// The flags of every command that asks a server.
+/// The flags of every command that uses a server.
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// The server [default: the one last signed in to, else http://127.0.0.1:8080]
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     pub(crate) server: Option<String>,
-    /// Send tokens over plain http to a machine that is not this one
+    /// Send tokens over plain http to another machine
     #[arg(long)]
     pub(crate) insecure_http: bool,
 }
 
 impl Flags {
-    /// The server to ask. Plain HTTP to a server with a login was agreed to when signing in, for the tokens of that login.
+    /// The server to use. Signing in over plain HTTP was an agreement to use it for the tokens of
+    /// that login.
     pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
         let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
@@ -31,7 +32,8 @@ impl Flags {
     }
 }
 
-/// A token is as good as a password, so it leaves this machine only encrypted, or on purpose.
+/// A token is like a password, so it leaves this machine only encrypted, or with the user's
+/// consent.
 pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
     if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
         return Err(usage(format!(
@@ -52,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_leave_the_machine_only_sealed_or_on_purpose() {
+    fn tokens_leave_the_machine_only_encrypted_or_with_consent() {
         for here in ["http://127.0.0.1:8080", "http://127.3.2.1", "http://localhost:1", "http://[::1]:8080/x"]
         {
             assert!(allowed(here, false), "{here}");
@@ -65,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_cannot_hide_behind_a_user_name() {
+    fn a_user_name_cannot_disguise_the_host() {
         for text in
             ["http://127.0.0.1:80@example.org", "http://localhost@example.org/", "https://a@example.org"]
         {

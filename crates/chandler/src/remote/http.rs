@@ -1,4 +1,5 @@
-//! One request to a server and its answer: limited in time and size, without following redirects.
+//! One request to a server and its answer, with limits of time and size, without following
+//! redirects.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -16,17 +17,17 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 /// A list of all connections of a full server is three megabytes.
 const ANSWER_MAX: u64 = 8 << 20;
-/// The headers that are read, and how much of them.
+/// The headers that are read.
 const READ: [&str; 7] =
     ["date", "retry-after", "x-next", "x-ratelimit-limit", "x-quota-limit", "x-quota-used", "x-quota-reset"];
 const HEADER_MAX: usize = 100;
-/// How a command-line client calls itself.
+/// The user agent of a command-line client.
 const AGENT: &str = concat!("cli/", env!("CARGO_PKG_VERSION"));
 
-/// The command of this program, which is sent to servers so that operators can tell programs apart.
+/// The command of this process, sent to servers so that operators can tell programs apart.
 static COMMAND: OnceLock<String> = OnceLock::new();
 
-/// Notes which command this process runs. Once: what it is does not change.
+/// Records the command of this process. Only the first call has an effect.
 pub(crate) fn announce(command: String) {
     COMMAND.set(command).ok();
 }
@@ -39,7 +40,7 @@ pub(crate) enum Method {
     Delete,
 }
 
-/// What is sent. It holds tokens, so it does not print.
+/// A request. It holds tokens, so it does not implement `Debug`.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: String,
@@ -72,7 +73,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// The headers of an answer that are of use here.
+/// The headers of an answer that are used here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers(Vec<(&'static str, String)>);
 
@@ -108,7 +109,8 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// Whether a port that speaks TLS complains of plain HTTP, in the words of ours or of other servers, which a proxy may be.
+    /// Whether the answer is the complaint of a TLS port about plain HTTP, in our wording or in
+    /// that of other servers, since a proxy may answer.
     fn wants_tls(&self) -> bool {
         const WORDS: [&str; 4] = ["write https://", "https port", "https server", "https scheme"];
         let text = String::from_utf8_lossy(&self.body).to_ascii_lowercase();
@@ -116,13 +118,13 @@ impl Answer {
     }
 }
 
-/// A field of an answer; one that is not there is null.
+/// A field of an answer; null if absent.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     static NULL: Value = Value::Null;
     value.get(name).unwrap_or(&NULL)
 }
 
-/// Sends requests. An error means that there was no answer at all.
+/// Sends requests. An error means that there was no answer.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
 }
@@ -132,7 +134,7 @@ pub(crate) trait Http {
 pub(crate) struct Network {
     agent: ureq::Agent,
     within: Duration,
-    /// The server is on this machine.
+    /// Whether the server is on this machine.
     is_here: bool,
 }
 
@@ -141,12 +143,12 @@ impl Network {
         Network::within(url, ANSWER_WITHIN)
     }
 
-    /// With a short timeout, to check whether a server is there.
+    /// With a short timeout, to probe a server.
     pub(crate) fn within(url: &Url, answer: Duration) -> Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
             .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            // A private certificate authority is often known to the system alone.
+            // A private certificate authority is often known only to the system.
             .root_certs(RootCerts::PlatformVerifier)
             .build();
         let mut config = ureq::Agent::config_builder()
@@ -226,8 +228,8 @@ impl Http for Network {
 }
 
 impl Network {
-    /// Why there was no answer, in words that say what to do. The cause is text alone: a connection that broke is no pipe of ours
-    /// that closed, which would be no failure.
+    /// Why there was no answer, with advice. The cause is only included as text: a broken
+    /// connection must not be mistaken for our own closed pipe, which is no failure.
     fn unreachable(&self, url: &str, error: &ureq::Error) -> anyhow::Error {
         let tls = match error {
             ureq::Error::Rustls(error) => Some(error),
@@ -260,7 +262,7 @@ impl Network {
     }
 }
 
-/// What is wrong with TLS there, and what to do about it.
+/// The cause of a TLS error, with advice.
 fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let certificate = match error {
@@ -275,8 +277,8 @@ fn untrusted(error: &rustls::Error) -> String {
         error => return format!("TLS failed: {error}"),
     };
     match certificate {
-        // The last two: an authority of the same name is trusted, with another key. A certificate that signs itself and was renewed
-        // looks so.
+        // The last two mean that a trusted authority of the same name has another key. A renewed
+        // self-signed certificate causes that.
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
@@ -293,12 +295,12 @@ fn untrusted(error: &rustls::Error) -> String {
             "its certificate is for another name: ask it under a name that the certificate has"
         }
         CertificateError::Revoked => "its certificate is revoked: it needs a new one",
-        // The verifier has no variant for it; its name is the text.
+        // The verifier has no variant for it; the text contains its name.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "its certificate is that of an authority (CA:TRUE), which is none for a server: make one with CA:FALSE, as in \
              docs/tls.md"
         }
-        // Their own words have bytes in them rather than sentences.
+        // Other messages contain bytes rather than sentences.
         _ => "its certificate cannot be verified: `openssl s_client -connect HOST:PORT` shows it",
     }
     .to_owned()
@@ -323,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with given bytes; what was asked comes back.
+    /// Answers one request with the given bytes. The thread returns the request.
     fn answer(with: &'static [u8]) -> (Url, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::of(listener.local_addr().unwrap());
@@ -340,7 +342,7 @@ mod tests {
         (url, asked)
     }
 
-    /// Whether head and body are there, which may come apart.
+    /// Whether head and body are complete; they may arrive separately.
     fn is_whole(request: &str) -> bool {
         let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
@@ -348,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_goes_out_encoded_and_an_error_status_is_an_answer() {
+    fn a_form_is_encoded_and_an_error_status_is_an_answer() {
         let (url, asked) =
             answer(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
         let mut request =
@@ -371,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_told_and_not_followed() {
+    fn a_redirect_is_reported_and_not_followed() {
         let (url, asked) =
             answer(b"HTTP/1.1 302 Found\r\nlocation: https://example.org/\x1b\r\ncontent-length: 0\r\n\r\n");
         let error = Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
@@ -382,15 +384,15 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_not_read_to_its_end() {
+    fn an_endless_answer_is_not_read_completely() {
         let (url, asked) = answer(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx");
         Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
         asked.join().unwrap();
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_named_without_what_was_asked() {
-        // A port that nobody listens on, and that no other test is given.
+    fn an_unreachable_server_is_named_without_the_path_of_the_request() {
+        // No process listens on this port, and the system does not assign it to other tests.
         let url = Url::of(std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
         let request = Request::new(Method::Delete, format!("{}/v1/connections/secret", url.as_str()));
         let error = Network::to(&url).send(&request).unwrap_err();

@@ -1,8 +1,9 @@
-//! Another server, seen from the command line: signing in to it, and asking it as the account that signed in.
+//! The client side of the command line: signing in to a server, and requests as the signed-in
+//! account.
 //!
-//! [`http`] is the only part that knows a network; everything else is given something that sends requests, so that the
-//! tests need none. [`oauth`] runs the device flow, [`files`] keeps what it brings, [`session`] asks with it, [`candles`]
-//! reads history. [`flags`] say which server is meant.
+//! Only [`http`] uses the network; everything else takes something that sends requests, so that
+//! tests need no network. [`oauth`] runs the device flow, [`files`] stores its result, [`session`]
+//! sends requests with it, [`candles`] reads history. [`flags`] select the server.
 
 pub(crate) mod candles;
 pub(crate) mod files;

@@ -1,5 +1,5 @@
-//! The flows of OAuth 2.0 that a program without a browser of its own needs: registration, device authorization, refresh,
-//! revocation. Everything a server sends is checked before it is believed, shown or kept.
+//! The OAuth 2.0 flows of a program without a browser: registration, device authorization, refresh,
+//! revocation. Everything that a server sends is validated before it is used, shown or stored.
 
 use std::time::Duration;
 
@@ -16,47 +16,49 @@ use crate::output::printable;
 use crate::sdk::Url;
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Defaults where a server does not say (RFC 8628, section 3.2, and the habits of other clients).
+/// Defaults for values that a server omits (RFC 8628, section 3.2, and the habits of other
+/// clients).
 const INTERVAL_DEFAULT_S: u64 = 5;
 const EXPIRES_DEFAULT_S: u64 = 300;
 const TOKEN_LIFE_DEFAULT_S: i64 = 3_600;
-/// Limits for what a server says: a minute between two polls, an hour for a code, ten years for a token.
+/// Limits for values of a server: a minute between two polls, an hour for a code, ten years for a
+/// token.
 const INTERVAL_MAX_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 3_600;
 const TOKEN_LIFE_MAX_S: i64 = 10 * 366 * 86_400;
-/// How much longer to wait after `slow_down` (RFC 8628, section 3.5), and after no answer at all.
+/// The additional delay after `slow_down` (RFC 8628, section 3.5), and after no answer at all.
 const SLOWER_S: u64 = 5;
 const SECRET_MAX: usize = 4_096;
 const URL_MAX: usize = 2_048;
 const TEXT_MAX: usize = 200;
 
-/// A server, and how to ask it.
+/// A server, and how to send requests to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Provider<'a> {
     pub(crate) server: &'a Url,
     pub(crate) http: &'a dyn Http,
 }
 
-/// What a person has to open and type, and until when.
+/// What the user has to open and type, and until when.
 #[derive(Debug)]
 pub(crate) struct Device {
     device_code: Secret,
     pub(crate) user_code: String,
     pub(crate) verification_uri: String,
-    /// With the code in it.
+    /// Includes the code.
     pub(crate) verification_uri_complete: Option<String>,
     pub(crate) expires_at: Timestamp,
     interval_s: u64,
 }
 
-/// An OAuth error of the server. Only some codes have a meaning here.
+/// An OAuth error of the server. Only some codes are handled specially.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OAuthRefusal {
     pub(crate) error: String,
     description: String,
 }
 
-/// How waiting for a person ended.
+/// How the wait for the user's decision ended.
 pub(crate) enum Outcome {
     Approved(TokenFile),
     Denied,
@@ -64,10 +66,10 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// The result of asking for a device code.
+/// The result of a request for a device code.
 pub(crate) enum DeviceStart {
     Device(Device),
-    /// The server does not know this client any more.
+    /// The server no longer knows this client.
     Forgotten,
 }
 
@@ -76,7 +78,7 @@ impl Provider<'_> {
         format!("{}{path}", self.server.as_str())
     }
 
-    /// Makes this machine one of the server's clients.
+    /// Registers this machine as a client of the server.
     pub(crate) fn register(&self, client_name: &str) -> Result<Registration, Failure> {
         let mut request = Request::new(Method::Post, self.url("/oauth2/register"));
         request.body = Some(Body::Json(json!({
@@ -91,7 +93,8 @@ impl Provider<'_> {
         check_client_id(client_id).map_err(|_| self.strange("client_id"))?;
         let token = text(&body, "registration_access_token", SECRET_MAX)
             .ok_or_else(|| self.strange("registration_access_token"))?;
-        // The registration is removed at the server that made it, whatever address the answer names.
+        // The registration is removed only at the server that created it, whatever address the
+        // answer names.
         let own = self.url(&format!("/oauth2/register/{client_id}"));
         let uri = text(&body, "registration_client_uri", URL_MAX)
             .filter(|uri| uri.strip_prefix(self.server.as_str()).is_some_and(|rest| rest.starts_with('/')))
@@ -105,7 +108,7 @@ impl Provider<'_> {
         })
     }
 
-    /// Removes the registration. Returns whether the server has, or had none.
+    /// Removes the registration. Returns true if the server has removed it, or had none.
     pub(crate) fn unregister(&self, registration: &Registration) -> anyhow::Result<bool> {
         let mut request = Request::new(Method::Delete, registration.registration_client_uri.clone());
         request.bearer = Some(registration.registration_access_token.clone());
@@ -113,7 +116,7 @@ impl Provider<'_> {
         Ok(answer.is_success() || matches!(answer.status, 401 | 404))
     }
 
-    /// Asks for a code that a person will type.
+    /// Requests a code for the user to type.
     pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<DeviceStart, Failure> {
         let request = Request::form(self.url("/oauth2/device/authorize"), &[("client_id", client_id)]);
         let answer = self.http.send(&request)?;
@@ -144,7 +147,7 @@ impl Provider<'_> {
         }))
     }
 
-    /// Polls until the person has decided.
+    /// Polls until the user has decided.
     pub(crate) fn wait(&self, client_id: &str, device: &Device, time: &dyn Time) -> Result<Outcome, Failure> {
         let mut interval_s = device.interval_s;
         loop {
@@ -160,7 +163,7 @@ impl Provider<'_> {
             let mut request = Request::form(self.url("/oauth2/token"), &fields);
             request.region = Some("ap");
             let slower = interval_s.saturating_add(SLOWER_S).min(INTERVAL_MAX_S);
-            // A server that is unreachable or busy for a moment may still answer later.
+            // A server that is unreachable or busy may recover.
             let answer = match self.http.send(&request) {
                 Ok(answer) if answer.status != 429 && answer.status < 500 => answer,
                 Ok(_) | Err(_) => {
@@ -181,7 +184,7 @@ impl Provider<'_> {
         }
     }
 
-    /// A new token for an old one; `None` if the server does not accept it any more.
+    /// Exchanges a refresh token for a new token; `None` if the server no longer accepts it.
     pub(crate) fn refresh(
         &self,
         token: &TokenFile,
@@ -258,7 +261,7 @@ impl Provider<'_> {
     }
 }
 
-/// The region that a token's own prefix tells.
+/// The region, from the prefix of a token.
 pub(crate) fn region(token: &Secret) -> &'static str {
     if token.expose().starts_with("us_") { "us" } else { "ap" }
 }
@@ -291,7 +294,8 @@ fn shown(text: &str) -> String {
     printable(text).chars().take(TEXT_MAX).collect()
 }
 
-/// An address for a browser: only http and https, because the program that opens it opens other things too.
+/// An address for a browser: only http and https, because the system's opener also opens other
+/// things.
 fn is_web_address(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }

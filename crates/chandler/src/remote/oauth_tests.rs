@@ -7,7 +7,7 @@ use crate::remote::session::fresh_token;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
-/// A server of prepared answers; what was asked is kept as `METHOD path body`.
+/// A server with prepared answers. It records requests as `METHOD path region body`.
 struct Script {
     answers: RefCell<VecDeque<Option<(u16, Value)>>>,
     asked: RefCell<Vec<String>>,
@@ -18,7 +18,7 @@ impl Script {
         Script::with_gaps(answers.into_iter().map(Some))
     }
 
-    /// Where there is none, the server cannot be reached.
+    /// With `None` as an answer, the server is unreachable.
     fn with_gaps(answers: impl IntoIterator<Item = Option<(u16, Value)>>) -> Script {
         Script { answers: RefCell::new(answers.into_iter().collect()), asked: RefCell::default() }
     }
@@ -47,11 +47,11 @@ impl Http for Script {
     }
 }
 
-/// Time that passes only in pauses, which are kept.
+/// A clock that advances only in pauses, which are recorded.
 struct Patience {
     now: Cell<i64>,
     pauses: RefCell<Vec<u64>>,
-    /// After so many pauses the user presses Ctrl-C.
+    /// Ctrl-C is simulated after this many pauses.
     until: usize,
 }
 
@@ -106,7 +106,7 @@ fn begun(script: &Script) -> Device {
     }
 }
 
-/// Waits with prepared answers; how it ended, and the pauses before each question.
+/// Waits with prepared answers. Returns the result, and the pauses before each poll.
 fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static str, String>, Vec<u64>) {
     let server = url();
     let script = Script::with_gaps([Some((200, device(100, 5)))].into_iter().chain(answers));
@@ -132,7 +132,7 @@ fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static 
 const EVER: usize = usize::MAX;
 
 #[test]
-fn the_flow_waits_for_the_person_and_as_long_as_the_server_says() {
+fn the_flow_polls_at_the_interval_of_the_server() {
     let pending = || Some(error("authorization_pending"));
     let (outcome, pauses) = waited(vec![pending(), pending(), Some((200, token("ap_1")))], EVER);
     assert_eq!((outcome.unwrap(), pauses), ("approved", vec![5, 5, 5]));
@@ -142,24 +142,24 @@ fn the_flow_waits_for_the_person_and_as_long_as_the_server_says() {
 }
 
 #[test]
-fn a_server_that_is_away_for_a_moment_is_asked_again_later() {
+fn a_server_that_is_briefly_unreachable_is_polled_again() {
     let answers = vec![None, Some((503, json!({}))), Some((429, json!({}))), Some((200, token("ap_1")))];
     let (outcome, pauses) = waited(answers, EVER);
     assert_eq!((outcome.unwrap(), pauses), ("approved", vec![5, 10, 15, 20]));
 }
 
 #[test]
-fn the_flow_ends_with_a_denial_an_expiry_or_the_users_patience() {
+fn the_flow_ends_with_a_denial_an_expiry_or_ctrl_c() {
     assert_eq!(waited(vec![Some(error("access_denied"))], EVER).0.unwrap(), "denied");
     assert_eq!(waited(vec![Some(error("expired_token"))], EVER).0.unwrap(), "expired");
     assert_eq!(waited(vec![Some(error("authorization_pending"))], 2).0.unwrap(), "interrupted");
-    // The client's own clock ends it too, and the last pause is no longer than what is left.
+    // The client's own clock ends it too, and the last pause is not longer than the remaining time.
     let (outcome, pauses) = waited((0..20).map(|_| Some(error("slow_down"))).collect(), EVER);
     assert_eq!((outcome.unwrap(), pauses), ("expired", vec![5, 10, 15, 20, 25, 25]));
 }
 
 #[test]
-fn an_error_that_will_not_pass_is_told() {
+fn a_permanent_error_is_reported() {
     let body = json!({"error": "invalid_grant", "error_description": "the device\u{1b} code is unknown"});
     let (outcome, _) = waited(vec![Some((400, body))], EVER);
     assert_eq!(outcome.unwrap_err(), "cannot sign in at http://127.0.0.1:1: the device  code is unknown");
@@ -168,7 +168,7 @@ fn an_error_that_will_not_pass_is_told() {
 }
 
 #[test]
-fn a_token_that_could_not_be_used_is_not_taken() {
+fn an_unusable_token_is_refused() {
     for body in [
         json!({"token_type": "bearer"}),
         json!({"access_token": "", "token_type": "bearer"}),
@@ -184,7 +184,7 @@ fn a_token_that_could_not_be_used_is_not_taken() {
 }
 
 #[test]
-fn what_a_server_says_of_a_device_is_bounded_and_shown_plainly() {
+fn values_of_a_device_answer_are_limited_and_made_printable() {
     let device = begun(&Script::new([(
         200,
         json!({
@@ -208,7 +208,7 @@ fn what_a_server_says_of_a_device_is_bounded_and_shown_plainly() {
 }
 
 #[test]
-fn a_client_that_the_server_has_forgotten_is_told_from_a_failure() {
+fn an_unknown_client_is_not_a_failure() {
     let server = url();
     let script = Script::new([(401, json!({"error": "invalid_client"})), error("slow_down")]);
     let provider = Provider { server: &server, http: &script };
@@ -217,7 +217,7 @@ fn a_client_that_the_server_has_forgotten_is_told_from_a_failure() {
 }
 
 #[test]
-fn a_registration_is_kept_with_an_address_of_the_same_server() {
+fn the_address_of_a_registration_has_to_be_at_the_same_server() {
     let server = url();
     let answer = |client_id: &str, uri: &str| {
         (
@@ -242,7 +242,7 @@ fn a_registration_is_kept_with_an_address_of_the_same_server() {
     assert!((Provider { server: &server, http: &script }).register("a test").is_err());
 }
 
-/// A home with a token that has so many seconds to live.
+/// A home with a token that expires in this many seconds.
 fn signed_in(left: i64) -> (tempfile::TempDir, UserFiles, Registration) {
     let dir = tempfile::tempdir().unwrap();
     let home = UserFiles::at(dir.path());
@@ -264,13 +264,13 @@ fn signed_in(left: i64) -> (tempfile::TempDir, UserFiles, Registration) {
     (dir, home, registration)
 }
 
-/// Makes the token one that was filed at a time.
+/// Sets the modification time of the token file.
 fn filed(home: &UserFiles, at: Timestamp) {
     let at = std::time::UNIX_EPOCH + Duration::from_secs(at.0.try_into().unwrap());
     std::fs::File::options().append(true).open(home.token_path("c1")).unwrap().set_modified(at).unwrap();
 }
 
-/// The token that is used, and what was asked of the server for it.
+/// The token that is used, and the requests that were sent for it.
 fn fresh(
     left: i64,
     answers: Vec<Option<(u16, Value)>>,
@@ -284,7 +284,7 @@ fn fresh(
     (token, script.asked(), home, dir)
 }
 
-/// The same for a token that was filed so many seconds ago.
+/// The same for a token that was stored this many seconds ago.
 fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Result<String, String>, usize) {
     let server = url();
     let (_dir, home, registration) = signed_in(left);
@@ -297,16 +297,17 @@ fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Res
 }
 
 #[test]
-fn a_token_is_renewed_when_half_of_its_life_is_over() {
+fn a_token_is_renewed_after_half_of_its_lifetime() {
     const HALF: i64 = 15 * 86_400;
     let old = || Ok("us_old".to_owned());
     assert_eq!(fresh_of_age(HALF, HALF, vec![]), (old(), 0));
     let renewed = fresh_of_age(HALF + 1, HALF - 1, vec![Some((200, token("us_new")))]);
     assert_eq!(renewed, (Ok("us_new".to_owned()), 1));
-    // There is time to try again while a server is away, or refuses.
+    // While the server is unreachable, or refuses, the old token is used: there is time to try
+    // again.
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![None]), (old(), 1));
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![Some(error("invalid_grant"))]), (old(), 1));
-    // A file with a time to come tells nothing.
+    // A modification time in the future says nothing about the age.
     assert_eq!(fresh_of_age(-60, HALF, vec![]), (old(), 0));
 }
 
@@ -325,7 +326,7 @@ fn a_token_is_renewed_when_fewer_than_300_seconds_remain() {
 }
 
 #[test]
-fn a_server_that_keeps_the_refresh_token_says_nothing_of_it() {
+fn an_answer_without_a_refresh_token_retains_the_old_one() {
     let body = json!({"access_token": "us_new", "token_type": "Bearer"});
     let (_, _, home, _dir) = fresh(0, vec![Some((200, body))]);
     let kept = home.token("c1").unwrap().unwrap();
@@ -333,18 +334,18 @@ fn a_server_that_keeps_the_refresh_token_says_nothing_of_it() {
 }
 
 #[test]
-fn a_login_that_has_ended_is_told_and_its_file_stays() {
+fn an_expired_login_is_reported_and_its_file_stays() {
     let (outcome, _, home, _dir) = fresh(0, vec![Some(error("invalid_grant"))]);
     assert!(outcome.unwrap_err().contains("chandler login"));
     assert_eq!(home.token("c1").unwrap().unwrap().access_token.expose(), "us_old");
-    // A refusal while some life is left: the token may still do.
+    // A refusal before the token expires: it may still work.
     assert_eq!(fresh(10, vec![Some(error("invalid_grant"))]).0.unwrap(), "us_old");
     assert!(fresh(0, vec![Some((500, json!({})))]).0.is_err());
     assert!(fresh(0, vec![None]).0.is_err());
 }
 
 #[test]
-fn revoking_names_the_token_that_takes_the_others_with_it() {
+fn revoking_sends_the_refresh_token_which_also_revokes_the_others() {
     let server = url();
     let (_dir, home, _) = signed_in(1000);
     let script = Script::new([(200, json!({})), (503, json!({}))]);

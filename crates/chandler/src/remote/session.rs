@@ -22,10 +22,10 @@ use crate::sdk::Url;
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
 /// A token that expires sooner is renewed first, however long it was valid.
 const RENEW_BEFORE_S: i64 = 300;
-/// How long a server may take to answer a probe.
+/// The timeout of a probe.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const MESSAGE_CHARS_MAX: usize = 300;
-/// What a server says of minutes from before the floors of an account.
+/// The server's message for minutes before the floors of an account.
 const BELOW_FLOOR: &str = "out of minute kline begin date";
 /// Rows of one page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
@@ -35,11 +35,11 @@ pub(crate) struct Session {
     pub(crate) url: Url,
     http: Box<dyn Http + Send>,
     token: Secret,
-    /// The variable that has the token, if it is not from a login.
+    /// The variable with the token, if it is not from a login.
     variable: Option<String>,
 }
 
-/// Why a server gave no data.
+/// Why a request to a server failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("{0:#}")]
@@ -119,21 +119,22 @@ impl Session {
         self.ask(Request::new(Method::Get, self.address(path)))
     }
 
-    /// A table instead of the envelope, and the headers that came with it.
+    /// Requests a table instead of JSON. Returns it with the headers.
     pub(crate) fn get_table(&self, path: &str) -> Result<(Vec<u8>, Headers), ApiError> {
         let request = Request { accept: "text/csv", ..Request::new(Method::Get, self.address(path)) };
         let answer = self.send(request)?;
         if answer.is_success() { Ok((answer.body, answer.headers)) } else { Err(refused(answer)) }
     }
 
-    /// What is at an address that needs no other proof; the token stays here.
+    /// Fetches an address that needs no credentials. The token is not sent.
     pub(crate) fn fetch(&self, url: &str) -> Result<Vec<u8>, ApiError> {
         let request = Request::new(Method::Get, url.to_owned());
         let answer = self.http.send(&request).map_err(ApiError::Unreachable)?;
         if answer.is_success() { Ok(answer.body) } else { Err(refused(answer)) }
     }
 
-    /// Rows of a list that comes in pages, up to a number of them. `onward` is the parameter that takes an answer's `next`.
+    /// Reads rows of a paged list, up to a number of them. `onward` is the parameter that takes the
+    /// `next` of an answer.
     pub(crate) fn rows(
         &self,
         path: &str,
@@ -193,13 +194,13 @@ impl Session {
         }
     }
 
-    /// The failure for the user, with the server's name and what to do.
+    /// Converts an error for the user, with the server's name and advice.
     pub(crate) fn told(&self, error: ApiError) -> Failure {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
             ApiError::Refused { status: 401, .. } => match &self.variable {
-                // The variable wins over any login.
+                // The variable overrides any login.
                 Some(variable) => anyhow!(
                     "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
                      `chandler login`"
@@ -221,7 +222,8 @@ impl Session {
         }
     }
 
-    /// How the limits of an account are lifted, for whoever may do that: at a server on this machine. An operator is told by the server.
+    /// How to lift the limits of an account. Shown only for a server on this machine; for an
+    /// operator the server's message says it.
     pub(crate) fn lifting(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
             "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
@@ -231,7 +233,7 @@ impl Session {
     }
 }
 
-/// Why there is no session with a server without a login. If nothing answers there, a login would not help.
+/// The error for a server without a login. If it is unreachable, a login would not help.
 fn unknown(url: &Url) -> Failure {
     let request = Request::new(Method::Get, format!("{}/healthz", url.as_str()));
     match Network::within(url, PROBE_WITHIN).send(&request) {
@@ -240,20 +242,20 @@ fn unknown(url: &Url) -> Failure {
     }
 }
 
-/// The flags of commands that answer from the store here, unless a server is named.
+/// The flags of commands that use the local store, unless a server is given.
 #[derive(Debug, Args)]
 pub(crate) struct ServerFlags {
-    /// Ask this server instead of the store here, as the account that has signed in to it
+    /// Use this server instead of the local store, as the account that has signed in to it
     #[arg(long, env = "CHANDLER_SERVER", value_name = "URL")]
     server: Option<String>,
-    /// Send tokens over plain http to a machine that is not this one
+    /// Send tokens over plain http to another machine
     #[arg(long)]
     insecure_http: bool,
 }
 
 impl ServerFlags {
-    /// A session with the named server, if there is one. A store that is named on the command line wins over a server that is named in the
-    /// environment.
+    /// A session with the given server, if there is one. A store on the command line overrides a
+    /// server from the environment.
     pub(crate) fn session(&self, context: &CommandContext) -> Result<Option<Session>, Failure> {
         let named = context.named;
         match (&self.server, named.store, named.server) {
@@ -280,12 +282,12 @@ fn refused(answer: Answer) -> ApiError {
     }
 }
 
-/// A field of an answer without a copy of it: answers are long.
+/// Takes a field out of an answer without copying it: answers are long.
 fn taken(mut body: Value, name: &str) -> Value {
     body.get_mut(name).map(Value::take).unwrap_or_default()
 }
 
-/// The token that a variable has, if it has one.
+/// The token of a variable, if it is set.
 fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
     match value.into_string() {
@@ -296,8 +298,8 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// The token that the environment has for this server, and its variable. It is worth more than one login, so agreeing to plain HTTP for a
-/// login does not cover it.
+/// The token for this server from the environment, and its variable. It is worth more than one
+/// login, so agreeing to plain HTTP for a login does not cover it.
 pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
     let found = match given(TOKEN_VARIABLE)? {
         Some(token) => Some((TOKEN_VARIABLE.to_owned(), token)),
@@ -309,7 +311,8 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
     Ok(found)
 }
 
-/// The access token that the environment has for SDKs, if it is for this server: no other server may see it.
+/// The access token for SDKs from the environment, if it is for this server: no other server may
+/// receive it.
 fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
         let Ok(address) = std::env::var(format!("{prefix}_HTTP_URL")) else { continue };
@@ -331,8 +334,8 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
     .into()
 }
 
-/// The token of a login, renewed if half of its life is over or it is about to expire. So occasional use keeps the login alive, and
-/// programs that read the file seldom find an expired token.
+/// The token of a login, renewed if half of its lifetime is over or it is about to expire. So
+/// occasional use prolongs the login, and programs that read the file seldom find an expired token.
 pub(crate) fn fresh_token(
     home: &UserFiles,
     provider: Provider<'_>,
@@ -341,7 +344,7 @@ pub(crate) fn fresh_token(
 ) -> Result<TokenFile, Failure> {
     let token = home.token(&registration.client_id)?.ok_or_else(|| not_signed_in(provider.server))?;
     let left = token.expires_at.saturating_sub(now.0);
-    // A file with a time in the future says nothing about the token's age.
+    // A modification time in the future says nothing about the token's age.
     let filed_at = home.filed_at(&registration.client_id)?.filter(|at| *at <= now);
     let is_half_over = filed_at.is_some_and(|at| now.0.saturating_sub(at.0) > left);
     if left >= RENEW_BEFORE_S && !is_half_over {

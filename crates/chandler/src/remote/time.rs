@@ -12,15 +12,15 @@ use crate::failure::{Failure, STOPPED};
 /// The clock, and a pause that the user may end.
 pub(crate) trait Time {
     fn now(&self) -> Timestamp;
-    /// Pauses. Returns false if the user stopped it.
+    /// Pauses. Returns false if the user interrupted it.
     fn pause(&self, length: Duration) -> bool;
     /// Whether the user wants to stop.
     fn is_over(&self) -> bool;
 }
 
-/// The machine's clock. During a pause Ctrl-C ends the pause, so that the command can say something. Otherwise it ends the process at
-/// once: a server that does not answer would delay it for the length of a timeout. One for each command: the signal handler is never
-/// removed.
+/// The machine's clock. During a pause Ctrl-C ends the pause, so that the command can print a
+/// message. Otherwise it ends the process immediately: an unresponsive server would delay it for
+/// the length of a timeout. One per command: the signal handler is never removed.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
@@ -57,7 +57,8 @@ impl Time for MachineTime {
             std::thread::sleep(slice);
             left -= slice;
         }
-        // In this order no signal is lost: until here it sets the flag, from here on it ends the process.
+        // In this order no signal is lost: until here it sets the flag, from here on it ends the
+        // process.
         self.busy.store(true, Ordering::SeqCst);
         !self.is_over()
     }

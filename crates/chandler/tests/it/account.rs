@@ -27,7 +27,7 @@ fn a_new_account_prints_the_environment_of_every_sdk() {
         assert!(exported(&text, &format!("{prefix}_ACCESS_TOKEN")).starts_with("ap_"));
     }
     assert_eq!(exported(&text, "NO_PROXY"), "10.0.0.5");
-    // The block can be read by a shell as it is.
+    // A shell can read the whole block.
     let other = |line: &&str| !line.starts_with('#') && !line.starts_with("export ");
     assert_eq!(text.lines().find(other), None);
 }
@@ -59,7 +59,7 @@ fn secrets_are_shown_once() {
 }
 
 #[test]
-fn terms_are_kept_as_they_were_given() {
+fn terms_are_stored_as_given() {
     let world = world();
     world.ok(&["account", "create", "plain"]);
     let options = "--markets hk,cn --overnight --level 3 --quota 7 --rate 5/10 --connections 2 --floors hk.day=1995-01-03 \
@@ -100,7 +100,7 @@ fn a_revoked_account_stays_in_the_list() {
 }
 
 #[test]
-fn accounts_are_for_their_owner_alone() {
+fn account_files_are_readable_only_by_their_owner() {
     let world = world();
     world.ok(&["account", "create", "alice"]);
     for name in ["accounts.db", "secret.key"] {
@@ -110,7 +110,7 @@ fn accounts_are_for_their_owner_alone() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn errors_are_one_line() {
     let world = world();
     for (arguments, code, says) in [
         (&["account", "show", "bob"][..], 1, "account list"),
@@ -148,18 +148,18 @@ fn the_first_account_creates_the_store() {
     let world = World::new();
     let ran = world.run(&["account", "create", "me", "--unlimited"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
-    // A hint names the store: in another one the import would fill something else.
+    // A hint names the store: otherwise the import would fill another one.
     let store = format!("sqlite:{}", world.path("store").display());
     assert!(ran.stderr.contains(&format!("chandler --store {store} import FILES")), "{}", ran.stderr);
     assert_eq!(world.run(&["account", "create", "you"]).stderr, "");
-    // Candles that are gone are lost, and not created anew.
+    // Missing candles are lost, and not created anew.
     std::fs::remove_file(world.path("store/candles.db")).unwrap();
     let (code, stderr) = world.fails(&["account", "create", "they"]);
     assert!(code == 1 && stderr.contains("there is no store"), "{stderr}");
 }
 
 #[test]
-fn one_word_lifts_every_limit() {
+fn unlimited_lifts_every_limit() {
     let world = world();
     let created = world.json(&["account", "create", "me", "--unlimited", "--level", "2"]);
     let terms = |account: &serde_json::Value| {

@@ -1,4 +1,4 @@
-//! `chandler audit`: what account commands leave behind.
+//! `chandler audit`: the events of account commands.
 
 use crate::world::{World, days};
 
@@ -11,7 +11,7 @@ fn world() -> World {
 }
 
 #[test]
-fn the_audit_tells_the_latest_first_and_can_be_narrowed() {
+fn the_audit_lists_the_latest_first_and_can_be_filtered() {
     let world = world();
     let all = world.json(&["audit"]);
     let events = |rows: &serde_json::Value| -> Vec<String> {
@@ -31,7 +31,7 @@ fn the_audit_tells_the_latest_first_and_can_be_narrowed() {
 }
 
 #[test]
-fn what_cannot_be_looked_for_is_told() {
+fn invalid_arguments_are_reported() {
     let world = world();
     for (arguments, code, says) in [
         (&["audit", "--account", "nobody"][..], 1, "nobody"),
@@ -50,7 +50,7 @@ fn what_cannot_be_looked_for_is_told() {
 }
 
 #[test]
-fn what_is_old_can_be_forgotten_and_that_stays_written_down() {
+fn old_rows_can_be_pruned_and_the_audit_records_it() {
     let world = world();
     // A day in Hong Kong begins eight hours before it does in UTC.
     let midnight = 1_767_196_800;

@@ -1,4 +1,4 @@
-//! The wrong things on purpose: one line on stderr that says what to do, the right exit code, nothing half-written.
+//! Invalid input: one line on stderr with advice, the right exit code, nothing half-written.
 
 use std::fs::File;
 use std::io::Write;
@@ -32,7 +32,7 @@ fn a_header_without_rows_is_refused() {
 }
 
 #[test]
-fn an_unknown_header_is_refused_with_the_columns_it_has_and_the_way_out() {
+fn an_unknown_header_is_refused_with_its_columns_and_advice() {
     refused("700.HK.csv", "when,o1,h1\n1,2,3\n", &["700.HK.csv", "when", "--map"]);
 }
 
@@ -54,16 +54,16 @@ fn ten_minute_candles_are_refused() {
 }
 
 #[test]
-fn a_file_that_is_not_what_its_name_says_is_refused() {
+fn a_file_whose_content_does_not_match_its_name_is_refused() {
     refused("700.HK.parquet", "time,open,high\n", &["700.HK.parquet"]);
     refused("700.HK.csv", [0x7f, b'E', b'L', b'F', 0, 0, 0, 1, 2, 3, 0, 0], &["700.HK.csv"]);
     refused("700.HK.csv.gz", [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3, 1, 2, 3, 4], &["700.HK.csv.gz"]);
 }
 
 #[test]
-fn ten_gigabytes_of_one_line_are_refused_at_once() {
+fn ten_gigabytes_of_one_line_are_refused_immediately() {
     let world = World::new();
-    // A hole in a file: it reads as ten billion zeros and takes no room on the disk.
+    // A sparse file: it reads as ten billion zeros and takes no space on the disk.
     let mut file = File::create(world.path("700.HK.csv")).unwrap();
     file.write_all(b"time,open,high,low,close,volume\n").unwrap();
     file.set_len(10_000_000_000).unwrap();
@@ -73,7 +73,7 @@ fn ten_gigabytes_of_one_line_are_refused_at_once() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_a_usage_error() {
+fn a_missing_file_is_a_usage_error() {
     let world = World::new();
     check(&world, &["import", "absent.csv"], 2, &["absent.csv", "no such file"]);
     std::fs::create_dir(world.path("empty")).unwrap();
@@ -81,14 +81,14 @@ fn a_file_that_is_not_there_is_a_usage_error() {
 }
 
 #[test]
-fn a_store_that_cannot_be_written_says_so() {
+fn a_store_that_cannot_be_created_is_reported() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     check(&world, &["import", "days.csv", "--store", "sqlite:/proc/nowhere"], 1, &["/proc/nowhere"]);
     check(&world, &["import", "days.csv", "--store", "sqlite:days.csv/store"], 1, &["days.csv/store"]);
 }
 
 #[test]
-fn a_store_that_is_not_there_is_not_made_by_asking() {
+fn a_missing_store_is_not_created_by_a_read() {
     let world = World::new();
     check(&world, &["kline", "700.HK"], 1, &["store", "import"]);
     assert!(!world.path("store").exists());
@@ -108,7 +108,7 @@ fn a_store_argument_of_another_kind_is_a_usage_error() {
 }
 
 #[test]
-fn a_database_that_is_none_is_an_error_and_stays_as_it_is() {
+fn a_file_that_is_not_a_database_is_an_error_and_stays_unchanged() {
     let world = World::new();
     world.write(
         "store/candles.db",
@@ -122,15 +122,16 @@ fn a_database_that_is_none_is_an_error_and_stays_as_it_is() {
 }
 
 #[test]
-fn a_second_import_at_the_same_time_waits_for_nobody() {
+fn a_second_concurrent_import_fails_without_waiting() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("other.csv", days("5.HK"));
     let lock = File::options().read(true).write(true).open(world.path("store/writer.lock")).unwrap();
     lock.lock().unwrap();
     check(&world, &["import", "other.csv"], 1, &["another"]);
-    // Reading goes on meanwhile.
+    // Reads work during the import.
     assert!(world.ok(&["kline", "700.HK", "-n", "1"]).contains("2026-11-13"));
-    // Said, not left to the last file that is closed: a process that another test is starting has a copy of it.
+    // Unlocked explicitly instead of by closing the file: a process that another test is starting
+    // has a copy of it.
     lock.unlock().unwrap();
     world.ok(&["import", "other.csv"]);
 }
@@ -148,7 +149,7 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
         }
     }
     world.write("large.csv", text);
-    // No file may grow beyond 256 KiB: to the database that is what a full disk looks like.
+    // No file may grow beyond 256 KiB: to the database that looks like a full disk.
     let script = "trap '' XFSZ; ulimit -f 512; exec \"$0\" import large.csv";
     let mut command = world.command(&[]);
     let mut shell = std::process::Command::new("sh");
@@ -157,7 +158,8 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
     let ran = Ran::of(shell.output().unwrap());
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     assert_eq!(ran.stderr.lines().count(), 1, "{}", ran.stderr);
-    // What was there is there, nothing of the other file is, and with room again it goes in.
+    // The earlier data is complete, nothing of the other file is stored, and with free space it is
+    // imported.
     assert!(world.ok(&["check"]).contains("all whole"));
     assert_eq!(world.json(&["inspect"]).as_array().unwrap().len(), 1);
     world.ok(&["import", "large.csv"]);
@@ -167,7 +169,7 @@ fn a_full_disk_stops_the_import_and_loses_nothing() {
 }
 
 #[test]
-fn arguments_that_mean_nothing_are_usage_errors() {
+fn meaningless_arguments_are_usage_errors() {
     let world = World::with(&[("days.csv", &days("700.HK")), ("hour.csv", &hour("700.HK"))]);
     check(&world, &["kline", "700"], 2, &["700", "ticker.region"]);
     check(&world, &["kline", "700.XX"], 2, &["700.XX", "region"]);
@@ -190,7 +192,7 @@ fn arguments_that_mean_nothing_are_usage_errors() {
 }
 
 #[test]
-fn a_question_nobody_can_answer_is_a_data_error() {
+fn an_unanswerable_query_is_a_data_error() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     check(&world, &["kline", "1.HK"], 1, &["1.HK", "not known"]);
     check(&world, &["kline", "AAPL220429P162500.US"], 1, &["option"]);

@@ -1,4 +1,5 @@
-//! Commands in a shell beside a server whose clock was set, and after it: they never move an account to another time by themselves.
+//! Commands while a server with a set clock runs, and after it: they never move an account to
+//! another time by themselves.
 
 use serde_json::{Value, json};
 
@@ -23,7 +24,7 @@ fn world() -> (World, String, String) {
     (world, ann, operator)
 }
 
-/// A command in a shell that knows of no clock.
+/// Runs a command without a clock in its environment.
 fn plainly(world: &World, arguments: &[&str]) -> Ran {
     Ran::of(world.command(arguments).env_remove("CHANDLER_CLOCK").output().unwrap())
 }
@@ -33,7 +34,7 @@ fn is_at(world: &World) -> Value {
 }
 
 #[test]
-fn beside_a_server_a_command_goes_by_its_clock() {
+fn while_a_server_runs_a_command_uses_its_clock() {
     let (world, ann, operator) = world();
     let mut server = Server::of(&world, &ann, &["--clock", BEFORE]);
     let there = |server: &Server, arguments: &[&str]| {
@@ -54,7 +55,7 @@ fn beside_a_server_a_command_goes_by_its_clock() {
     assert_eq!(is_at(&world), json!("2026-03-18T02:02:00Z"), "where the clock was moved to");
     there(&server, &ORDER);
 
-    // What is left of a server that was killed is no running server.
+    // The leftover file of a killed server does not count as a running server.
     server.kill();
     let ran = plainly(&world, &DEPOSIT);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -68,7 +69,7 @@ fn beside_a_server_a_command_goes_by_its_clock() {
 }
 
 #[test]
-fn a_clock_that_runs_is_followed() {
+fn a_running_clock_is_followed() {
     let (world, ann, _) = world();
     let server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00,run@2"]);
     assert_eq!(server.run(&world, &ORDER).code, Some(0));
@@ -80,7 +81,7 @@ fn a_clock_that_runs_is_followed() {
 }
 
 #[test]
-fn after_commands_with_a_clock_one_without_is_refused_once_it_would_move_an_account() {
+fn a_command_without_a_clock_is_refused_if_it_would_move_an_account() {
     let (world, _, _) = world();
     world.ok(&[&ORDER[..], &["--account", "ann", "--clock", BEFORE]].concat());
     for arguments in [&DEPOSIT[..], &[&ORDER[..], &["--account", "ann"]].concat()] {
@@ -88,17 +89,17 @@ fn after_commands_with_a_clock_one_without_is_refused_once_it_would_move_an_acco
         assert!(ran.code == Some(2) && ran.stderr.contains("--clock 2026-03-18T02:00:15Z"), "{}", ran.stderr);
     }
     assert_eq!(is_at(&world), json!("2026-03-18T02:00:15Z"));
-    // Questions change nothing.
+    // Reads change nothing.
     assert_eq!(plainly(&world, &["assets", "--account", "ann"]).code, Some(0));
     let now = [&DEPOSIT[..], &["--clock", "now"]].concat();
     assert_eq!(plainly(&world, &now).code, Some(0));
-    // From then on the account goes by the machine's clock, and nothing has to be said.
+    // From then on the account follows the machine's clock, and no flag is needed.
     let ran = plainly(&world, &DEPOSIT);
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
 }
 
 #[test]
-fn by_the_machines_clock_nothing_has_to_be_said() {
+fn accounts_on_the_machines_clock_need_no_flag() {
     let (world, _, _) = world();
     for _ in 0..2 {
         let ran = plainly(&world, &DEPOSIT);
@@ -107,12 +108,12 @@ fn by_the_machines_clock_nothing_has_to_be_said() {
     let made = plainly(&world, &["account", "create", "ben", "--format", "json"]);
     let token =
         serde_json::from_str::<Value>(&made.stdout).unwrap()["access_token"].as_str().unwrap().to_owned();
-    // An account that lives in the past is not moved, though others of the store go by the machine's clock.
+    // An account in the past is not moved, though others of the store follow the machine's clock.
     world.ok(&[&ORDER[..], &["--account", "op", "--clock", BEFORE]].concat());
     assert_eq!(plainly(&world, &[&DEPOSIT[..], &["--clock", "now"]].concat()).code, Some(0));
     let ran = plainly(&world, &["account", "deposit", "op", "1000", "HKD"]);
     assert!(ran.code == Some(2) && ran.stderr.contains("before it was created"), "{}", ran.stderr);
-    // A server by the machine's clock ends what a replay has left.
+    // A server on the machine's clock clears the record of a replay.
     world.ok(&["account", "deposit", "op", "1000", "HKD", "--clock", BEFORE]);
     assert_eq!(plainly(&world, &DEPOSIT).code, Some(2));
     let server = Server::of(&world, &token, &["--clock", "now"]);

@@ -1,4 +1,4 @@
-//! The command line as such: completions, manual, configuration, hints, the doctor.
+//! The command line itself: completions, manual, configuration, hints, the doctor.
 
 use std::io::Write;
 use std::net::TcpListener;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::world::{Ran, World, days, executable, hour};
 
-/// What bash offers for a line that is being typed.
+/// The completions of bash for a partial line.
 fn completed(words: &[&str]) -> Vec<String> {
     let script = format!(
         "source <(\"$0\" completions bash)\nCOMP_WORDS=({words})\nCOMP_CWORD={at}\n\
@@ -47,7 +47,7 @@ fn every_shell_has_a_script() {
 }
 
 #[test]
-fn the_flags_of_every_command_stand_behind_its_own() {
+fn global_flags_are_listed_after_those_of_a_command() {
     let world = World::new();
     let help = world.ok(&["order", "buy", "--help"]);
     let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text:?} is not in\n{help}"));
@@ -59,7 +59,7 @@ fn the_flags_of_every_command_stand_behind_its_own() {
 }
 
 #[test]
-fn the_manual_has_a_page_a_command() {
+fn the_manual_has_one_page_per_command() {
     let world = World::new();
     world.ok(&["man", "--dir", "man"]);
     for name in ["chandler.1", "chandler-kline.1", "chandler-account-create.1", "chandler-doctor.1"] {
@@ -90,7 +90,7 @@ fn the_manual_has_a_page_a_command() {
     let of = |command: &str, variable: &str| world.ok(&["man", command]).contains(variable);
     assert!(of("serve", "CHANDLER_TLS_KEY") && !of("check", "CHANDLER_TLS_KEY"));
     assert!(of("kline", "CHANDLER_TOKEN") && !of("login", "CHANDLER_TOKEN"));
-    // Where groff is installed, it has nothing to complain about.
+    // If groff is installed, it reports no warning.
     let groff = Command::new("groff")
         .args(["-man", "-Tutf8", "-ww", "-z"])
         .arg(world.path("man/chandler-kline.1"))
@@ -105,7 +105,7 @@ fn the_manual_has_a_page_a_command() {
 }
 
 #[test]
-fn settings_say_where_they_come_from() {
+fn settings_show_their_source() {
     let world = World::new();
     world.write("chandler.toml", "[server]\ntcp = \"127.0.0.1:2\"\nlisten = \"127.0.0.1:3\"\ncache_mb = 7\n");
     let arguments = ["config", "show", "--config", "chandler.toml", "--listen", "127.0.0.1:4"];
@@ -129,7 +129,7 @@ fn settings_say_where_they_come_from() {
     assert_eq!((&store["source"], &store["from"]), (&"environment".into(), &"CHANDLER_STORE".into()));
     assert!(store["value"].as_str().unwrap().starts_with("sqlite:"), "{store}");
     assert!(run("table").contains("server.tcp"));
-    // TOML is a file that says the same again.
+    // The TOML output is a file with the same settings.
     world.write("again.toml", run("toml"));
     let again = world.json(&["config", "show", "--config", "again.toml"]);
     let values = |shown: &Value| -> Vec<(Value, Value)> {
@@ -152,7 +152,7 @@ fn a_configuration_file_is_checked_without_being_used() {
 }
 
 #[test]
-fn what_a_server_would_not_start_with_is_no_good_configuration() {
+fn config_check_refuses_what_a_server_would_not_start_with() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("loud.toml", "[log]\nfilter = \"info,server=loud\"\n");
     world.write("tls.toml", "[server]\ntls_cert = \"cert.pem\"\ntls_key = \"key.pem\"\n");
@@ -176,7 +176,7 @@ fn what_a_server_would_not_start_with_is_no_good_configuration() {
 }
 
 #[test]
-fn a_mistyped_symbol_or_period_is_answered_with_a_question() {
+fn a_mistyped_symbol_or_period_gets_a_suggestion() {
     let world =
         World::with(&[("a.csv", &days("700.HK")), ("b.csv", &hour("9988.HK")), ("c.csv", &days("AAPL.US"))]);
     for (arguments, code, says) in [
@@ -200,7 +200,7 @@ fn a_mistyped_symbol_or_period_is_answered_with_a_question() {
 }
 
 #[test]
-fn the_doctor_finds_nothing_where_all_is_well() {
+fn the_doctor_finds_nothing_wrong_in_a_good_setup() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     let run = |arguments: &[&str]| {
@@ -229,7 +229,7 @@ fn the_doctor_finds_nothing_where_all_is_well() {
     assert!(run(&[]).stdout.contains("ok    store"), "{}", run(&[]).stdout);
 }
 
-/// Every file of the store: what is in it, and when it was written.
+/// Every file of the store, with its contents and modification time.
 fn store_files(world: &World) -> Vec<(String, Vec<u8>, std::time::SystemTime)> {
     let entries = std::fs::read_dir(world.path("store")).unwrap().map(|entry| entry.unwrap());
     let mut files: Vec<_> = entries
@@ -247,7 +247,7 @@ fn the_doctor_changes_nothing() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     std::fs::remove_file(world.path("store/accounts.lock")).unwrap();
-    // Readers leave these behind for one another; with nothing in the log they are not missed.
+    // Readers leave these files behind; with an empty log they are not needed.
     for name in ["store/candles.db-wal", "store/candles.db-shm"].map(|name| world.path(name)) {
         assert!(
             !name.ends_with("candles.db-wal") || std::fs::metadata(&name).map_or(0, |file| file.len()) == 0
@@ -271,7 +271,7 @@ fn the_doctor_changes_nothing() {
 }
 
 #[test]
-fn the_doctor_says_what_is_wrong_and_what_to_do() {
+fn the_doctor_reports_problems_with_advice() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     world.write("bad.toml", "[server]\ncache = 7\n");
@@ -332,7 +332,7 @@ fn the_doctor_says_what_is_wrong_and_what_to_do() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_chart_that_stays_gives_the_screen_back() {
+fn a_full_screen_chart_restores_the_screen() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let (code, said) = world.fails(&["kline", "700.HK", "--format", "chart", "--watch"]);
     assert!(code == 2 && said.contains("terminal"), "{said}");
@@ -346,7 +346,7 @@ fn a_chart_that_stays_gives_the_screen_back() {
 }
 
 #[test]
-fn changes_to_accounts_are_told_as_documents_too() {
+fn changes_to_accounts_are_also_reported_as_json() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     assert_eq!(world.json(&["account", "set", "ann", "--quota", "5"])["terms"]["quota"], 5);

@@ -1,4 +1,4 @@
-//! Orders on a security with daily candles alone, as whole commands.
+//! Orders on a security with only daily candles, as whole commands.
 
 use serde_json::json;
 
@@ -24,7 +24,7 @@ fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_order_says_what_to_expect_and_is_filled_at_the_end_of_the_day() {
+fn an_order_warns_and_is_filled_at_the_end_of_the_day() {
     let world = world();
     let (morning, end) = ("2026-03-18T09:00:00+08:00", "2026-03-18T16:10:00+08:00");
     let order = ["order", "buy", "700.HK", "500", "--limit", "296"];
@@ -46,7 +46,7 @@ fn an_order_says_what_to_expect_and_is_filled_at_the_end_of_the_day() {
 }
 
 #[test]
-fn times_of_an_american_order_are_those_of_new_york() {
+fn times_of_a_us_order_are_in_new_york_time() {
     let world = world();
     world.ok(&at("2026-03-18T10:05:15-04:00", &["order", "buy", "AAPL.US", "10", "--limit", "193"]));
     let why = world.ok(&at("2026-03-18T16:00:00-04:00", &["order", "why", "1000000001"]));
@@ -65,7 +65,7 @@ fn times_of_an_american_order_are_those_of_new_york() {
 }
 
 #[test]
-fn an_account_may_do_without_fills_from_daily_candles() {
+fn fills_from_daily_candles_can_be_switched_off() {
     let world = world();
     world.ok(&["account", "set", "ann", "--coarse-fills", "off"]);
     assert!(world.ok(&["account", "show", "ann"]).contains("coarse"));

@@ -1,4 +1,5 @@
-//! Files that a disk, a hand or a kill has changed: a command says the same as before, or that something is wrong.
+//! Files damaged by a disk, a user or a kill: a command prints the same as before, or reports an
+//! error.
 
 use std::fs;
 
@@ -18,7 +19,7 @@ fn export(world: &World) -> String {
     world.ok(&["export", "--format", "csv"])
 }
 
-/// Some of the bits that are in use, the same ones in every run; `SEED` chooses others.
+/// A sample of the bits in use, the same in every run; `SEED` selects another.
 fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -31,7 +32,7 @@ fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
 }
 
 #[test]
-fn no_flipped_bit_changes_an_export_in_silence() {
+fn no_flipped_bit_changes_an_export_silently() {
     let world = world();
     let (expected, path) = (export(&world), world.path("store/candles.db"));
     let bytes = fs::read(&path).unwrap();
@@ -53,7 +54,7 @@ fn no_flipped_bit_changes_an_export_in_silence() {
 }
 
 #[test]
-fn a_tampered_directory_is_refused_and_check_says_what_helps() {
+fn a_tampered_directory_is_refused_and_check_gives_advice() {
     for (damage, says, helps) in [
         ("update security set decimals = 5 where symbol = '700.HK'", "table security", "restore a backup"),
         ("delete from block_index where body_id = (select min(body_id) from block_index i join series s on s.id = i.series_id where s.grain = '1d')", "table block_index", "restore a backup"),
@@ -91,7 +92,7 @@ fn a_tampered_directory_is_refused_and_check_says_what_helps() {
 }
 
 #[test]
-fn no_flipped_bit_changes_what_is_said_of_accounts_in_silence() {
+fn no_flipped_bit_changes_the_output_about_accounts_silently() {
     let world = world();
     for name in ["ann", "bob"] {
         world.ok(&["account", "create", name, "--quota", "7"]);
@@ -128,7 +129,7 @@ fn no_flipped_bit_changes_what_is_said_of_accounts_in_silence() {
 }
 
 #[test]
-fn accounts_that_were_lost_are_not_begun_anew_in_silence() {
+fn lost_accounts_are_not_created_anew_silently() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -153,9 +154,9 @@ fn accounts_that_were_lost_are_not_begun_anew_in_silence() {
     assert!(world.ok(&["check"]).contains("accounts.db: all whole"));
 }
 
-/// What `check` advises is what helps.
+/// The advice of `check` works.
 #[test]
-fn damaged_accounts_are_restored_as_check_says() {
+fn damaged_accounts_are_restored_as_check_advises() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["backup", "saved"]);
@@ -182,7 +183,7 @@ fn damaged_accounts_are_restored_as_check_says() {
 }
 
 #[test]
-fn accounts_that_cannot_be_looked_at_hide_nothing_of_the_candles() {
+fn unreadable_accounts_do_not_hide_the_check_of_candles() {
     for (change, code, says) in [
         ("delete from migration where version > 1", 0, "accounts.db: older schema, not checked"),
         ("insert into migration values (900, 'later', x'00', 0)", 1, "was written by a newer version"),
@@ -195,7 +196,7 @@ fn accounts_that_cannot_be_looked_at_hide_nothing_of_the_candles() {
         let ran = world.run(&["check"]);
         assert_eq!(ran.code, Some(code), "{}", ran.stderr);
         assert!(ran.stdout.contains(": all whole\n") && ran.stdout.contains(says), "{}", ran.stdout);
-        // It is not said of them that they are damaged.
+        // They are not reported as damaged.
         assert_eq!(ran.stderr, "", "{change}");
         let report: serde_json::Value =
             serde_json::from_str(&world.run(&["check", "--format", "json"]).stdout).unwrap();
@@ -205,11 +206,12 @@ fn accounts_that_cannot_be_looked_at_hide_nothing_of_the_candles() {
 }
 
 #[test]
-fn an_import_that_was_killed_while_it_created_the_store_is_simply_run_again() {
+fn an_import_killed_while_creating_the_store_can_be_repeated() {
     let world = World::new();
     world.write("a.csv", days("700.HK"));
     fs::create_dir(world.path("store")).unwrap();
-    // What SQLite leaves before there is a log: pages of a change that is to be undone, and the journal that undoes it.
+    // What SQLite leaves before there is a WAL: pages of an uncommitted change, and its rollback
+    // journal.
     let conn = Connection::open(world.path("made.db")).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin; create table a (x)").unwrap();
     for _ in 0..40 {

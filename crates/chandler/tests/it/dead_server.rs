@@ -1,12 +1,12 @@
-//! Commands that are pointed at a server that is not there.
+//! Commands for an unreachable server.
 
 use crate::json_times::commands_with;
 use crate::world::{Ran, World};
 
-/// A port that nobody listens on, and that no test is given.
+/// No process listens on this port, and the system does not assign it to tests.
 const DEAD: &str = "http://127.0.0.1:1";
 
-/// What a command needs besides `--server`.
+/// The arguments of a command besides `--server`.
 const ARGUMENTS: [(&str, &str); 24] = [
     ("kline", "700.HK"),
     ("order buy", "700.HK 100 --limit 306"),
@@ -36,18 +36,18 @@ const ARGUMENTS: [(&str, &str); 24] = [
     ("clock", ""),
     ("login", "--no-browser"),
 ];
-/// Commands that do not need the server: a report, and the end of a login that does not exist.
+/// Commands that work without the server: a report, and the end of a login that does not exist.
 const WORKS: [&str; 2] = ["doctor", "logout"];
 
 #[test]
-fn every_command_says_that_nothing_answers_there() {
+fn every_command_reports_an_unreachable_server() {
     let world = World::new();
     for name in commands_with(&world, "--server").iter().filter(|name| !WORKS.contains(&name.as_str())) {
         let more = ARGUMENTS.iter().find(|(command, _)| command == name).map_or("", |(_, more)| more);
         let words: Vec<&str> =
             name.split(' ').chain(more.split_whitespace()).chain(["--server", DEAD]).collect();
         for token in [Some("ap_x"), None] {
-            // Without a login there is nothing that a server could say about it.
+            // Without a login no request is sent.
             if name == "auth status" && token.is_none() {
                 continue;
             }

@@ -1,9 +1,9 @@
-//! `chandler demo`: the first thing a newcomer sees.
+//! `chandler demo`: the first command of a new user.
 
 use crate::world::{World, send};
 
 #[test]
-fn the_demo_draws_a_market_and_is_made_once() {
+fn the_demo_draws_a_market_and_is_created_once() {
     let world = World::new();
     let first = world.run(&["demo"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -26,7 +26,7 @@ fn the_demo_draws_a_market_and_is_made_once() {
     a_served_demo_keeps_its_account(&world);
 }
 
-/// Files of several kinds, also one with mistakes and one without minutes.
+/// Files of several kinds, including one with errors and one without minutes.
 fn every_page_has_something_to_show(world: &World) {
     let refused = world.json(&["quarantine"]);
     let rows: Vec<(&str, u64)> = refused
@@ -58,7 +58,7 @@ fn every_page_has_something_to_show(world: &World) {
     );
 }
 
-/// Part of the test above, because making the market is most of it.
+/// Part of the test above, because creating the market takes most of its time.
 fn a_served_demo_keeps_its_account(world: &World) {
     let first = served(world);
     assert!(first.iter().any(|line| line.starts_with("from longbridge.openapi import")), "{first:?}");
@@ -88,7 +88,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     assert_ne!(credentials(&third), credentials(&first));
     assert_eq!(world.json(&["account", "list"])[1]["name"], "demo-2");
     assert!(third.iter().any(|line| line.ends_with("it is signed in as the demo account.")), "{third:?}");
-    // Where somebody else has an account, nobody becomes an operator by opening a page.
+    // If the store has another account, a guest does not become an operator by opening a page.
     world.ok(&["account", "create", "alice"]);
     let fourth = served(world);
     assert!(fourth.iter().any(|line| line.contains("and sign in") && line.contains("alice")), "{fourth:?}");
@@ -100,7 +100,7 @@ fn a_served_demo_keeps_its_account(world: &World) {
     a_served_demo_listens_where_it_is_told(world);
 }
 
-/// The account has money, a few positions and what led to them, and its net assets can be told.
+/// The account has cash, a few positions and the orders behind them, and its net assets are known.
 fn it_has_traded(world: &World) {
     let mine = |arguments: &[&str]| world.json(&[arguments, &["--account", "demo"]].concat());
     let held: Vec<(String, String)> = mine(&["positions"])["list"][0]["stock_info"]
@@ -137,7 +137,7 @@ fn it_has_traded(world: &World) {
     assert_eq!(statuses, ["FilledStatus"; 8]);
 }
 
-/// Or not at all: an address that somebody names is not exchanged for another.
+/// Or it fails: a requested address is not replaced by another.
 fn a_served_demo_listens_where_it_is_told(world: &World) {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -155,11 +155,11 @@ fn a_served_demo_listens_where_it_is_told(world: &World) {
     let (code, told) = by_variable("CHANDLER_TCP", "here", &serve);
     assert_eq!(code, Some(2), "{told}");
     assert!(told.contains("CHANDLER_TCP") && told.contains("\"here\""), "{told}");
-    // Where nothing is served it is no matter.
+    // Without a server the variable is ignored.
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }
 
-/// What a served demo prints until it is ready.
+/// The output of a served demo until it is ready.
 fn served(world: &World) -> Vec<String> {
     use std::io::BufRead;
     let mut command = world.command(&["demo", "--quiet", "--serve"]);

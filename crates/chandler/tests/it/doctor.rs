@@ -1,4 +1,4 @@
-//! What a server would be started with, as the doctor and `config check` judge it.
+//! The settings of a server, as checked by the doctor and `config check`.
 
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use crate::world::{Ran, World, days, machine_seconds};
 
 const FREE: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// What the doctor says of one thing: verdict, words and advice of each finding, and the exit code.
+/// The doctor's results for one check: verdict, text and advice of each, and the exit code.
 fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) -> (Option<i32>, String) {
     let mut command = world.command(&[&["doctor", "--format", "json"], arguments].concat());
     let ran = Ran::of(command.envs(env.iter().copied()).output().unwrap());
@@ -17,7 +17,7 @@ fn judged(world: &World, arguments: &[&str], env: &[(&str, &str)], check: &str) 
     (ran.code, words.collect::<Vec<_>>().join("\n"))
 }
 
-/// A certificate from one day to another, which are days from the first of January 1970.
+/// A certificate valid from one day to another, in days since 1970-01-01.
 fn certificate(world: &World, not_before: i64, not_after: i64) {
     let date = |days: i64| date_time_ymd(1970, 1, 1) + std::time::Duration::from_secs(days as u64 * 86_400);
     let mut parameters = CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -28,7 +28,7 @@ fn certificate(world: &World, not_before: i64, not_after: i64) {
 }
 
 #[test]
-fn a_certificate_is_judged_by_its_dates() {
+fn a_certificate_is_checked_by_its_dates() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let today = machine_seconds() / 86_400;
     let arguments = [&FREE[..], &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]].concat();
@@ -46,7 +46,7 @@ fn a_certificate_is_judged_by_its_dates() {
 }
 
 #[test]
-fn a_font_for_statements_is_there_or_what_is_wrong_with_it_is_said() {
+fn a_missing_or_invalid_font_for_statements_is_reported() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("none.ttf", "not a font");
     for (arguments, code, says) in [
@@ -62,7 +62,7 @@ fn a_font_for_statements_is_there_or_what_is_wrong_with_it_is_said() {
 }
 
 #[test]
-fn two_settings_that_want_one_port_are_no_good_configuration() {
+fn two_settings_for_one_port_are_an_invalid_configuration() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     world.write("twice.toml", "[server]\nlisten = \"127.0.0.1:5\"\ntcp = \"127.0.0.1:5\"\n");
     world.write("all.toml", "[server]\ninternal = \"[::]:8080\"\n");
@@ -74,14 +74,14 @@ fn two_settings_that_want_one_port_are_no_good_configuration() {
         let (code, words) = judged(&world, &["--config", file], &[], "port");
         assert!(code == Some(1) && words.contains(says), "{words}");
     }
-    // A flag may give one of them another.
+    // A flag may move one of them to another port.
     world.ok(&["config", "show", "--config", "twice.toml", "--tcp", "127.0.0.1:6"]);
     world.write("free.toml", "[server]\nlisten = \"127.0.0.1:0\"\ntcp = \"127.0.0.1:0\"\n");
     world.ok(&["config", "check", "free.toml"]);
 }
 
 #[test]
-fn a_variable_that_cannot_be_read_is_a_finding_under_its_own_name() {
+fn an_invalid_variable_is_reported_by_its_name() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     for (name, value, says) in [
         ("CHANDLER_CACHE_MB", "foo", "not a number from 0 to"),
@@ -103,7 +103,7 @@ fn a_variable_that_cannot_be_read_is_a_finding_under_its_own_name() {
         assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
         assert!(ran.stderr.contains(&format!("chandler: {name} ")), "{}", ran.stderr);
     }
-    // What a flag says wrongly is the flag's, whatever the environment says.
+    // An invalid flag is reported as the flag, whatever the environment contains.
     let mut command = world.command(&["serve", "--cache-mb", "foo"]);
     let ran = Ran::of(command.env("CHANDLER_CACHE_MB", "foo").output().unwrap());
     assert!(ran.code == Some(2) && ran.stderr.contains("chandler: --cache-mb \"foo\""), "{}", ran.stderr);
@@ -114,7 +114,7 @@ fn a_variable_that_cannot_be_read_is_a_finding_under_its_own_name() {
 }
 
 #[test]
-fn clear_text_for_other_machines_is_something_to_look_at() {
+fn serving_other_machines_without_tls_is_a_warning() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let open = ["--listen", "0.0.0.0:0", "--tcp", "127.0.0.1:0"];
     let (code, words) = judged(&world, &open, &[], "TLS");

@@ -1,4 +1,4 @@
-//! Grids of a paper account as whole commands: on a past morning, by a clock that every command is given.
+//! Grids of a paper account as whole commands, on a past morning, with a clock for every command.
 
 use serde_json::{Value, json};
 
@@ -29,7 +29,8 @@ fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
 
-/// A grid between 300 and 310, 100 a step while there are 100 to 1,000; the step and the rest follow.
+/// A grid between 300 and 310 that trades 100 per step and holds 100 to 1,000; the step and further
+/// flags follow.
 fn submit<'a>(rest: &[&'a str]) -> Vec<&'a str> {
     let rule = [
         "grid",
@@ -59,10 +60,10 @@ fn has_lines(text: &str, lines: &[&str]) {
 }
 
 #[test]
-fn a_grid_trades_a_morning_and_tells_its_story() {
+fn a_grid_trades_a_morning_and_is_explained() {
     let world = world();
     assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
-    // Sold at 305.6 as it is reached, bought at 305.2 and 304.8, and at 305.2 sold again: that one is open yet.
+    // Sold at 305.6, bought at 305.2 and 304.8, and at 305.2 sold again: that order is still open.
     let grids = world.json(&at(LATER, &["grid", "list"]));
     let grid = &grids["grid_order"][0];
     for (key, value) in [
@@ -115,7 +116,7 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
         table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
         "{table}"
     );
-    // An order of a grid tells its own story.
+    // An order of a grid has its own explanation.
     let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
     assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
     let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
@@ -130,7 +131,7 @@ fn a_grid_trades_a_morning_and_tells_its_story() {
 }
 
 #[test]
-fn what_a_grid_needs_is_shown_and_agreed_to() {
+fn the_inputs_of_a_grid_are_shown_and_its_risks_accepted() {
     let world = world();
     world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
     let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
@@ -145,7 +146,7 @@ fn what_a_grid_needs_is_shown_and_agreed_to() {
         "             0.200 from 200 to 500",
     ];
     has_lines(&shown, &lines);
-    // To agree twice is to agree once.
+    // Accepting twice is idempotent.
     for _ in 0..2 {
         assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "agreed: grids are taken\n");
     }
@@ -159,7 +160,7 @@ fn what_a_grid_needs_is_shown_and_agreed_to() {
 }
 
 #[test]
-fn a_grid_is_changed_pauses_and_ends() {
+fn a_grid_is_changed_paused_and_ended() {
     let world = world();
     world.ok(&submit(&["--spread", "0.4"]));
     let told = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
@@ -182,7 +183,7 @@ fn a_grid_is_changed_pauses_and_ends() {
     ] {
         assert_eq!(grid[key], value, "{key}");
     }
-    // A date ends in its last second there.
+    // A date includes its last second in the market's zone.
     told(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
     has_lines(&told(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
     assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
@@ -192,7 +193,7 @@ fn a_grid_is_changed_pauses_and_ends() {
 }
 
 #[test]
-fn a_dry_run_tells_where_it_would_trade_and_does_nothing() {
+fn a_dry_run_shows_where_a_grid_would_trade_and_does_nothing() {
     let world = world();
     let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
     has_lines(
@@ -211,7 +212,7 @@ fn a_dry_run_tells_where_it_would_trade_and_does_nothing() {
     let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
     let sales = &preview["sales"];
     assert_eq!((&sales["level_count"], sales["levels"].as_array().unwrap().len()), (&json!(24), 20));
-    // 500 are there, and 100 have to stay.
+    // 500 are held, and 100 must remain.
     assert_eq!((&sales["trade_count"], &preview["position"]), (&json!(4), &json!("500")));
     let refused =
         world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));
@@ -220,7 +221,7 @@ fn a_dry_run_tells_where_it_would_trade_and_does_nothing() {
 }
 
 #[test]
-fn what_is_wrong_is_said_by_its_flag() {
+fn errors_name_the_flag() {
     let world = world();
     let rule = ["grid", "submit", "700.HK", "--base", "305", "--quantity", "100"];
     let crossed = [

@@ -1,4 +1,5 @@
-//! The arrows between our crates, kept honest by the build's own metadata, and those between the files of each crate.
+//! The dependencies between our crates, checked with the build's metadata, and those between the
+//! files of each crate.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,18 +7,18 @@ use std::process::Command;
 
 use crate::import_circles::{Import, circles, imports};
 
-/// Files that import each other in a circle are read together or not at all; of so many a reader can still do that.
+/// Files that import each other in a cycle have to be read together. A reader can manage this many.
 const CIRCLE_MAX: usize = 3;
 
 #[test]
-fn arrows_point_only_downwards() {
+fn dependencies_point_only_downwards() {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--no-deps", "--offline"])
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .output()
         .unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    // What measures may lean on everything, and nothing leans on it.
+    // Packages outside `crates/` are tools: they may depend on everything, nothing depends on them.
     let is_drawn = |package: &&serde_json::Value| {
         let manifest = package["manifest_path"].as_str().unwrap();
         Path::new(manifest).ancestors().nth(2).is_some_and(|folder| folder.ends_with("crates"))
@@ -63,7 +64,7 @@ fn arrows_point_only_downwards() {
 }
 
 #[test]
-fn no_more_than_three_files_import_each_other_in_a_circle() {
+fn no_more_than_three_files_import_each_other_in_a_cycle() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let mut complaints = Vec::new();
     for folder in std::fs::read_dir(crates).unwrap() {
@@ -85,7 +86,8 @@ fn no_more_than_three_files_import_each_other_in_a_circle() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 
-/// The groups of endpoints, and the pages, are made of the kit, and know each other as little as two crates would.
+/// The groups of endpoints, and the pages, are built on the kit, and are as independent as two
+/// crates.
 #[test]
 fn groups_of_endpoints_do_not_import_each_other() {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
@@ -115,7 +117,7 @@ fn between_groups(imports: &[Import]) -> Vec<String> {
 }
 
 #[test]
-fn an_import_between_groups_is_found_however_it_is_written() {
+fn an_import_between_groups_is_found_in_every_syntax() {
     for (file, line) in [
         ("http/quote/candles.rs", "use crate::http::udf::Ticker;"),
         ("http/quote/candles.rs", "use super::super::udf::{self, Ticker};"),

@@ -14,7 +14,7 @@ fn the_same_file_twice_changes_nothing() {
 }
 
 #[test]
-fn new_candles_replace_stored_ones_and_the_ledger_says_so() {
+fn new_candles_replace_stored_ones_and_the_ledger_records_it() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("fix.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,50,60,40,55,7\n700.HK,2026-10-30,1,1,1,1,1\n");
     let report = world.json(&["import", "fix.csv"]);
@@ -72,7 +72,7 @@ fn strict_refuses_the_whole_file() {
 }
 
 #[test]
-fn one_bad_file_does_not_keep_the_others_out() {
+fn one_bad_file_does_not_prevent_the_import_of_others() {
     let world = World::new();
     world.write("a.csv", days("700.HK"));
     world.write("b.csv", "nonsense\n");
@@ -84,7 +84,7 @@ fn one_bad_file_does_not_keep_the_others_out() {
 }
 
 #[test]
-fn a_folder_stands_for_its_tables() {
+fn a_folder_is_expanded_to_its_tables() {
     let world = World::new();
     world.write("bars/700.HK.csv", days("700.HK"));
     world.write("bars/5.HK.csv", days("5.HK"));
@@ -107,7 +107,7 @@ fn exported_candles_import_to_the_same_candles() {
 }
 
 #[test]
-fn turnover_is_zero_unless_it_is_asked_to_be_estimated() {
+fn turnover_is_zero_unless_an_estimate_is_requested() {
     let text = "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,12,9,12,100\n";
     let world = World::with(&[("d.csv", text)]);
     let turnover =
@@ -118,7 +118,7 @@ fn turnover_is_zero_unless_it_is_asked_to_be_estimated() {
 }
 
 #[test]
-fn strict_refuses_a_file_that_went_in_with_flaws() {
+fn strict_refuses_a_file_that_was_imported_with_errors() {
     let world = World::new();
     world.write("m.csv", "symbol,time,open,high,low,close,volume\n700.HK,2026-11-13,10,11,9,10,1\n700.HK,2026-11-12,10,1,9,10,1\n");
     world.ok(&["import", "m.csv"]);
@@ -127,7 +127,7 @@ fn strict_refuses_a_file_that_went_in_with_flaws() {
 }
 
 #[test]
-fn actions_that_cannot_be_meant_are_quarantined() {
+fn implausible_actions_are_quarantined() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let text = "symbol,ex_date,cash,split,bonus,rights,rights_price\n\
         700.HK,2026-11-10,0.1,,,,\n700.HK,2026-11-10,0.1,,,,\n700.HK,2026-11-10,0.2,,,,\n\
@@ -146,7 +146,7 @@ fn actions_that_cannot_be_meant_are_quarantined() {
 }
 
 #[test]
-fn kinds_of_securities_go_in_and_wrong_words_are_told_with_the_right_ones() {
+fn kinds_of_securities_are_imported_and_unknown_ones_list_the_valid_ones() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["inspect", "700.HK"]);
     world.write("securities.csv", "symbol,kind\n700.HK,equity\n2800.HK,fund\n823.HK,reit\n");
@@ -178,7 +178,7 @@ fn a_pay_date_changes_no_adjusted_price_and_must_not_be_before_the_ex_date() {
 }
 
 #[test]
-fn candles_of_options_go_in_and_are_shown_to_nobody() {
+fn candles_of_options_are_imported_but_not_shown() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let option = "AAPL260417C190000.US";
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
@@ -196,7 +196,7 @@ fn candles_of_options_go_in_and_are_shown_to_nobody() {
         let (code, stderr) = world.fails(command);
         assert!(code == 1 && stderr.contains("history for options is unavailable"), "{code} {stderr}");
     }
-    // Exporting everything leaves them out.
+    // An export of everything leaves them out.
     let all = world.ok(&["export"]);
     assert!(all.contains("700.HK") && !all.contains(option), "{all}");
     let (_, stderr) = world.fails(&["export", "-p", "1m"]);
@@ -205,7 +205,7 @@ fn candles_of_options_go_in_and_are_shown_to_nobody() {
 }
 
 #[test]
-fn margin_factors_are_imported_and_the_ledger_has_them() {
+fn margin_factors_are_imported_and_recorded_in_the_ledger() {
     let world = World::new();
     world.write(
         "margins.csv",
@@ -236,7 +236,8 @@ fn margin_factors_are_imported_and_the_ledger_has_them() {
     world.ok(&["check"]);
 }
 
-/// A Parquet file with random bytes in it, one on which its reader panics. The numbers are the same in every run.
+/// A Parquet file with random bytes that makes its reader panic. The bytes are the same in every
+/// run.
 fn panicking_parquet(world: &World) {
     world.ok(&["export", "700.HK", "--period", "1m", "--output", "whole.parquet"]);
     let whole = std::fs::read(world.path("whole.parquet")).unwrap();
@@ -269,7 +270,7 @@ fn panicking_parquet(world: &World) {
 }
 
 #[test]
-fn a_damaged_parquet_file_fails_in_words_and_not_with_a_panic() {
+fn a_damaged_parquet_file_is_an_error_and_not_a_panic() {
     let world = World::with(&[("hour.csv", &hour("700.HK"))]);
     panicking_parquet(&world);
     for arguments in [&["import", "damaged.parquet"][..], &["import", "damaged.parquet", "--dry-run"]] {
@@ -304,7 +305,7 @@ fn quarter(factor: u32) -> String {
 }
 
 #[test]
-fn a_file_on_another_basis_stops_and_says_by_which_factor() {
+fn a_file_with_scaled_prices_is_refused_with_the_factor() {
     let world = World::with(&[("raw.csv", &quarter(4))]);
     let before = world.ok(&["export", "700.HK", "--period", "day"]);
     world.write("adjusted.csv", quarter(1));
@@ -334,10 +335,10 @@ fn a_file_on_another_basis_stops_and_says_by_which_factor() {
 }
 
 #[test]
-fn weeks_are_not_taken_for_days_because_of_a_holiday() {
+fn weeks_are_not_mistaken_for_days_because_of_a_holiday() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let before = world.json(&["kline", "700.HK", "-n", "50"]);
-    // Good Friday and the day before it, the rest Fridays.
+    // Good Friday and the day before it; the rest are Fridays.
     let fridays =
         ["2026-03-20", "2026-03-27", "2026-04-02", "2026-04-10", "2026-04-17", "2026-04-24", "2026-04-30"];
     let rows: String = fridays.iter().map(|day| format!("700.HK,{day},1,1,1,1,1\n")).collect();
@@ -348,7 +349,7 @@ fn weeks_are_not_taken_for_days_because_of_a_holiday() {
 }
 
 #[test]
-fn what_a_file_does_not_say_the_user_does() {
+fn flags_supply_what_a_file_does_not_say() {
     let world = World::new();
     let text =
         "Date,Open,High,Low,Close,Volume,trade_session\n11/5/2026 9:30,1,1,1,1,0.5,TradeSession.Intraday\n";
@@ -365,7 +366,7 @@ fn what_a_file_does_not_say_the_user_does() {
 }
 
 #[test]
-fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
+fn candles_before_the_published_floor_are_imported_counted_and_exported() {
     let world = World::new();
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     for day in ["1995-01-03", "1995-01-04", "2004-05-31", "2004-06-01"] {
@@ -395,13 +396,13 @@ fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
     assert_eq!(all["candlesticks"].as_array().unwrap().len(), 4);
     world.ok(&["export", "5.HK", "--output", "out.csv"]);
     assert_eq!(std::fs::read_to_string(world.path("out.csv")).unwrap().lines().count(), 5);
-    // Under other floors of the server other rows are told of.
+    // Other floors of the server change the count.
     let again = |floors: &str| {
         let report = world.json(&["import", "--again", "old.csv", "--floors", floors]);
         report["files"][0]["unserved"].as_u64().unwrap()
     };
     assert_eq!((again("none"), again("HK.day=1995-01-04"), again("published")), (0, 1, 3));
-    // Where the server has them from: its file, the environment, a flag.
+    // The sources of the server's floors: its file, the environment, a flag.
     world.write("server.toml", "[server]\nfloors = \"none\"\n");
     let again = |arguments: &[&str], env: &[(&str, &str)]| {
         let all = [&["import", "--again", "old.csv", "--format", "json"], arguments].concat();
@@ -419,7 +420,7 @@ fn candles_before_the_published_floor_go_in_are_told_and_come_out() {
 }
 
 #[test]
-fn trades_are_imported_shown_and_written_again() {
+fn trades_are_imported_shown_and_exported() {
     let world = World::new();
     world.write(
         "trades.csv",
@@ -449,7 +450,7 @@ fn trades_are_imported_shown_and_written_again() {
          700.HK,2026-03-16T09:30:00+08:00,612.500000,100,up,\n\
          700.HK,2026-03-16T09:31:00+08:00,612.250000,200,down,D\n"
     );
-    // What was written is what was read: it changes nothing.
+    // Importing the export changes nothing.
     world.write("again.csv", exported.as_bytes());
     assert_eq!(world.json(&["import", "again.csv"])["files"][0]["unchanged"], 2);
     world.ok(&["export", "--trades", "-o", "trades.parquet"]);
@@ -462,9 +463,10 @@ fn trades_are_imported_shown_and_written_again() {
     assert!(world.ok(&["check"]).contains("and 3 trades in "));
 }
 
-/// Five minutes in, fifteen out, and minutes take over where they come.
+/// Five-minute candles are imported, fifteen-minute ones are derived, and one-minute candles take
+/// precedence where they exist.
 #[test]
-fn a_five_minute_file_is_kept_as_such_and_answers_its_multiples() {
+fn a_five_minute_file_is_stored_as_such_and_answers_its_multiples() {
     let row = |minute: u32, volume: u32| {
         format!("700.HK,2026-11-13 {:02}:{:02},10,11,9,10,{volume}\n", minute / 60, minute % 60)
     };
@@ -495,7 +497,7 @@ fn a_five_minute_file_is_kept_as_such_and_answers_its_multiples() {
     assert_eq!((&day["period"], &day["minutes"], &day["expected"]), (&"5m".into(), &330.into(), &331.into()));
     let exported = world.ok(&["export", "--period", "30m"]);
     assert_eq!(exported.lines().count(), 12, "{exported}");
-    // Said outright, nothing is guessed; and the same rows are what is there.
+    // With an explicit period nothing is guessed; and the same rows are unchanged.
     let again = world.json(&["import", "--again", "--period", "5m", "fives.csv"]);
     assert_eq!((&again["files"][0]["unchanged"], &again["files"][0]["added"]), (&66.into(), &0.into()));
     let minutes: String = (570..720).chain(780..960).map(|minute| row(minute, 2)).collect();

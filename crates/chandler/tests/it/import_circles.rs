@@ -1,7 +1,8 @@
-//! Finds the files of a crate that import each other in a circle, out of their syntax trees.
+//! Finds the files of a crate that import each other in a cycle, from their syntax trees.
 //!
-//! An import counts for the file that *defines* the item, whichever re-export it came by: a `lib.rs` that only gathers names
-//! is in no circle. Re-exports themselves and `#[cfg(test)]` code are left out. Calls of methods are no imports.
+//! An import counts for the file that *defines* the item, whichever re-export it uses: a `lib.rs`
+//! that only gathers names is in no cycle. Re-exports themselves and `#[cfg(test)]` code are left
+//! out. Method calls are not imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -11,10 +12,10 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, UseTree, Visibility};
 
-/// A path of modules: empty for the root of the crate.
+/// A module path: empty for the root of the crate.
 type ModulePath = Vec<String>;
 
-/// Files in a circle, and the imports that close it.
+/// Files in a cycle, and the imports that close it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Circle {
     pub(crate) files: Vec<String>,
@@ -22,7 +23,8 @@ pub(crate) struct Circle {
     pub(crate) imports: Vec<String>,
 }
 
-/// The circles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read` has the text of each file.
+/// The cycles among the modules below `root` (`lib.rs` or `main.rs`), largest first. `read` returns
+/// the text of each file.
 pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Circle> {
     let mut sources = Sources { read, modules: BTreeMap::new() };
     sources.add_file(Path::new(root), Vec::new());
@@ -48,7 +50,7 @@ pub(crate) fn circles(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec
     circles
 }
 
-/// Every import between the files below `root`, re-exports too.
+/// Every import between the files below `root`, including re-exports.
 pub(crate) fn imports(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec<Import> {
     let mut sources = Sources { read, modules: BTreeMap::new() };
     sources.add_file(Path::new(root), Vec::new());
@@ -60,7 +62,7 @@ pub(crate) fn imports(root: &str, read: &dyn Fn(&Path) -> Option<String>) -> Vec
     sources.imports()
 }
 
-/// Every file that can be reached from one, itself included if there is a way back.
+/// Every file that is reachable from one, including itself if there is a cycle.
 fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next: Vec<&str> = vec![from];
@@ -74,7 +76,7 @@ fn reachable<'a>(from: &str, arrows: &BTreeMap<&str, BTreeSet<&'a str>>) -> BTre
     reached
 }
 
-/// That a file needs an item of another.
+/// A dependency of a file on an item of another.
 #[derive(Debug)]
 pub(crate) struct Import {
     pub(crate) from: String,
@@ -89,13 +91,13 @@ impl fmt::Display for Import {
     }
 }
 
-/// One module, in a file of its own or inline.
+/// One module, in its own file or inline.
 #[derive(Default)]
 struct Module {
     file: String,
-    /// What its `use` declarations call each path.
+    /// The names that its `use` declarations give to paths.
     names: BTreeMap<String, Vec<String>>,
-    /// Those that are imported, and not re-exported.
+    /// Names that are imported, and not re-exported.
     imported: BTreeSet<String>,
     /// Paths that make it depend on other files.
     paths: Vec<Vec<String>>,
@@ -117,7 +119,7 @@ impl Sources<'_> {
         self.add_items(&tree.items, file, &children, path);
     }
 
-    /// `children` is the folder in which modules without a `#[path]` have their files.
+    /// `children` is the folder with the files of modules without a `#[path]`.
     fn add_items(&mut self, items: &[Item], file: &Path, children: &Path, path: ModulePath) {
         let mut module = Module { file: slashed(file), ..Module::default() };
         let mut below = Vec::new();
@@ -164,16 +166,18 @@ impl Sources<'_> {
         imports
     }
 
-    /// Whether a path begins with an item that a `use` has imported, and which counts already: `Check::new` beside `use Check`.
+    /// Whether a path begins with an item that a `use` has imported, and that is counted already:
+    /// `Check::new` after `use Check`.
     fn is_of_import(&self, from: &[String], path: &[String]) -> bool {
         let [first, _, ..] = path else { return false };
         let is_import = self.modules.get(from).is_some_and(|module| module.imported.contains(first));
         is_import && self.resolve(from, std::slice::from_ref(first), 0).is_some()
     }
 
-    /// The file that defines what a path names; nothing for a module, which is only a way to items, and for other crates.
+    /// The file that defines the item of a path; `None` for a module, which only leads to items,
+    /// and for other crates.
     fn resolve(&self, from: &[String], path: &[String], depth: u32) -> Option<String> {
-        // Names that re-export each other would go on for ever.
+        // Limits names that re-export each other.
         if depth > 16 {
             return None;
         }
@@ -198,7 +202,7 @@ impl Sources<'_> {
             || self.modules.get(module).is_some_and(|module| module.names.contains_key(name))
     }
 
-    /// Goes down from a module, through children and what they import, to the module that has the item.
+    /// Descends from a module, through children and imports, to the module that defines the item.
     fn walk(&self, module: &[String], path: &[String], depth: u32) -> Option<String> {
         let (name, rest) = path.split_first()?;
         let below = child(module, name);
@@ -241,7 +245,7 @@ impl Module {
             UseTree::Rename(name) => {
                 bind(name.rename.to_string(), [before.as_slice(), &[name.ident.to_string()]].concat());
             }
-            // Whatever it brings is taken to be of that module's own file.
+            // A glob counts as an import from that module's own file.
             UseTree::Glob(_) if is_import => self.paths.push([before.as_slice(), &["*".to_owned()]].concat()),
             UseTree::Glob(_) => {}
             UseTree::Group(group) => {
@@ -251,13 +255,13 @@ impl Module {
     }
 }
 
-/// Gathers the paths in the code of an item.
+/// Collects the paths in the code of an item.
 struct Paths<'a> {
     found: &'a mut Vec<Vec<String>>,
 }
 
 impl Paths<'_> {
-    /// The paths in tokens that are not parsed: bodies of macros, arguments of attributes.
+    /// The paths in unparsed tokens: bodies of macros, arguments of attributes.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let mut path: Vec<String> = Vec::new();
         let mut colons = 0;
@@ -283,7 +287,7 @@ impl Paths<'_> {
         self.add(path);
     }
 
-    /// A name alone is of this module, or its `use` has been seen.
+    /// A single name is of this module, or its `use` has been counted.
     fn add(&mut self, path: Vec<String>) {
         if path.len() > 1 {
             self.found.push(path);
@@ -311,7 +315,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
         self.found.extend(module.paths);
     }
 
-    /// Who may see an item says nothing of what it needs.
+    /// Visibility is not a dependency.
     fn visit_visibility(&mut self, _: &'ast Visibility) {}
 
     fn visit_path(&mut self, path: &'ast syn::Path) {
@@ -348,7 +352,7 @@ fn attributes(item: &Item) -> &[Attribute] {
     }
 }
 
-/// Whether something is compiled for tests alone: `#[cfg(test)]` or `#[cfg(all(test, …))]`.
+/// Whether an item is compiled only for tests: `#[cfg(test)]` or `#[cfg(all(test, …))]`.
 fn is_test(attributes: &[Attribute]) -> bool {
     fn wants_test(meta: &Meta) -> bool {
         match meta {
@@ -378,7 +382,7 @@ fn child(module: &[String], name: &str) -> ModulePath {
     [module, &[name.to_owned()]].concat()
 }
 
-/// With forward slashes wherever this runs, since it is printed.
+/// With forward slashes on every system, since it is printed.
 fn slashed(file: &Path) -> String {
     let parts: Vec<String> = file
         .components()
@@ -388,7 +392,7 @@ fn slashed(file: &Path) -> String {
     parts.join("/")
 }
 
-/// Circles of a tree that is made up: pairs of file and text.
+/// Cycles of a made-up tree: pairs of file and text.
 fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
     let read = |path: &Path| {
         files.iter().find(|(name, _)| *name == slashed(path)).map(|(_, text)| (*text).to_owned())
@@ -398,7 +402,8 @@ fn made_up(files: &[(&str, &str)]) -> Vec<Circle> {
 
 #[test]
 fn imports_count_for_the_file_that_defines_an_item() {
-    // `lib.rs` re-exports both; `error` is used by way of it, and `b` by a module that imports it for its own use.
+    // `lib.rs` re-exports both; `error` is used through it, and `b` through a module that imports
+    // it privately.
     let found = made_up(&[
         ("lib.rs", "mod a; mod b; mod error; pub use a::A; pub use error::Error;"),
         ("a.rs", "use crate::{Error, b}; pub struct A; fn make() -> Result<b::B, Error> { todo!() }"),

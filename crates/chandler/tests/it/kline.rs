@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::world::{World, days, hour};
 
 #[test]
-fn the_table_reads_as_a_table() {
+fn the_table_is_aligned() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let expected = expect![[r#"
         time          open    high     low   close volume    turnover
@@ -33,7 +33,7 @@ fn json_has_the_names_and_nesting_of_the_wire_form() {
 }
 
 #[test]
-fn an_answer_that_holds_less_than_was_asked_for_says_so() {
+fn an_answer_with_fewer_candles_than_requested_has_a_note() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     assert_eq!(world.json(&["kline", "700.HK", "-n", "11"])["complete"], false);
     let ran = world.run(&["kline", "700.HK", "-n", "11"]);
@@ -88,7 +88,7 @@ fn it_pages_beyond_a_thousand_in_both_directions() {
 }
 
 #[test]
-fn the_clock_hides_what_has_not_happened_yet() {
+fn the_clock_hides_the_future() {
     let world = World::with(&[("hour.csv", &hour("700.HK")), ("days.csv", &days("700.HK"))]);
     let at = |clock: &str, period: &str| {
         let answer = world.json(&["kline", "700.HK", "-p", period, "-n", "1", "--clock", clock]);
@@ -100,14 +100,15 @@ fn the_clock_hides_what_has_not_happened_yet() {
             candle["volume"]
         )
     };
-    // Of the minute that runs the open is known, and nothing else.
+    // Only the open of the current minute is known.
     assert_eq!(at("2026-11-13T01:40:30Z", "1m"), "2026-11-13T09:40:00+08:00 10.000 0");
     assert_eq!(at("2026-11-13T01:41:00Z", "1m"), "2026-11-13T09:41:00+08:00 10.000 0");
-    // The hour is rolled up to 09:59 in the store; at 09:40 ten of its minutes are complete.
+    // The hour is stored as a rollup until 09:59; at 09:40 ten of its minutes are complete.
     assert_eq!(at("2026-11-13T01:40:30Z", "60m"), "2026-11-13T09:30:00+08:00 10.000 1000");
     assert_eq!(at("2026-11-13T02:10:00Z", "60m"), "2026-11-13T09:30:00+08:00 10.590 3000");
     assert_eq!(at("2026-11-12T15:59:59Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
-    // The day is made of minutes until its closing auction is over, then the stored candle is told.
+    // The day is built from minutes until its closing auction is over, then the stored candle is
+    // used.
     assert_eq!(at("2026-11-13T01:30:30Z", "day"), "2026-11-12T00:00:00+08:00 112.125 12000");
     assert_eq!(at("2026-11-13T01:40:30Z", "day"), "2026-11-13T00:00:00+08:00 10.390 1000");
     assert_eq!(at("2026-11-13T08:09:59Z", "day"), "2026-11-13T00:00:00+08:00 10.590 3000");
@@ -115,7 +116,7 @@ fn the_clock_hides_what_has_not_happened_yet() {
 }
 
 #[test]
-fn reports_count_nothing_that_lies_ahead() {
+fn reports_exclude_the_future() {
     let world = World::with(&[("hour.csv", &hour("700.HK")), ("days.csv", &days("700.HK"))]);
     let candles = |clock: &str, series: &str| {
         let all = world.json(&["inspect", "--clock", clock]);
@@ -128,7 +129,7 @@ fn reports_count_nothing_that_lies_ahead() {
     assert_eq!(candles(morning, "700.HK/1d").unwrap(), "9 to 2026-11-11T16:00:00Z");
     assert_eq!(candles("2026-11-15T02:00:00Z", "700.HK/1m").unwrap(), "30 to 2026-11-13T01:59:00Z");
     assert_eq!(candles("2026-11-13T01:29:59Z", "700.HK/1m"), None);
-    // Of a file that goes on beyond now neither its end nor its rows are told.
+    // If a file ends after now, neither its end nor its rows are shown.
     let sources = world.json(&["inspect", "700.HK", "--clock", morning])["sources"].clone();
     let of = |name: &str| {
         sources.as_array().unwrap().iter().find(|s| s["file"] == world.file(name)).cloned().unwrap()

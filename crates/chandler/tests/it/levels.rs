@@ -1,10 +1,11 @@
-//! `chandler quota`, and what levels and rights are told by: `account reported-assets`, `reported-orders`, `rates`, `levels`, `grant`.
+//! `chandler quota`, and the inputs of levels and rights: `account reported-assets`,
+//! `reported-orders`, `rates`, `levels`, `grant`.
 
 use serde_json::{Value, json};
 
 use crate::world::World;
 
-/// A store with an account in it. It is Sunday 2026-11-15 in Hong Kong; Friday's level holds.
+/// A store with an account in it. It is Sunday 2026-11-15 in Hong Kong; Friday's level applies.
 fn world() -> World {
     let world =
         World::with(&[("700.HK_1d.csv", "date,open,high,low,close,volume\n2026-11-13,1,2,1,2,100\n")]);
@@ -13,7 +14,7 @@ fn world() -> World {
 }
 
 #[test]
-fn reports_are_taken_under_their_former_names_too() {
+fn reports_accept_their_former_names() {
     let world = world();
     world.ok(&["account", "assets", "ann", "5", "HKD", "--day", "2026-11-12"]);
     world.ok(&["account", "orders", "ann", "3", "--day", "2026-11-12"]);
@@ -26,7 +27,7 @@ fn reports_are_taken_under_their_former_names_too() {
 }
 
 #[test]
-fn a_quota_says_how_much_why_and_what_comes_next() {
+fn a_quota_shows_usage_reason_and_forecast() {
     let world = world();
     assert_eq!(
         world.ok(&["account", "reported-assets", "ann", "80000", "hkd", "--day", "2026-11-12"]),
@@ -64,14 +65,14 @@ fn a_quota_says_how_much_why_and_what_comes_next() {
     assert!(table.contains("bob") && table.contains("a number of its own"), "{table}");
     let all = world.json(&["quota"]);
     assert_eq!(all.as_array().map(Vec::len), Some(2));
-    // Looking from another day writes nothing down.
+    // A query for another day writes nothing.
     assert!(world.ok(&["quota", "ann", "--clock", "2026-11-16T00:00:00+08:00"]).contains("level        1:"));
     let changes = world.json(&["audit", "--event", "level.changed"]);
     assert_eq!(changes.as_array().map(Vec::len), Some(1), "{changes}");
 }
 
 #[test]
-fn files_are_taken_whole_or_not_at_all() {
+fn files_are_imported_completely_or_not_at_all() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let assets = world
@@ -136,7 +137,7 @@ fn rights_are_granted_until_a_day_and_withdrawn() {
 }
 
 #[test]
-fn limits_and_levels_are_set_by_hand_and_given_back() {
+fn limits_and_levels_are_set_by_hand_and_reset() {
     let world = world();
     let text = world.ok(&["account", "set", "ann", "--level", "4", "--connections", "2"]);
     assert!(text.contains("1000 securities a month (level 4: set by the operator)"), "{text}");
@@ -165,7 +166,7 @@ fn limits_and_levels_are_set_by_hand_and_given_back() {
 }
 
 #[test]
-fn an_operator_and_a_region_are_named_when_an_account_is_made() {
+fn role_and_region_are_set_when_an_account_is_created() {
     let world = world();
     let made = world.json(&["account", "create", "op", "--role", "operator", "--region", "us"]);
     assert_eq!((&made["role"], &made["region"]), (&json!("operator"), &json!("us")));
@@ -173,7 +174,7 @@ fn an_operator_and_a_region_are_named_when_an_account_is_made() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn errors_are_one_line() {
     let world = world();
     for (arguments, code, says) in [
         (&["quota", "bob"][..], 1, "no account"),
@@ -208,7 +209,7 @@ fn mistakes_are_told_in_a_line() {
 }
 
 #[test]
-fn a_ladder_that_was_broken_by_hand_is_listed_and_mended() {
+fn levels_broken_by_hand_are_listed_and_repaired() {
     let world = world();
     let accounts = store::Accounts::open(world.path("store"), market::Timestamp(0)).unwrap();
     for index in [2, 3] {

@@ -1,4 +1,4 @@
-//! `chandler list`: what is stored, here and at a server.
+//! `chandler list`: the stored securities, locally and at a server.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn a_store_is_listed_with_ranges_prices_and_gaps() {
 }
 
 #[test]
-fn where_a_security_ends_is_no_gap() {
+fn the_end_of_a_security_is_not_a_gap() {
     let rows = days("700.HK");
     let some = |left_out: &str| -> String {
         rows.lines().filter(|line| !line.contains(left_out)).map(|line| format!("{line}\n")).collect()
@@ -71,13 +71,13 @@ fn where_a_security_ends_is_no_gap() {
     assert_eq!(all["days"].as_array().unwrap().last().unwrap()["date"], "2026-11-13");
     let said = world.ok(&["coverage", "700.HK"]);
     assert!(said.contains("ends on 2026-11-12, 1 trading day before 2026-11-13"), "{said}");
-    // A question that stops within what is stored says nothing of its end.
+    // A range that ends within the stored data does not mention its end.
     let within = world.ok(&["coverage", "700.HK", "--end", "2026-11-11"]);
     assert!(!within.contains("ends on"), "{within}");
 }
 
 #[test]
-fn people_find_what_they_mean() {
+fn securities_are_found_by_code_name_and_market() {
     let world = world();
     for (arguments, found) in [
         (&["ls", "700"][..], vec!["700.HK"]),
@@ -101,7 +101,7 @@ fn people_find_what_they_mean() {
 }
 
 #[test]
-fn coverage_has_the_worst_first_and_one_market_alone() {
+fn coverage_sorts_by_gaps_and_filters_by_market() {
     let world = world();
     assert_eq!(symbols(&world.json(&["coverage", "--market", "us"])), ["AAPL.US"]);
     let worst = world.json(&["coverage", "--worst", "--start", "2026-11-02"]);
@@ -109,7 +109,7 @@ fn coverage_has_the_worst_first_and_one_market_alone() {
 }
 
 #[test]
-fn a_server_is_asked_until_it_has_counted() {
+fn requests_are_repeated_until_the_server_has_counted() {
     let answer = |uncounted: u32| json!({"rows": [], "total": 300, "uncounted": uncounted, "next": null});
     let row = json!({
         "symbol": "700.HK", "name_en": "", "name_cn": "灯芯", "name_hk": "", "market": "HK",
@@ -126,7 +126,7 @@ fn a_server_is_asked_until_it_has_counted() {
 }
 
 #[test]
-fn a_count_from_a_date_on_names_the_flag_that_is_meant() {
+fn a_count_with_a_start_date_suggests_the_right_flag() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     for (arguments, meant) in [
         (&["kline", "700.HK", "--start", "2026-11-03", "-n", "2"][..], "--after 2026-11-03 -n 2"),

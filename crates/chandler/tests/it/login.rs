@@ -1,4 +1,4 @@
-//! `chandler login` and what follows it, against a server of prepared answers.
+//! `chandler login` and the commands after it, against a server with prepared answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use crate::world::{Ran, World, send};
 const CLIENT: &str = "5f0c1c5e-2b51-4f3c-9a43-0a6f5d2c7711";
 const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device_secret"];
 
-/// A server that answers as a table says, and keeps what it was asked. It ends with the test.
+/// A server that answers by a table, and records its requests. It ends with the test.
 struct Stub {
     url: String,
     asked: Arc<Mutex<Vec<String>>>,
@@ -58,7 +58,7 @@ impl Stub {
         Stub { url, asked }
     }
 
-    /// The first lines of what was asked, once each in the order they first came.
+    /// The first lines of the requests, without duplicates, in order of their first occurrence.
     fn asked(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for asked in self.asked.lock().unwrap().iter() {
@@ -75,7 +75,8 @@ impl Stub {
     }
 }
 
-/// A server where the person has decided before the first question. A token lives so many seconds.
+/// A server where the user has decided before the first poll. A token is valid for this many
+/// seconds.
 fn decided(decision: &'static str, life_s: i64) -> Stub {
     Stub::start(move |what, body| match what {
         "POST /oauth2/register" => (
@@ -138,7 +139,7 @@ fn login(world: &World, stub: &Stub, more: &[&str]) -> String {
 }
 
 #[test]
-fn a_login_leaves_a_token_where_sdks_look_and_a_logout_nothing() {
+fn a_login_stores_a_token_where_sdks_look_and_a_logout_removes_it() {
     let (world, stub) = (World::new(), decided("approve", 2_592_000));
     let said = login(&world, &stub, &["--file-as", "your-client-id"]);
     for part in [
@@ -191,7 +192,7 @@ fn a_login_leaves_a_token_where_sdks_look_and_a_logout_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn the_files_of_a_login_are_for_their_owner_alone() {
+fn the_files_of_a_login_are_readable_only_by_their_owner() {
     use std::os::unix::fs::PermissionsExt;
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
@@ -208,23 +209,23 @@ fn the_files_of_a_login_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_second_login_is_the_same_client_and_ends_the_token_before() {
+fn a_second_login_reuses_the_client_and_revokes_the_previous_token() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
     // The server is remembered.
     ok(&world, &["login"]);
     assert_eq!(stub.count("POST /oauth2/register "), 1);
     assert_eq!(stub.count("POST /oauth2/revoke "), 1);
-    // Under another name it is another client, and the old one is removed.
+    // Another name makes another client, and the old one is removed.
     ok(&world, &["login", "--client-name", "workbench"]);
     assert_eq!(stub.count("POST /oauth2/register "), 2);
     assert_eq!(stub.count("DELETE /oauth2/register/"), 1);
 }
 
 #[test]
-fn a_client_that_the_server_has_forgotten_is_another_one_under_the_same_names() {
+fn an_unknown_client_is_registered_again_under_the_same_names() {
     let world = World::new();
-    // The first client is known for one login; afterwards only the second is.
+    // The server knows the first client for one login; afterwards only the second.
     let registered = std::sync::atomic::AtomicUsize::new(0);
     let begun = std::sync::atomic::AtomicUsize::new(0);
     let count = |counter: &std::sync::atomic::AtomicUsize| {
@@ -258,7 +259,7 @@ fn a_client_that_the_server_has_forgotten_is_another_one_under_the_same_names() 
     assert_eq!(files(), ["client-1", "your-client-id"]);
     login(&world, &stub, &[]);
     assert_eq!(files(), ["client-2", "your-client-id"]);
-    // The same under another name of one's own choice.
+    // The same with another client name.
     login(&world, &stub, &["--client-name", "workbench"]);
     assert_eq!(files(), ["client-3", "your-client-id"]);
 }
@@ -277,7 +278,7 @@ fn a_login_that_is_not_approved_leaves_no_token() {
 }
 
 #[test]
-fn a_token_that_is_about_to_end_is_renewed_on_the_way() {
+fn a_token_that_is_about_to_expire_is_renewed() {
     let (world, stub) = (World::new(), decided("approve", 200));
     login(&world, &stub, &[]);
     ok(&world, &["connections"]);
@@ -287,10 +288,10 @@ fn a_token_that_is_about_to_end_is_renewed_on_the_way() {
 }
 
 #[test]
-fn a_logout_works_when_the_server_is_gone() {
+fn a_logout_works_if_the_server_is_unreachable() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     login(&world, &stub, &[]);
-    // The same book for a port where nobody listens, and that is given to nobody.
+    // The same login file for a port on which no process listens.
     let book = world.path("home/.config/chandler/login.json");
     let text = std::fs::read_to_string(&book).unwrap();
     std::fs::write(&book, text.replace(&stub.url, "http://127.0.0.1:1")).unwrap();
@@ -303,7 +304,7 @@ fn a_logout_works_when_the_server_is_gone() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_a_login_that_waits() {
+fn ctrl_c_ends_a_waiting_login() {
     let (world, stub) = (
         World::new(),
         Stub::start(|what, _| match what {
@@ -326,7 +327,7 @@ fn ctrl_c_ends_a_login_that_waits() {
 }
 
 #[test]
-fn what_keeps_a_command_from_asking_is_told_in_a_line() {
+fn errors_before_a_request_are_one_line() {
     let (world, stub) = (World::new(), decided("approve", 1000));
     for (arguments, code, says) in [
         (&["login", "--server", "http://quotes.example.org"][..], 2, &["--insecure-http", "https"][..]),

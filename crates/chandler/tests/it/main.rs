@@ -1,4 +1,5 @@
-//! The executable as its users meet it: arguments in, text and exit codes out, a real store in a temporary folder.
+//! The executable as its users see it: arguments in, text and exit codes out, a real store in a
+//! temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod account;

@@ -1,4 +1,4 @@
-//! What a command does when nobody listens: a reader who has left, a disk that is full, a terminal that can do little.
+//! Commands with a closed pipe, a full disk, or a terminal with few capabilities.
 #![cfg(target_os = "linux")]
 
 use std::fs::File;
@@ -13,12 +13,12 @@ fn full() -> Stdio {
     File::options().write(true).open("/dev/full").unwrap().into()
 }
 
-/// A pipe whose reader has left.
+/// A pipe whose reader is closed.
 fn closed() -> Stdio {
     std::io::pipe().unwrap().1.into()
 }
 
-/// Daily candles, more than fit into any buffer on the way.
+/// Daily candles, more than fit into any buffer.
 fn many() -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let mut day = "2015-01-01".parse::<jiff::civil::Date>().unwrap();
@@ -30,7 +30,7 @@ fn many() -> String {
 }
 
 #[test]
-fn a_server_serves_on_when_its_log_cannot_be_written() {
+fn a_server_runs_on_if_its_log_cannot_be_written() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     for stderr in [closed(), full()] {
         let arguments = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
@@ -58,7 +58,7 @@ fn a_server_serves_on_when_its_log_cannot_be_written() {
 }
 
 #[test]
-fn a_reader_who_leaves_early_hides_no_failure() {
+fn a_closed_pipe_hides_no_failure() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     let code = |arguments: &[&str]| {
         let output = world.command(arguments).stdout(closed()).output().unwrap();
@@ -86,7 +86,7 @@ fn a_reader_who_leaves_early_hides_no_failure() {
 }
 
 #[test]
-fn a_reader_who_has_seen_enough_ends_a_command_quietly_and_a_full_disk_does_not() {
+fn a_closed_pipe_ends_a_command_quietly_and_a_full_disk_does_not() {
     let world = World::with(&[("many.csv", &many())]);
     let all = ["--start", "2015-01-01", "--format"];
     let kline = |format| [&["kline", "700.HK"], &all[..], &[format]].concat();
@@ -105,7 +105,7 @@ fn a_reader_who_has_seen_enough_ends_a_command_quietly_and_a_full_disk_does_not(
 }
 
 #[test]
-fn what_cannot_be_said_on_stderr_changes_no_exit_code() {
+fn a_failed_write_to_stderr_changes_no_exit_code() {
     let world = World::with(&[("a.csv", &days("700.HK"))]);
     for (arguments, code) in [
         (&["kline", "BAD"][..], 2),
@@ -122,7 +122,7 @@ fn what_cannot_be_said_on_stderr_changes_no_exit_code() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_whole_leaves_the_old_one() {
+fn a_file_that_cannot_be_written_completely_leaves_the_old_one() {
     let world = World::with(&[("many.csv", &many())]);
     for command in ["kline 700.HK --start 2015-01-01 --format csv", "export 700.HK"] {
         world.write("out.csv", "the old one\n");
@@ -144,7 +144,7 @@ fn a_file_that_cannot_be_written_whole_leaves_the_old_one() {
 }
 
 #[test]
-fn a_terminal_that_can_do_little_is_asked_for_little() {
+fn a_dumb_terminal_gets_plain_output() {
     let names = "symbol,name_en,name_cn\n700.HK,,腾讯控股\n9001.HK,Lamplight,灯\n";
     let world = World::with(&[("a.csv", &days("700.HK")), ("b.csv", &days("9001.HK")), ("names.csv", names)]);
     let shown = |arguments: &str, env: (&str, &str)| {
@@ -163,7 +163,7 @@ fn a_terminal_that_can_do_little_is_asked_for_little() {
     }
 }
 
-/// Everything on the screen of a server that was ended with Ctrl-C.
+/// The whole screen of a server that was ended with Ctrl-C.
 fn served_on(world: &World, term: &str) -> String {
     let mut command = world.on_a_terminal("serve --listen 127.0.0.1:0 --tcp 127.0.0.1:0");
     let mut child = command.env("TERM", term).spawn().unwrap();

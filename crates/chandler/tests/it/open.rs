@@ -7,21 +7,22 @@ use std::time::Duration;
 
 use crate::world::{World, days, hour, send};
 
-/// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+/// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
 const PORTS: [&str; 4] = ["--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"];
 
-/// A process that does not outlive its test, and what it printed until there was a link.
+/// A process that does not outlive its test, and its output until the link.
 struct Opened {
     child: Child,
     text: String,
-    /// Kept open: what has nobody to read its output may end.
+    /// Held open: a process may end if its output is not read.
     _output: BufReader<ChildStdout>,
 }
 
 impl Drop for Opened {
     fn drop(&mut self) {
-        // On a terminal this is `script`, and a server survives the end of its terminal: it ends by Ctrl-C.
+        // On a terminal this is `script`, and a server survives the end of its terminal: it ends by
+        // Ctrl-C.
         match self.child.stdin.take() {
             Some(mut keys) => drop(keys.write_all(b"\x03")),
             None => drop(self.child.kill()),
@@ -47,7 +48,7 @@ impl Opened {
     }
 }
 
-/// Opens a link as a browser does; the head of the answer.
+/// Opens a link as a browser does. Returns the head of the answer.
 fn open(link: &str, head: &str) -> String {
     let (address, path) = link.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -63,7 +64,7 @@ fn open(link: &str, head: &str) -> String {
 }
 
 #[test]
-fn a_file_becomes_the_chart_of_its_security_for_whoever_has_the_link() {
+fn a_file_opens_as_the_chart_of_its_security_by_its_link() {
     let world = World::new();
     world.write("days.csv", days("700.HK"));
     let arguments = [&["open", "days.csv", "--no-browser"], &PORTS[..]].concat();
@@ -74,7 +75,7 @@ fn a_file_becomes_the_chart_of_its_security_for_whoever_has_the_link() {
     assert!(signed_in.starts_with("HTTP/1.1 303 "), "{signed_in}");
     assert!(signed_in.contains("location: /?symbol=700.HK\r\n"), "{signed_in}");
     let cookie = signed_in.split("set-cookie: ").nth(1).unwrap().split(';').next().unwrap();
-    // The account that it is signed in as has no limits, and may read what was imported.
+    // The signed-in account has no limits, and may read the imported candles.
     let at = link.split("/signin").next().unwrap();
     let candles = open(
         &format!("{at}/v1/quote/history-candlesticks?symbol=700.HK&period=day&limit=3"),
@@ -89,13 +90,13 @@ fn a_file_becomes_the_chart_of_its_security_for_whoever_has_the_link() {
         (&"local".into(), &"operator".into(), &true.into()),
         "{accounts}"
     );
-    // It is not in the way where the only account is meant.
+    // The local account does not count as a second one.
     world.ok(&["account", "create", "alice", "--cash", "HKD=1000"]);
     world.ok(&["assets"]);
 }
 
 #[test]
-fn minutes_open_as_minutes_and_what_is_stored_opens_again() {
+fn minutes_open_as_minutes_and_stored_data_opens_again() {
     let world = World::new();
     world.write("minutes.csv", hour("9001.HK"));
     let next = |arguments: &[&str], account: &str| {
@@ -117,7 +118,7 @@ fn minutes_open_as_minutes_and_what_is_stored_opens_again() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_told_and_nothing_is_served() {
+fn an_invalid_argument_is_reported_and_nothing_is_served() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.write("broken.csv", "no,candles\n1,2\n");
     world.ok(&["account", "create", "gone"]);
@@ -153,7 +154,7 @@ fn a_dry_run_serves_nothing_and_writes_nothing() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_server_on_a_terminal_prints_a_link_once_unless_others_are_served() {
+fn a_server_on_a_terminal_prints_a_link_once_unless_it_serves_other_machines() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let opened = Opened::of(&mut world.on_a_terminal(&format!("serve {}", PORTS.join(" "))));
     assert_eq!(opened.text.matches("/signin/once").count(), 1, "{}", opened.text);

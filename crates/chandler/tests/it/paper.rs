@@ -1,4 +1,4 @@
-//! What an operator does to paper accounts, as whole commands.
+//! An operator's changes of paper accounts, as whole commands.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ fn paper(world: &World, name: &str) -> Value {
 }
 
 #[test]
-fn an_account_begins_with_the_cash_it_is_given() {
+fn an_account_begins_with_the_given_cash() {
     let world = world();
     let made = world.json(&[
         "account",
@@ -47,7 +47,7 @@ fn an_account_begins_with_the_cash_it_is_given() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
     }
-    // Without a word it is what every account has, from its first request on.
+    // Without the flag it has the defaults, from its first request on.
     world.ok(&["account", "create", "bob"]);
     assert_eq!(paper(&world, "bob"), Value::Null);
     let flows = world.json(&[&["cashflow", "--account", "bob"][..], &CLOCK].concat());
@@ -106,7 +106,7 @@ fn money_and_positions_are_entered_and_audited() {
         assert!(events.contains(&event), "{event} is not in {events:?}");
     }
     assert!(audit.to_string().contains("HKD 7800.50 paid in: a gift"), "{audit}");
-    // The word has its other meaning still.
+    // The subcommand still revokes packages.
     assert_eq!(world.ok(&["account", "withdraw", "ann", "US"]), "account \"ann\" no longer has US\n");
 }
 
@@ -172,7 +172,7 @@ fn settings_are_set_by_account() {
 }
 
 #[test]
-fn an_account_is_rewound_forked_and_begun_anew() {
+fn an_account_is_rewound_forked_and_reset() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     let buy = ["order", "buy", "700.HK", "200", "--limit", "306", "--account", "ann"];
@@ -196,7 +196,7 @@ fn an_account_is_rewound_forked_and_begun_anew() {
         world.json(&[&list[..], clock].concat())["orders"].as_array().unwrap().len()
     };
     assert_eq!((orders(&CLOCK, "ann"), orders(&CLOCK, "twin")), (1, 1));
-    // The order that was taken back keeps its number.
+    // The number of the removed order is not reused.
     let again = world.json(&[&buy[..], &LATER].concat());
     assert_eq!(again["order_id"], "1000000003");
     let (code, said) = world.fails(&["account", "rewind", "ann", "2026-03-18T02:00:15Z", "--as", "too soon"]);
@@ -211,7 +211,7 @@ fn an_account_is_rewound_forked_and_begun_anew() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn errors_are_one_line() {
     let world = world();
     world.ok(&["account", "create", "ann"]);
     world.ok(&["account", "create", "bob"]);
@@ -248,7 +248,7 @@ fn mistakes_are_told_in_a_line() {
 }
 
 #[test]
-fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
+fn a_refused_operation_changes_nothing() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     world.ok(&["account", "create", "bob"]);
@@ -313,14 +313,14 @@ fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
     assert_eq!(paper(&world, "bob"), Value::Null, "and bob's has not begun");
     let audit = world.json(&["audit", "--account", "cyd", "--limit", "50"]);
     assert!(!audit.to_string().contains("paper.rewound"), "{audit}");
-    // What was prepared can be copied before it begins.
+    // A prepared account can be copied before it begins.
     world.ok(&["account", "fork", "cyd", "new"]);
     assert_eq!(paper(&world, "new")["cash"], json!({"HKD": "1.00"}));
     assert_eq!(paper(&world, "new")["horizon"], Value::Null);
 }
 
 #[test]
-fn settings_that_are_set_together_are_one_entry_of_the_audit() {
+fn settings_that_are_set_together_are_one_audit_entry() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     world.ok(&["account", "set", "ann", "--touch", "touch", "--short", "off", "--credit", "HKD=10"]);
@@ -334,7 +334,7 @@ fn settings_that_are_set_together_are_one_entry_of_the_audit() {
 }
 
 #[test]
-fn an_account_that_is_read_only_is_changed_by_no_command_of_its_own() {
+fn a_read_only_account_cannot_change_itself() {
     let world = world();
     world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
     let order = world.json(&[&["order", "buy", "700.HK", "200", "--limit", "290"][..], &CLOCK].concat());
@@ -352,7 +352,7 @@ fn an_account_that_is_read_only_is_changed_by_no_command_of_its_own() {
         assert!(code == 1 && said.contains("read-only"), "{command:?}: {said}");
     }
     assert_eq!(paper(&world, "ann"), before);
-    // It is looked at as before, and its operator still may.
+    // It can still be read, and its operator may still change it.
     world.ok(&[&["order", "show", id][..], &CLOCK].concat());
     world.ok(&["account", "deposit", "ann", "1", "HKD"]);
 }

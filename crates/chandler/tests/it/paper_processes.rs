@@ -1,4 +1,5 @@
-//! Paper accounts and processes: one that is killed in the middle, and several that change one account at once.
+//! Paper accounts and processes: one that is killed while it works, and several that change one
+//! account concurrently.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -15,7 +16,7 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:00,305,305,300,305,50000\n\
     700.HK,2026-03-18 10:01,305.2,305.8,305,305.6,50000\n";
 const CLOCK: [&str; 2] = ["--clock", "2026-03-18T10:00:15+08:00"];
-/// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+/// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A morning of one security, and the token of an account with a million.
@@ -26,7 +27,7 @@ fn world() -> (World, String) {
     (world, token)
 }
 
-/// A connection to a server, on which requests are sent before answers are read.
+/// A connection to a server on which requests are pipelined.
 struct Connection(BufReader<TcpStream>);
 
 impl Connection {
@@ -43,7 +44,7 @@ impl Connection {
         self.0.get_mut().write_all(request.as_bytes()).unwrap();
     }
 
-    /// A limit order far below the market, by the client's own name for it.
+    /// Submits a limit order far below the market, with an idempotency key.
     fn submit(&mut self, server: &Server, name: &str) {
         let order = json!({
             "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "time_in_force": "Day",
@@ -85,7 +86,7 @@ fn orders(world: &World) -> Vec<Value> {
 }
 
 #[test]
-fn an_order_whose_server_is_killed_before_it_answers_is_there_once_or_not_at_all() {
+fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all() {
     const CONNECTIONS: usize = 8;
     const EACH: usize = 5;
     let (world, token) = world();
@@ -104,7 +105,7 @@ fn an_order_whose_server_is_killed_before_it_answers_is_there_once_or_not_at_all
             let id = connections[number].order_id().unwrap();
             answered.push((name(number, place / CONNECTIONS), id));
         }
-        // With SIGKILL: others are being decided, written and answered.
+        // With SIGKILL, while others are being decided, written and answered.
         server.kill();
         for (number, connection) in connections.iter_mut().enumerate() {
             let read = (0..read_before).filter(|place| place % CONNECTIONS == number).count();
@@ -112,7 +113,7 @@ fn an_order_whose_server_is_killed_before_it_answers_is_there_once_or_not_at_all
             answered.extend(more);
         }
         server = Server::of(&world, &token, &CLOCK);
-        // Whoever is not sure asks again, under the same names.
+        // A client that is not sure repeats its requests, with the same idempotency keys.
         let mut again = Connection::open(&server);
         let mut ids = Vec::new();
         for number in 0..CONNECTIONS {
@@ -132,7 +133,7 @@ fn an_order_whose_server_is_killed_before_it_answers_is_there_once_or_not_at_all
         assert_eq!(listed.len(), (round + 1) * CONNECTIONS * EACH, "and none has two");
         assert!(listed.iter().all(|order| order["status"] == "NewStatus"), "{listed:?}");
     }
-    // Nothing is booked by halves: what is held back is that of the open orders.
+    // Nothing is booked partially: the reserved cash is that of the open orders.
     let funds = world.json(&[&["assets"], &CLOCK[..]].concat());
     let cash = &funds["list"][0]["cash_infos"][0];
     assert!(
@@ -143,7 +144,7 @@ fn an_order_whose_server_is_killed_before_it_answers_is_there_once_or_not_at_all
 }
 
 #[test]
-fn a_server_and_command_lines_at_one_account_lose_nothing_and_do_nothing_twice() {
+fn a_server_and_commands_on_one_account_lose_nothing_and_repeat_nothing() {
     const LINES: usize = 3;
     const ORDERS: usize = 4;
     let (world, token) = world();
@@ -155,7 +156,7 @@ fn a_server_and_command_lines_at_one_account_lose_nothing_and_do_nothing_twice()
                 for number in 0..ORDERS {
                     let name = format!("line-{line}-{number}");
                     let order = ["order", "buy", "700.HK", "100", "--limit", "40", "--request-id", &name];
-                    // Whoever finds the account changed each time is told so, and tries again.
+                    // A command that finds the account changed each time fails, and is repeated.
                     let is_done = (0..20).any(|_| world.run(&[&order[..], &CLOCK].concat()).code == Some(0));
                     assert!(is_done, "{name} was never done");
                 }
@@ -185,7 +186,7 @@ fn a_server_and_command_lines_at_one_account_lose_nothing_and_do_nothing_twice()
 }
 
 #[test]
-fn a_tick_table_with_a_hole_is_refused_with_its_line_by_whoever_would_use_it() {
+fn a_tick_table_with_a_gap_is_refused_with_its_line() {
     let (world, token) = world();
     let table = |rows: &str| format!("market,for,from,over,to,tick,includes\n{rows}US,*,-,0,-,0.01,lower\n");
     let path = "mine/ticks.csv";
@@ -198,7 +199,7 @@ fn a_tick_table_with_a_hole_is_refused_with_its_line_by_whoever_would_use_it() {
         assert_eq!(code, 1, "{command:?}: {said}");
         assert!(said.contains("ticks.csv:3: a hole"), "{command:?}: {said}");
     }
-    // One that is whole is what orders are held against, here and at a server.
+    // A complete table applies to orders, locally and at a server.
     world.write(path, table("HK,*,-,0,-,1,upper\n"));
     let (code, said) = world.fails(&[&buy, &CLOCK[..], &flags].concat());
     assert!(code == 1 && said.contains("price must be a multiple of 1"), "{said}");

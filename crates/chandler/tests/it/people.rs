@@ -32,7 +32,7 @@ fn with_input(world: &World, arguments: &[&str], input: &str) -> Ran {
     let mut command = world.command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // A command that refuses its arguments does not read.
+    // A command that refuses its arguments does not read stdin.
     child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
     Ran::of(child.wait_with_output().unwrap())
 }
@@ -101,7 +101,7 @@ fn a_bad_password_is_refused_and_not_repeated() {
     assert!(ran.code == Some(2) && ran.stderr.contains("is revoked"), "{}", ran.stderr);
 }
 
-/// A device that waits; its code.
+/// A waiting device. Returns its code.
 fn waiting(world: &World) -> String {
     let access = accounts(world);
     let new = NewClient { name: Some("Workbench".to_owned()), ..NewClient::default() };
@@ -111,7 +111,7 @@ fn waiting(world: &World) -> String {
 }
 
 #[test]
-fn an_operator_decides_about_a_code_once() {
+fn an_operator_approves_or_denies_a_code_once() {
     let world = world();
     let code = waiting(&world);
     let typed = code.to_lowercase().replace('-', " ");

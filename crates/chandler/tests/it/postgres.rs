@@ -1,4 +1,5 @@
-//! A store on PostgreSQL: what only such a one has. That every command does the same there as in a folder is tested in `e2e/`.
+//! Features that only a store on PostgreSQL has. That every command works there as in a folder is
+//! tested in `e2e/`.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -42,7 +43,7 @@ impl Served {
         ran.stdout
     }
 
-    /// The code and the one line of a command that must fail.
+    /// Runs a command that must fail. Returns the code and the line.
     fn fails(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let ran = self.run(arguments);
         assert_ne!(ran.code, Some(0), "{arguments:?}: {}", ran.stdout);
@@ -55,7 +56,7 @@ impl Served {
 }
 
 #[test]
-fn a_node_with_another_key_or_none_is_told_which_one_it_needs() {
+fn a_node_with_a_wrong_or_missing_key_is_refused_with_the_expected_one() {
     let served = Served::new();
     let key = served.world.path("key");
     assert_eq!(std::fs::read(&key).unwrap().len(), 32);
@@ -75,12 +76,12 @@ fn a_node_with_another_key_or_none_is_told_which_one_it_needs() {
     assert!(!served.world.path("none").exists(), "none is made where another is needed");
     let found = served.place.sql("accounts", "select length(fingerprint) from sealing_key");
     assert_eq!(found, "32");
-    // The candles need none.
+    // The candles need no key.
     served.ok(&["kline", "700.HK", "--key-file", "none"]);
 }
 
 #[test]
-fn the_doctor_looks_at_the_server() {
+fn the_doctor_checks_the_server() {
     let served = Served::new();
     let ran = served.run(&["doctor", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--format", "json"]);
     let found: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -115,7 +116,7 @@ fn the_doctor_looks_at_the_server() {
 
 /// The first of several nodes that are upgraded one after the other.
 #[test]
-fn a_server_brings_an_older_schema_forward() {
+fn a_server_migrates_an_older_schema() {
     let served = Served::new();
     let later = "alter table security drop column dated_figures; \
                  drop table touched, identity, lineage, retired_body, lease; delete from migration where version > 7";
@@ -137,7 +138,7 @@ fn a_server_brings_an_older_schema_forward() {
 }
 
 #[test]
-fn a_check_says_who_watches_over_the_pages() {
+fn a_check_reports_how_pages_are_verified() {
     let served = Served::new();
     assert!(
         served.ok(&["check"]).ends_with("accounts: all whole\npages: PostgreSQL's own, with checksums\n")
@@ -148,7 +149,7 @@ fn a_check_says_who_watches_over_the_pages() {
     assert!(ran.code == Some(1) && ran.stdout.contains("problem"), "{}{}", ran.stdout, ran.stderr);
 }
 
-/// Runs a command as it was printed, with the server's programs and this one in the path.
+/// Runs a printed command, with the server's programs and this one in the path.
 fn typed(served: &Served, command: &str) -> Ran {
     let bin = served.world.path("bin");
     std::fs::create_dir_all(&bin).unwrap();
@@ -168,7 +169,7 @@ fn typed(served: &Served, command: &str) -> Ran {
 }
 
 #[test]
-fn a_backup_is_made_verified_and_restored_by_the_commands_that_are_printed() {
+fn a_backup_is_made_verified_and_restored_by_the_printed_commands() {
     let served = Served::new();
     let ran = served.run(&["backup", "saved", "--format", "json"]);
     assert_eq!((ran.code, ran.stderr.lines().count()), (Some(2), 1), "{}", ran.stderr);
@@ -176,7 +177,8 @@ fn a_backup_is_made_verified_and_restored_by_the_commands_that_are_printed() {
     assert!(!served.world.path("saved").exists());
     let told: Value = serde_json::from_str(&ran.stdout).unwrap();
     let command = |at: usize| told["instead"][at]["command"].as_str().unwrap().to_owned();
-    // Whoever may not replicate makes no base backup, so that one is not for every server.
+    // A user without the replication privilege cannot make a base backup, so that command is
+    // skipped.
     for at in 0..3 {
         let ran = typed(&served, &command(at));
         assert_eq!(ran.code, Some(0), "{}: {}{}", command(at), ran.stdout, ran.stderr);
@@ -196,7 +198,7 @@ fn a_backup_is_made_verified_and_restored_by_the_commands_that_are_printed() {
     let left = "select count(*) from pg_database where datname like '%_verify_%'";
     assert_eq!(server().sql("postgres", left).unwrap(), "0", "nothing is left of it");
 
-    // What was damaged on the way is not taken for whole.
+    // A truncated copy does not pass as complete.
     let whole = std::fs::read(served.world.path(&dump)).unwrap();
     served.world.write("cut.dump", &whole[..whole.len() / 2]);
     served.world.write("junk.dump", [7; 5_000]);
@@ -210,7 +212,7 @@ fn a_backup_is_made_verified_and_restored_by_the_commands_that_are_printed() {
     assert!(code == Some(1) && line.contains("PG_VERSION"), "{line}");
     assert_eq!(served.fails(&["backup", "--verify", "saved"]).0, Some(2));
 
-    // And back.
+    // The restore.
     served.ok(&["account", "create", "late"]);
     let ran = served.run(&["restore", &dump, "--format", "json"]);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -233,7 +235,7 @@ fn bend(path: &Path) {
 }
 
 #[test]
-fn who_may_not_make_a_database_names_one_to_verify_a_backup_in() {
+fn a_user_who_may_not_create_a_database_names_one_to_verify_a_backup() {
     let served = Served::new();
     let role = format!("plain_{}", served.place.database());
     server().sql("postgres", &format!("create role {role} login")).unwrap();
@@ -264,7 +266,7 @@ fn who_may_not_make_a_database_names_one_to_verify_a_backup_in() {
 }
 
 #[test]
-fn a_store_is_moved_there_with_its_key_and_back() {
+fn a_store_is_moved_to_the_server_with_its_key_and_back() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["account", "create", "ann"]);
     let served = Served { world, place: server().place() };
@@ -287,7 +289,7 @@ fn a_store_is_moved_there_with_its_key_and_back() {
     served.ok(&["move", "--from", &there, "--to", "sqlite:back", "--quiet"]);
     assert_eq!(std::fs::read(served.world.path("back/secret.key")).unwrap(), old);
     assert!(served.ok(&["account", "list", "--store", "sqlite:back"]).contains("ann"));
-    // A key of something else is in the way, and nothing is begun.
+    // An unrelated key exists at the destination, and nothing is copied.
     served.world.write("taken", [7; 32]);
     std::fs::set_permissions(served.world.path("taken"), Permissions::from_mode(0o600)).unwrap();
     let elsewhere = server().place();
@@ -300,7 +302,7 @@ fn a_store_is_moved_there_with_its_key_and_back() {
 }
 
 #[test]
-fn what_concerns_a_node_is_configured_like_everything_else() {
+fn node_settings_are_configured_like_all_others() {
     let world = World::new();
     world.write("node.toml", "[node]\nkey_file = \"/etc/chandler/key\"\ncache = \"/var/cache/x\"\ncache_size = \"20GB\"\ngrace = \"90s\"\n");
     let shown = world.json(&["config", "show", "--config", "node.toml", "--node-name", "one"]);

@@ -1,4 +1,4 @@
-//! What may stand between a command and a server: addresses, homes, signals and certificates.
+//! Obstacles between a command and a server: addresses, homes, signals and certificates.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -17,7 +17,7 @@ fn token(world: &World) -> String {
     account["access_token"].as_str().unwrap().to_owned()
 }
 
-/// A command with nothing but a token in its environment.
+/// A command with only a token in its environment.
 fn bare(world: &World, arguments: &[&str], token: &str) -> Command {
     let mut command = world.command(arguments);
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", token);
@@ -25,7 +25,7 @@ fn bare(world: &World, arguments: &[&str], token: &str) -> Command {
 }
 
 #[test]
-fn an_address_that_is_none_gets_no_token() {
+fn an_invalid_address_gets_no_token() {
     let world = World::new();
     for (address, says) in [
         ("http://127.0.0.1:99999", "65535"),
@@ -51,7 +51,8 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let (tell, asked) = mpsc::channel();
-        // It reads the head of the request, and holds the connection for as long as the other end does.
+        // It reads the head of the request, and holds the connection open as long as the client
+        // does.
         let silent = std::thread::spawn(move || {
             let mut lines = BufReader::new(listener.accept().unwrap().0).lines();
             while !lines.next().unwrap().unwrap().is_empty() {}
@@ -86,7 +87,7 @@ fn a_token_in_the_environment_needs_neither_a_home_nor_a_login() {
             }
         }
     }
-    // Without a home there is no login to look for, and it is said what helps.
+    // Without a home there is no login, and the error has advice.
     let mut without = bare(&world, &["kline", "700.HK", "--server", &server.url], "");
     let ran = Ran::of(without.output().unwrap());
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
@@ -94,7 +95,7 @@ fn a_token_in_the_environment_needs_neither_a_home_nor_a_login() {
 }
 
 #[test]
-fn what_needs_no_store_needs_no_home() {
+fn commands_that_need_no_store_need_no_home() {
     let world = World::new();
     world.write("chandler.toml", "[server]\ncache_mb = 8\n");
     for arguments in [
@@ -121,7 +122,7 @@ fn what_needs_no_store_needs_no_home() {
     assert!(doctor.stdout.contains("no store is named"), "{}{}", doctor.stdout, doctor.stderr);
 }
 
-/// Writes a certificate for localhost that signs itself, and its key.
+/// Writes a self-signed certificate for localhost, and its key.
 #[cfg(target_os = "linux")]
 fn certify(world: &World, file: &str, name: &str, is_ca: rcgen::IsCa) -> [String; 2] {
     let mut wanted = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
@@ -134,7 +135,7 @@ fn certify(world: &World, file: &str, name: &str, is_ca: rcgen::IsCa) -> [String
     files
 }
 
-/// A server that speaks TLS with such a certificate.
+/// A TLS server with such a certificate.
 #[cfg(target_os = "linux")]
 fn with_tls(world: &World, token: &str, name: &str, is_ca: rcgen::IsCa) -> Server {
     let [cert, key] = certify(world, name, name, is_ca);
@@ -145,7 +146,7 @@ fn with_tls(world: &World, token: &str, name: &str, is_ca: rcgen::IsCa) -> Serve
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_wrong_with_tls_is_said_in_a_line_that_helps() {
+fn tls_errors_are_one_line_with_advice() {
     let world = world();
     let token = token(&world);
     let good = with_tls(&world, &token, "good", rcgen::IsCa::ExplicitNoCa);
@@ -158,7 +159,7 @@ fn what_is_wrong_with_tls_is_said_in_a_line_that_helps() {
     };
     let trusted = run(&good.url, "good.pem");
     assert_eq!((trusted.code, trusted.stdout), (Some(0), world.ok(&["kline", "700.HK", "-n", "2"])));
-    // One that the server had before, of the same name.
+    // A former certificate of the server with the same name.
     certify(&world, "former", "good", rcgen::IsCa::ExplicitNoCa);
     world.write("empty.pem", "");
     let numbered = good.url.replace("localhost", "127.0.0.1");

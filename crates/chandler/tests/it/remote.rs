@@ -1,4 +1,5 @@
-//! `--server`: the same question to a store here and to a server in front of it has the same answer, byte for byte.
+//! `--server`: the same query to a local store and to a server of it has the same answer, byte for
+//! byte.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::world::{Ran, World, days, hour};
 
-/// A server in front of a world's store, and the token of an account there. It does not outlive its test.
+/// A server of a world's store, and the token of an account. It does not outlive its test.
 pub(crate) struct Server {
     child: Child,
     pub(crate) url: String,
@@ -28,7 +29,7 @@ impl Server {
         Server::of(world, account["access_token"].as_str().unwrap(), &[])
     }
 
-    /// For an account that is there, with more flags.
+    /// For an existing account, with more flags.
     pub(crate) fn of(world: &World, token: &str, flags: &[&str]) -> Server {
         let ports = ["serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0", "--log", "error"];
         let mut child = world.command(&[&ports, flags].concat()).stdout(Stdio::piped()).spawn().unwrap();
@@ -39,13 +40,13 @@ impl Server {
         Server { child, url, token: token.to_owned() }
     }
 
-    /// Ends it as nothing can be prepared for: with SIGKILL.
+    /// Ends it with SIGKILL.
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// A command that has no store at all.
+    /// A command without a store.
     fn command(&self, world: &World, arguments: &[&str]) -> Command {
         let mut command = world.command(&[arguments, &["--server", &self.url]].concat());
         command
@@ -107,7 +108,7 @@ fn a_server_answers_byte_for_byte_what_the_store_does() {
 }
 
 #[test]
-fn thousands_of_candles_come_page_by_page() {
+fn thousands_of_candles_are_read_page_by_page() {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let mut day = jiff::civil::date(2015, 1, 1);
     for number in 1..=3500 {
@@ -127,7 +128,7 @@ fn thousands_of_candles_come_page_by_page() {
 }
 
 #[test]
-fn a_token_is_needed_and_may_be_that_of_the_sdk() {
+fn a_token_is_required_and_may_be_that_of_the_sdk() {
     let world = world();
     let server = Server::start(&world, &[]);
     let run = |change: &dyn Fn(&mut Command)| {
@@ -144,7 +145,7 @@ fn a_token_is_needed_and_may_be_that_of_the_sdk() {
         command.env("CHANDLER_TOKEN", "ap_wrong");
     });
     assert_eq!(wrong.code, Some(1));
-    // The variable is stronger than a login, which would not help as long as it is there.
+    // The variable overrides a login, which would not help while it is set.
     assert!(
         wrong.stderr.contains("CHANDLER_TOKEN")
             && wrong.stderr.contains("unset")
@@ -170,12 +171,12 @@ fn a_token_is_needed_and_may_be_that_of_the_sdk() {
         })
     };
     assert_eq!(with_sdk(&server.url).code, Some(0));
-    // The token belongs to another server, and this one must not see it.
+    // The token belongs to another server, and this one must not receive it.
     assert_eq!(with_sdk("http://127.0.0.1:9").code, Some(1));
 }
 
 #[test]
-fn refusals_of_a_server_say_what_to_do() {
+fn refusals_of_a_server_have_advice() {
     let world = world();
     let server = Server::start(&world, &["--quota", "1"]);
     assert_eq!(server.run(&world, &["kline", "700.HK"]).code, Some(0));
@@ -215,7 +216,7 @@ fn an_operator_reads_the_ledger_and_the_quarantine_of_a_server() {
 }
 
 #[test]
-fn a_store_on_the_command_line_is_stronger_than_a_server_in_the_environment() {
+fn a_store_on_the_command_line_overrides_a_server_from_the_environment() {
     let world = world();
     let store = format!("sqlite:{}", world.path("store").display());
     let run = |arguments: &[&str]| {
@@ -231,8 +232,8 @@ fn a_store_on_the_command_line_is_stronger_than_a_server_in_the_environment() {
     assert_eq!(run(&["kline", "700.HK", "--store", &store, "--server", "http://127.0.0.1:9"]).code, Some(2));
 }
 
-/// A server that answers the first question for candles, and to the second says nothing for as long as somebody waits. It tells
-/// when that one has come.
+/// A server that answers the first request for candles, and never the second. The receiver is
+/// notified when that one has arrived.
 fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -273,7 +274,7 @@ fn request(stream: &mut TcpStream) -> String {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn watching_a_silent_server_ends_at_once_and_restores_the_screen() {
+fn watching_a_silent_server_ends_immediately_and_restores_the_screen() {
     for keys in ["q", "\x03\x03"] {
         let (world, (url, silent)) = (World::new(), falls_silent());
         let line = format!("kline 700.HK --format chart --watch=1 --server {url}");
@@ -296,7 +297,7 @@ fn watching_a_silent_server_ends_at_once_and_restores_the_screen() {
 }
 
 #[test]
-fn a_token_of_the_environment_is_what_auth_status_tells_of() {
+fn auth_status_shows_a_token_from_the_environment() {
     let world = world();
     let server = Server::start(&world, &[]);
     let status = server.run(&world, &["auth", "status", "--format", "json"]);
@@ -313,7 +314,7 @@ fn a_token_of_the_environment_is_what_auth_status_tells_of() {
 }
 
 #[test]
-fn a_login_over_plain_http_is_no_leave_for_other_tokens() {
+fn a_login_over_plain_http_does_not_permit_other_tokens() {
     let world = world();
     let there = "http://chandler.invalid:1";
     let registration = serde_json::json!({
@@ -328,7 +329,7 @@ fn a_login_over_plain_http_is_no_leave_for_other_tokens() {
     };
     let refused = run("ap_x");
     assert!(refused.code == Some(2) && refused.stderr.contains("--insecure-http"), "{}", refused.stderr);
-    // Its own token may go there; there is none.
+    // Its own token may be sent; there is none.
     let own = run("");
     assert!(own.code == Some(1) && own.stderr.contains("nobody has signed in"), "{}", own.stderr);
 }

@@ -17,8 +17,9 @@ fn inspect_names_series_sizes_and_sources() {
 }
 
 #[test]
-fn coverage_tells_no_trades_from_not_loaded() {
-    // 09:45 is missing inside the file; the rest of the day is not in any file; 11-12 has a day but no minutes.
+fn coverage_distinguishes_no_trades_from_not_loaded() {
+    // 09:45 is missing inside the file; the rest of the day is not in any file; 11-12 has a day but
+    // no minutes.
     let minutes =
         hour("700.HK").lines().filter(|line| !line.contains("09:45")).collect::<Vec<_>>().join("\n");
     let world = World::with(&[("hour.csv", &minutes), ("days.csv", &days("700.HK"))]);
@@ -47,10 +48,10 @@ fn coverage_tells_no_trades_from_not_loaded() {
 }
 
 #[test]
-fn check_finds_a_flipped_bit_and_names_its_place() {
+fn check_finds_a_flipped_bit_and_its_location() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     assert!(world.ok(&["check"]).contains("all whole"));
-    // Blocks begin with their magic; the byte flipped lies in the middle of the first one.
+    // Blocks begin with their magic; the flipped byte is in the middle of the first one.
     let path = world.path("store/candles.db");
     let mut bytes = std::fs::read(&path).unwrap();
     let body = world.path("store/candles.db-wal");
@@ -69,7 +70,7 @@ fn check_finds_a_flipped_bit_and_names_its_place() {
 }
 
 fn block_magic(database: &[u8]) -> usize {
-    // The magic is what docs/block-format.md says; a fresh database has it once.
+    // The magic is documented in docs/block-format.md; a new database contains it once.
     let magic = b"CNDL";
     let found: Vec<usize> =
         database.windows(magic.len()).enumerate().filter(|(_, w)| *w == magic).map(|(at, _)| at).collect();
@@ -96,7 +97,7 @@ fn the_calendar_can_be_replaced() {
 }
 
 #[test]
-fn an_export_appears_only_when_it_is_whole() {
+fn an_export_appears_only_when_complete() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["export", "--output", "all.csv"]);
     assert_eq!(std::fs::read_to_string(world.path("all.csv")).unwrap().lines().count(), 11);
@@ -123,7 +124,7 @@ fn importing_again_repairs_a_damaged_block() {
 }
 
 #[test]
-fn an_export_never_replaces_what_is_not_a_file() {
+fn an_export_never_replaces_a_device() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     world.ok(&["export", "--output", "/dev/null"]);
     assert!(!std::fs::metadata("/dev/null").unwrap().is_file());

@@ -8,7 +8,7 @@ fn run(world: &World, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_shell_gets_the_addresses_and_what_can_be_shown_of_an_account() {
+fn a_shell_gets_the_addresses_and_the_visible_keys_of_an_account() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let ann = world.json(&["account", "create", "ann"]);
     let ran = run(&world, &["--url", "https://quotes.example.org"]);
@@ -38,7 +38,7 @@ fn a_shell_gets_the_addresses_and_what_can_be_shown_of_an_account() {
 
 #[cfg(unix)]
 #[test]
-fn the_folder_of_the_shim_comes_before_what_is_there() {
+fn the_shim_folder_is_prepended_to_pythonpath() {
     let world = World::new();
     let ran = run(&world, &["--python-shim"]);
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);

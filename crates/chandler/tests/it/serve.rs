@@ -1,4 +1,4 @@
-//! `chandler serve` as a process: its one line, its end, and what it says when it cannot begin.
+//! `chandler serve` as a process: its ready line, its shutdown, and its errors at startup.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::world::{World, days, send};
 
-/// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+/// A generous timeout, so that a bug fails a test instead of hanging it.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A server process that does not outlive its test.
@@ -63,10 +63,10 @@ impl Process {
 }
 
 #[test]
-fn a_flood_of_requests_takes_few_threads_and_everybody_is_answered() {
+fn a_flood_of_requests_takes_few_threads_and_all_are_answered() {
     let world = world();
     let account = world.json(&["account", "create", "ann", "--rate", "unlimited"]);
-    // Nobody reads what it logs meanwhile.
+    // Its log is not read meanwhile.
     let mut process = Process::start(&world, &["--log-requests", "false"]);
     let (http, _) = process.ready();
     let token = account["access_token"].as_str().unwrap();
@@ -76,7 +76,7 @@ fn a_flood_of_requests_takes_few_threads_and_everybody_is_answered() {
          content-length: {}\r\n\r\n{body}",
         body.len()
     );
-    // All of them are there before the first answer is read.
+    // All of them are connected before the first answer is read.
     let mut streams: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(http).unwrap()).collect();
     for stream in &mut streams {
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -124,7 +124,7 @@ fn post(address: SocketAddr, account: &serde_json::Value, path: &str, body: &str
 }
 
 #[test]
-fn a_server_says_one_line_and_stops_when_asked() {
+fn a_server_prints_one_line_and_stops_on_a_signal() {
     let world = world();
     for signal in ["TERM", "INT"] {
         let mut process = Process::start(&world, &[]);
@@ -146,7 +146,7 @@ fn accounts_come_and_go_while_a_server_runs() {
     let account = world.json(&["account", "create", "alice"]);
     let answer = ask(at, &account);
     assert_eq!((&answer["code"], &answer["data"]["symbol"]), (&0.into(), &"700.HK".into()), "{answer}");
-    // The quota's month is that of the market's clock.
+    // The quota's month follows the market clock.
     let shown = world.json(&["account", "show", "alice"]);
     assert_eq!(
         (&shown["usage"]["month"], &shown["usage"]["used"]),
@@ -182,7 +182,7 @@ fn stored_candles_of_options_are_neither_served_nor_listed() {
         let answer = post(at, &account, "/quote/candlesticks", &latest);
         assert_eq!(answer["code"], 301603, "{answer}");
     }
-    // A question that is refused costs nothing of the quota.
+    // A refused request costs no quota.
     assert_eq!(world.json(&["account", "show", "alice"])["usage"]["used"], 0);
     let token = account["access_token"].as_str().unwrap();
     let listed = http(
@@ -203,13 +203,13 @@ fn logs_can_be_json_and_filtered() {
     let (_, _, err) = process.stop("TERM");
     let first: serde_json::Value = serde_json::from_str(err.lines().next().unwrap()).unwrap();
     assert_eq!((&first["level"], &first["message"]), (&"INFO".into(), &"listening".into()), "{err}");
-    // A disk that is nearly full is warned of, and is not this test's matter.
+    // Excludes the warning about a nearly full disk, which depends on the machine.
     let mut process = Process::start(&world, &["--log", "error"]);
     process.ready();
     assert_eq!(process.stop("TERM").2, "");
 }
 
-/// What was logged, as values.
+/// The log lines as values.
 fn logged(err: &str) -> Vec<serde_json::Value> {
     err.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
@@ -230,7 +230,7 @@ fn each_request_is_one_line_without_secrets_or_symbols() {
         get(&format!("/v1/quote/history-candlesticks?symbol=700.HK&access_token={token}")).contains("200 OK")
     );
     assert!(get(&format!("/udf/key/{token}/config")).contains("200 OK"));
-    // What nobody knows is written down as it was asked, but for what may be a token.
+    // Unknown paths are logged as requested, except for parts that may be a token.
     assert!(get("/nobody/knows/this?symbol=700.HK").contains(" 404 "));
     assert!(get(&format!("/v1/assets/{token}/%0A%1b[1m")).contains(" 404 "));
     assert!(get(&format!("/udf/key/{token}/confg")).contains(" 404 "));
@@ -262,7 +262,7 @@ fn each_request_is_one_line_without_secrets_or_symbols() {
 }
 
 #[test]
-fn a_hangup_reads_the_certificate_anew_and_ends_nothing() {
+fn a_hangup_reloads_the_certificate_and_ends_nothing() {
     let world = world();
     let renew = || {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
@@ -302,7 +302,7 @@ fn a_hangup_reads_the_certificate_anew_and_ends_nothing() {
 }
 
 #[test]
-fn a_full_house_of_one_still_has_every_door_open() {
+fn with_one_connection_allowed_every_listener_still_answers() {
     let world = world();
     let mut process = Process::start(&world, &["--connections-max", "1", "--regional", "us=127.0.0.1:0"]);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
@@ -332,7 +332,7 @@ fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
     let mut process = Process::start(&world, &tls);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
     assert!(is_healthy(line["internal"].as_str().unwrap()), "{line}");
-    // The listener of clients speaks TLS, so it is no place to ask.
+    // The listener for clients uses TLS, so the health check does not use it.
     assert!(!is_healthy(line["http"].as_str().unwrap()), "{line}");
     process.stop("TERM");
     assert!(!is_healthy(line["internal"].as_str().unwrap()), "{line}");
@@ -347,9 +347,9 @@ fn the_health_check_of_the_image_follows_the_server_with_tls_and_on_any_port() {
 }
 
 #[test]
-fn flags_win_over_the_environment_and_that_over_the_file() {
+fn flags_override_the_environment_and_that_overrides_the_file() {
     let world = world();
-    // Addresses of this machine that can be told apart.
+    // Distinct addresses of this machine.
     world.write(
         "chandler.toml",
         "[server]\nlisten = \"127.0.0.2:0\"\ntcp = \"127.0.0.2:0\"\n[log]\nfilter = \"off\"\n",
@@ -365,7 +365,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
 }
 
 #[test]
-fn a_listener_of_one_region_is_told_and_serves_its_own() {
+fn a_regional_listener_is_announced_and_serves_only_its_accounts() {
     let world = world();
     let mut process = Process::start(&world, &["--regional", "us=127.0.0.1:0"]);
     let line: serde_json::Value = serde_json::from_str(&process.line()).unwrap();
@@ -382,7 +382,7 @@ fn a_listener_of_one_region_is_told_and_serves_its_own() {
 }
 
 #[test]
-fn what_keeps_a_server_from_starting_is_told_in_a_line() {
+fn errors_at_startup_are_one_line() {
     let world = world();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -459,6 +459,6 @@ fn a_server_without_a_store_creates_an_empty_one() {
     let (code, _, err) = process.stop("TERM");
     assert_eq!(code, Some(0), "{err}");
     assert!(err.contains("created an empty store at"), "{err}");
-    // Not a terminal: what is printed may be kept, and a link would be kept with it.
+    // Not a terminal: the output may be stored, and a link with it.
     assert!(!err.contains("/signin/once"), "{err}");
 }

@@ -1,4 +1,5 @@
-//! One compiler for everybody: `rust-toolchain.toml` names it, and what cannot read that file names the same.
+//! One compiler for all builds: `rust-toolchain.toml` names it, and files for tools that cannot
+//! read it name the same.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `chandler topic`: what people have written, hidden and restored.
+//! `chandler topic`: posts, hidden and restored.
 
 use serde_json::{Value, json};
 use store::{Accounts, NewReply, NewTopic, StoreError, TopicId};
@@ -70,7 +70,7 @@ fn a_topic_and_a_reply_are_hidden_and_shown_again() {
 }
 
 #[test]
-fn what_cannot_be_hidden_is_told() {
+fn a_post_that_cannot_be_hidden_is_reported() {
     let world = world();
     for (arguments, code, says) in [
         (&["topic", "hide", "9", "--reason", "x"][..], 1, "no topic or reply 9"),

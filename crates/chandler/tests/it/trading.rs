@@ -1,4 +1,4 @@
-//! Orders of a paper account as whole commands: on a past morning, by a clock that every command is given.
+//! Orders of a paper account as whole commands, on a past morning, with a clock for every command.
 
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn buy(world: &World, clock: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_limit_order_is_filled_at_the_open_and_says_why() {
+fn a_limit_order_is_filled_at_the_open_and_explained() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     assert_eq!(id, "1000000001");
@@ -115,7 +115,7 @@ fn a_limit_order_is_filled_at_the_open_and_says_why() {
 }
 
 #[test]
-fn what_has_happened_is_shown_in_words() {
+fn events_are_shown_as_text() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     let shown = world.ok(&at(FILLED, &["order", "show", &id]));
@@ -132,7 +132,7 @@ fn what_has_happened_is_shown_in_words() {
 }
 
 #[test]
-fn whoever_only_asks_writes_nothing() {
+fn a_read_writes_nothing() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     let entries = || world.json(&["account", "show", "ann"])["paper"]["entries"].clone();
@@ -151,7 +151,7 @@ fn whoever_only_asks_writes_nothing() {
     }
     world.ok(&at(LATER, &["order", "buy", "700.HK", "100", "--dry-run"]));
     assert_eq!(entries(), before);
-    // So the account can go on from where it was.
+    // So the account can continue from where it was.
     world.ok(&at(RESTING, &["order", "cancel", &id]));
     assert_eq!(world.json(&at(LATER, &["order", "show", &id]))["status"], "CanceledStatus");
 }
@@ -190,7 +190,7 @@ fn a_statement_is_listed_shown_and_written_into_a_file() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
+fn a_dry_run_shows_refusals_and_costs() {
     let world = world();
     let try_out = |arguments: &[&str]| {
         world.json(&at(BEFORE, &[&["order", "buy", "700.HK"], arguments, &["--dry-run"]].concat()))
@@ -247,7 +247,7 @@ fn a_dry_run_says_what_would_be_refused_and_what_it_would_cost() {
 }
 
 #[test]
-fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
+fn an_order_is_replaced_and_cancelled_and_a_rejected_one_shows_its_check() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
     assert_eq!(
@@ -285,7 +285,7 @@ fn an_order_is_replaced_and_cancelled_and_a_rejected_one_tells_its_check() {
 }
 
 #[test]
-fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released() {
+fn conditional_orders_are_built_from_flags_and_show_when_they_triggered() {
     let world = world();
     let types = |arguments: &[&str]| {
         let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
@@ -311,7 +311,7 @@ fn conditional_orders_are_made_by_their_flags_and_tell_when_they_were_released()
 }
 
 #[test]
-fn a_flag_that_the_type_has_no_use_for_is_refused() {
+fn a_flag_that_does_not_apply_to_the_type_is_refused() {
     let world = world();
     let market = buy(&world, BEFORE, &["100"]);
     let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
@@ -333,7 +333,7 @@ fn a_flag_that_the_type_has_no_use_for_is_refused() {
 }
 
 #[test]
-fn the_same_request_twice_is_one_order() {
+fn the_same_idempotency_key_twice_is_one_order() {
     let world = world();
     let order = || buy(&world, BEFORE, &["100", "--limit", "290", "--request-id", "mine"]);
     assert_eq!(order(), order());
@@ -347,7 +347,7 @@ fn the_same_request_twice_is_one_order() {
 }
 
 #[test]
-fn the_account_is_the_only_one_or_has_to_be_named() {
+fn the_account_is_the_only_one_or_must_be_named() {
     let world = world();
     world.ok(&["account", "create", "bob"]);
     let (code, said) = world.fails(&at(BEFORE, &["positions"]));
@@ -368,7 +368,7 @@ fn the_account_is_the_only_one_or_has_to_be_named() {
 }
 
 #[test]
-fn an_account_ahead_of_the_clock_answers_from_its_past_and_takes_no_orders() {
+fn an_account_ahead_of_the_clock_is_readable_and_takes_no_orders() {
     let world = world();
     let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
     buy(&world, LATER, &["100", "--limit", "290"]);
@@ -380,7 +380,7 @@ fn an_account_ahead_of_the_clock_answers_from_its_past_and_takes_no_orders() {
 }
 
 #[test]
-fn mistakes_are_told_in_a_line() {
+fn errors_are_one_line() {
     let world = world();
     for (arguments, code, says) in [
         (&["order", "buy", "700", "100"][..], 2, "did you mean 700.HK"),

@@ -1,4 +1,5 @@
-//! Orders and money at a server: the same as from the store; and, at a server that answers with what it is given, what is asked.
+//! Orders and money at a server: the same as from the store; and the requests that are sent,
+//! against a server with prepared answers.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -9,7 +10,7 @@ use serde_json::{Value, json};
 use crate::remote::Server;
 use crate::world::{Ran, World};
 
-/// Answers one request after another, and tells what they were: method and path, then the body.
+/// Answers one request after another, and returns them: method and path, then the body.
 fn answering(answers: Vec<Value>) -> (String, JoinHandle<Vec<(String, Value)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -56,7 +57,7 @@ fn order() -> Value {
 }
 
 #[test]
-fn an_order_is_sent_as_the_interface_has_it() {
+fn an_order_is_sent_in_the_form_of_the_interface() {
     let arguments = [
         "order",
         "sell",
@@ -83,7 +84,7 @@ fn an_order_is_sent_as_the_interface_has_it() {
 }
 
 #[test]
-fn orders_are_listed_replaced_and_cancelled_there() {
+fn orders_are_listed_replaced_and_cancelled_at_a_server() {
     let (ran, asked) = run(&["order", "list", "--symbol", "700.HK"], vec![json!({"orders": [order()]})]);
     assert!(ran.stdout.contains("2026-03-18 10:00:15") && ran.stdout.contains("open"), "{}", ran.stdout);
     assert_eq!(asked[0].0, "GET /v1/trade/order/today?symbol=700.HK");
@@ -106,7 +107,7 @@ fn orders_are_listed_replaced_and_cancelled_there() {
 }
 
 #[test]
-fn the_history_of_orders_is_read_to_its_end() {
+fn the_history_of_orders_is_read_completely() {
     let of = |id: &str, at: &str| {
         let mut order = order();
         (order["order_id"], order["submitted_at"]) = (json!(id), json!(at));
@@ -134,7 +135,7 @@ fn the_history_of_orders_is_read_to_its_end() {
 }
 
 #[test]
-fn money_and_holdings_are_shown_as_the_server_tells_them() {
+fn money_and_positions_are_shown_as_the_server_sends_them() {
     let funds = json!({"list": [{
         "total_cash": "250300.00", "max_finance_amount": "400000.00", "remaining_finance_amount": "650000.00", "risk_level": "0",
         "margin_call": "0", "currency": "HKD", "net_assets": "331300.00", "init_margin": "28350.00",
@@ -198,7 +199,7 @@ fn the_clock_of_a_server_is_shown_and_moved() {
 }
 
 #[test]
-fn an_account_is_named_for_the_store_here_alone() {
+fn an_account_name_applies_only_to_the_local_store() {
     let world = World::new();
     let mut command = world.command(&["assets", "--account", "ann", "--server", "http://127.0.0.1:9"]);
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));
@@ -258,7 +259,7 @@ fn a_server_answers_what_the_store_does() {
     }
     let held = there(&server, &["positions"])["list"][0]["stock_info"][0].clone();
     assert_eq!((&held["quantity"], &held["cost_price"]), (&json!("200"), &json!("305.200")));
-    // On the next morning the day has a statement, which the store shows without a server, too.
+    // On the next morning the day has a statement, which the store also shows without a server.
     let ann = std::mem::replace(&mut server.token, operator);
     there(&server, &["clock", "2026-03-19T01:00:00Z"]);
     server.token = ann;
@@ -287,7 +288,7 @@ fn traded() -> (World, [String; 2]) {
 }
 
 #[test]
-fn a_level_follows_from_the_paper_account() {
+fn the_paper_account_determines_a_level() {
     let (world, [ann, operator]) = traded();
     let mut server = Server::of(&world, &ann, &["--clock", "2026-03-18T10:00:15+08:00"]);
     let ok = |server: &Server, arguments: &[&str]| {
@@ -308,12 +309,12 @@ fn a_level_follows_from_the_paper_account() {
     ] {
         assert!(quota.lines().any(|found| found == line), "{line:?} is not in\n{quota}");
     }
-    // The store says the same, as it has been worked out.
+    // The store shows the same.
     assert_eq!(world.ok(&["quota", "ann", "--clock", "2026-03-19T00:00:00+08:00"]), quota);
 }
 
 #[test]
-fn a_clock_that_runs_is_shown_and_not_moved() {
+fn a_running_clock_is_shown_and_not_moved() {
     let (world, [_, operator]) = traded();
     let server = Server::of(&world, &operator, &["--clock", "2026-03-18T10:00:15+08:00,run@60"]);
     let shown = server.run(&world, &["clock"]).stdout;
@@ -333,7 +334,7 @@ fn a_clock_that_runs_is_shown_and_not_moved() {
 }
 
 #[test]
-fn a_grid_is_sent_as_the_interface_has_it_and_changed_there() {
+fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
     let arguments = [
         "grid",
         "submit",
@@ -385,7 +386,7 @@ fn a_grid_is_sent_as_the_interface_has_it_and_changed_there() {
 }
 
 #[test]
-fn grids_are_read_to_the_last_page_and_replaced_by_what_changes() {
+fn grids_are_read_to_the_last_page_and_replaced_by_changes() {
     let grid = |id: &str| {
         json!({
             "order_id": id, "symbol": "700.HK", "status": "Performing", "created_at": "1773799215", "current_base_price": "305.6",

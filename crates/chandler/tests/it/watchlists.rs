@@ -1,4 +1,4 @@
-//! Watchlists as whole commands: of an account in the store here, and at a server.
+//! Watchlists as whole commands: of an account in the local store, and at a server.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn told(world: &World) -> String {
 }
 
 #[test]
-fn groups_are_named_by_id_or_name_and_hold_what_was_followed_when() {
+fn groups_are_selected_by_id_or_name_and_show_when_securities_were_added() {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     world.ok(&["account", "create", "ann"]);
     assert_eq!(world.ok(&at(&["list"])), "1  all\nnothing in it\n");
@@ -53,7 +53,7 @@ fn groups_are_named_by_id_or_name_and_hold_what_was_followed_when() {
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_line_that_helps() {
+fn invalid_changes_are_refused_with_advice() {
     let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
     world.ok(&["account", "create", "ann"]);
     for _ in 0..2 {
@@ -81,7 +81,7 @@ fn what_cannot_be_is_refused_with_a_line_that_helps() {
 }
 
 #[test]
-fn a_server_is_asked_as_the_interface_has_it() {
+fn requests_to_a_server_have_the_form_of_the_interface() {
     let groups = || json!({"groups": [{"id": "1", "name": "all", "securities": []}, {"id": "1001", "name": "mine", "securities": []}]});
     let (ran, asked) = run(&["watchlist", "list"], vec![groups()]);
     assert_eq!(asked[0].0, "GET /v1/watchlist/groups");

@@ -8,14 +8,14 @@ pub(crate) struct World {
     dir: tempfile::TempDir,
 }
 
-/// What a command did.
+/// The result of a command.
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-/// Every test lives on this Sunday, whatever the calendar on the wall says.
+/// The current time of every test, a Sunday.
 pub(crate) const NOW: &str = "2026-11-15T02:00:00Z";
 
 impl World {
@@ -23,7 +23,7 @@ impl World {
         World { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// A world with a few files imported.
+    /// A world with a few imported files.
     pub(crate) fn with(files: &[(&str, &str)]) -> World {
         let world = World::new();
         for (name, text) in files {
@@ -39,7 +39,7 @@ impl World {
         self.dir.path().join(name)
     }
 
-    /// A file as the ledger names it.
+    /// A file name as in the ledger.
     pub(crate) fn file(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
@@ -57,11 +57,13 @@ impl World {
         command
     }
 
-    /// The same on a terminal, whose keys and screen are pipes. `script` makes it, which no Debian is without.
+    /// The same on a terminal, whose keys and screen are pipes. It is created by `script`, which
+    /// every Debian has.
     #[cfg(target_os = "linux")]
     pub(crate) fn on_a_terminal(&self, arguments: &str) -> Command {
-        // Without `exec` there would be a shell between, which Ctrl-C ends too, and whose exit code would be the one that is seen.
-        // The executable goes by a variable, because there may be a space in its path.
+        // Without `exec` there would be a shell in between, which Ctrl-C also ends, and whose exit
+        // code would be reported. The executable is passed in a variable, because its path may
+        // contain a space.
         let line = format!("exec \"$EXECUTABLE\" {arguments}");
         let mut command = Command::new("/usr/bin/script");
         self.surround(command.args(["-qec", &line, "/dev/null"]))
@@ -140,7 +142,7 @@ pub(crate) fn hour(symbol: &str) -> String {
     text
 }
 
-/// What the executable sees on its clock, whatever `--clock` says.
+/// The machine's clock, which the executable uses for some times, whatever `--clock` says.
 #[allow(
     clippy::disallowed_methods,
     reason = "compared with what the executable, which reads the clock, has done"
@@ -149,7 +151,7 @@ pub(crate) fn machine_seconds() -> i64 {
     i64::try_from(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()).unwrap()
 }
 
-/// Sends a signal by its name. By a shell, of which it is a part: not every machine has a program for it.
+/// Sends a signal by its name. With the shell's built-in `kill`: not every machine has the program.
 #[cfg(unix)]
 pub(crate) fn send(child: &Child, signal: &str) {
     let line = format!("kill -s {signal} {}", child.id());

@@ -7,13 +7,13 @@ use market::{Calendar, Date, DateSpan, Period, Span, Venue};
 use super::weigh::{Candidate, Step};
 use crate::time::{DAY, DayCount};
 
-/// Four rows that are weeks apart, or three that are months apart, are no days that happen to be.
+/// Four rows that are weeks apart, or three that are months apart, are not days by chance.
 const ODDS: f64 = 140.0;
 
-/// Four trading days that follow each other are no strays among weeks.
+/// Four consecutive trading days are not strays among weeks.
 const JOINED_MIN: usize = 3;
 
-/// The chance that a candle of a thinly traded day stands in the very next span, at the place where the others stand.
+/// The chance that a candle of a thinly traded day is in the very next span, at the usual place.
 pub(super) const CANDIDATES: [Candidate; 4] = [
     candidate(Span::Week, 0.1),
     candidate(Span::Month, 0.05),
@@ -32,8 +32,8 @@ pub(super) fn date(local: i64) -> Option<Date> {
     DayCount::new().date(local.div_euclid(DAY)).ok()
 }
 
-/// Whether a date is a Saturday or Sunday, when no market trades. Looking up holidays for each row would cost more than
-/// reading it.
+/// Whether a date is a Saturday or Sunday, when no market trades. Looking up holidays for each row
+/// would cost more than reading it.
 pub(super) fn is_weekend(local: i64) -> bool {
     weekday(local.div_euclid(DAY)) >= 5
 }
@@ -47,7 +47,7 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue) -> Vec<Step> {
     let calendar = venue.calendar();
     let mut days = DayCount::new();
     let mut steps = Vec::with_capacity(stamps.len());
-    // The pairs that are not plainly of days, and their places among the steps.
+    // The pairs that are not clearly of days, and their indexes among the steps.
     let mut pairs: Vec<(usize, Date, Date)> = Vec::new();
     for pair in stamps.windows(2) {
         let &[a, b] = pair else { continue };
@@ -78,19 +78,20 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue) -> Vec<Step> {
     steps
 }
 
-/// Two days of one week, neighbours, or a Friday and its Monday: true of nearly every step of a file of days.
+/// Two days of one week, neighbours, or a Friday and its Monday: true of nearly every step in a
+/// file of days.
 fn is_plainly_shortest(a: i64, b: i64) -> bool {
     let week = |day: i64| (day + 3).div_euclid(7);
     week(a) == week(b) || b - a == 1 || b - a <= 3 && weekday(a) == 4
 }
 
-/// Nothing but closed days between them.
+/// Whether there are only closed days between them.
 fn is_shortest(a: Date, b: Date, calendar: &Calendar) -> bool {
     let last_open = b.yesterday().ok().and_then(|before| calendar.on_or_before(before));
     last_open.is_some_and(|open| open <= a)
 }
 
-/// How two dates lie to each other in spans.
+/// The distance of two dates in spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Apart {
     /// In one span.
@@ -123,7 +124,7 @@ enum Place {
     FirstTradingDay,
     LastTradingDay,
     LastDay,
-    /// So many days after the first: a weekday, a day of the month.
+    /// This many days after the first: a weekday, a day of the month.
     Day(i32),
 }
 
@@ -131,7 +132,8 @@ fn is_at(place: Place, day: Date, span: Span, calendar: &Calendar) -> bool {
     match place {
         Place::Day(days) => days_between(span.floor(day), day) == days,
         Place::LastDay => last_day(span, day) == Some(day),
-        // No trading day before it, or behind it, in its span; it may be closed itself, as a first of January is.
+        // No trading day before it, or after it, in its span; it may be closed itself, as a first
+        // of January is.
         Place::FirstTradingDay => {
             let before = day.yesterday().ok().and_then(|before| calendar.on_or_before(before));
             before.is_none_or(|before| span.floor(before) != span.floor(day))
@@ -151,7 +153,7 @@ fn days_between(from: Date, to: Date) -> i32 {
     from.until(to).map_or(0, |between| between.get_days())
 }
 
-/// The place at which most of the candles stand.
+/// The most common place of the candles.
 fn usual_place(days: impl Iterator<Item = Date>, span: Span, calendar: &Calendar) -> Option<Place> {
     let mut counts: HashMap<Place, usize> = HashMap::new();
     for day in days {

@@ -9,7 +9,7 @@ use super::{JudgeContext, Stamp};
 use crate::Problem;
 use crate::time::DAY;
 
-/// Every clock period that is served and made of several candles of a length, shortest first, with how many.
+/// Every served clock period that is a multiple of a length, shortest first, with the multiple.
 fn longer(base: Minutes) -> impl Iterator<Item = (Period, u16)> {
     Period::all().filter_map(move |period| match period {
         Period::Clock(minutes) if minutes > base && minutes.get() % base.get() == 0 => {
@@ -23,8 +23,8 @@ pub(super) fn candidates(base: Minutes) -> Vec<Candidate> {
     longer(base).map(|(period, times)| Candidate::of_minutes(period, f64::from(times))).collect()
 }
 
-/// Steps inside a day, in minutes of trading: the lunch break is none, and a night says nothing. `base` is the shortest that
-/// they may be.
+/// Steps within a day, in minutes of trading: the lunch break is skipped, and nights are ignored.
+/// `base` is the shortest possible step.
 pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
     let shortest = i64::from(base.get()) * 60;
     let lengths: Vec<i64> = longer(base).map(|(_, times)| i64::from(times) * shortest / 60).collect();
@@ -45,7 +45,7 @@ pub(super) fn steps(stamps: &[i64], venue: &Venue, base: Minutes) -> Vec<Step> {
     traded_seconds(stamps, venue).into_iter().map(of_seconds).collect()
 }
 
-/// How much trading lies between neighbouring stamps of one day.
+/// The trading time between neighbouring stamps of one day.
 fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
     let mut hours = Hours::default();
     let pairs = stamps.windows(2).filter_map(|pair| if let &[a, b] = pair { Some((a, b)) } else { None });
@@ -56,7 +56,7 @@ fn traded_seconds(stamps: &[i64], venue: &Venue) -> Vec<i64> {
         .collect()
 }
 
-/// Refuses candles of a length that is not served: what most steps say, they say of ninety minutes, too.
+/// Refuses candles of a length that is not served, such as ninety minutes, if most steps have it.
 pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let mut counts: HashMap<i64, u64> = HashMap::new();
     for rows in rows.chunk_by(|a, b| a.symbol == b.symbol) {
@@ -77,8 +77,8 @@ pub(super) fn refuse_odd_lengths(rows: &[Stamp], context: JudgeContext<'_>) -> R
     }
 }
 
-/// Whether rows are as near to each other as candles of a length are: a good part of the steps is exactly one of them, and on
-/// average a step is no longer than two.
+/// Whether rows are as close as candles of a length: a good part of the steps is exactly one of
+/// them, and on average a step is no longer than two.
 pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> bool {
     let length = i64::from(length.get()) * 60;
     let (mut one, mut count, mut sum) = (0i64, 0i64, 0i64);
@@ -95,15 +95,15 @@ pub(super) fn are_near(rows: &[Stamp], length: Minutes, context: JudgeContext<'_
     one * 3 >= count && sum <= 2 * length * count
 }
 
-/// The trading hours of the day being looked at: rows come day after day.
+/// The trading hours of the current day: rows come in order of days.
 #[derive(Default)]
 struct Hours<'a> {
     of: Option<(i64, &'a [Segment])>,
 }
 
 impl<'a> Hours<'a> {
-    /// Seconds of trading between two times of one day; those of the clock where either lies outside all sessions, as
-    /// when a file is in another zone than its market.
+    /// Seconds of trading between two times of one day; seconds of the clock if either is outside
+    /// all sessions, as when a file is in another zone than its market.
     fn between(&mut self, a: i64, b: i64, venue: &'a Venue) -> i64 {
         let day = a.div_euclid(DAY);
         let segments = match self.of {
@@ -130,10 +130,10 @@ fn traded(at: i64, segments: &[Segment]) -> Option<i64> {
     inside.then_some(sum)
 }
 
-/// Whether most rows stand alone in their day, at one time of day: that of the close, mostly, which half days and clock
-/// changes move.
+/// Whether most rows are alone on their day, at one time of day: mostly that of the close, which
+/// half days and clock changes move.
 pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
-    // One row a symbol is one row a day, too, and says nothing about days.
+    // One row for each symbol is one row a day, too, and is no evidence about days.
     const DATES_MIN: usize = 3;
     let day = |row: &Stamp| row.local.div_euclid(DAY);
     let days = rows
@@ -151,14 +151,14 @@ pub(super) fn one_a_day(rows: &[Stamp]) -> bool {
         }
     }
     let usual = times.iter().map(|(time, rows)| {
-        // A time of day in UTC is two on the wall, an hour apart.
+        // One time of day in UTC is two on the wall clock, an hour apart.
         rows + times.get(&(time + 3600)).copied().unwrap_or_default()
     });
     count > 0 && alone * 4 >= count * 3 && usual.max().unwrap_or_default() * 4 >= count * 3
 }
 
-/// Refuses rows at midnight among minutes. Only the US trades at that hour, and then the rows around it are as near as
-/// rows are elsewhere in the file.
+/// Refuses rows at midnight among minutes. Only the US trades at that hour, and then the rows
+/// around it are as close as elsewhere in the file.
 pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Result<(), Problem> {
     let near = 2 * usual_step(rows).max(15 * 60);
     let (mut lonely, mut dates, mut nights) = (0, 0, 0);
@@ -173,7 +173,7 @@ pub(super) fn refuse_day_rows(rows: &[Stamp], context: JudgeContext<'_>) -> Resu
         if time == 0 {
             let is_near =
                 |other: &Stamp| other.symbol == row.symbol && (other.local - row.local).abs() <= near;
-            // A row that stands twice is no neighbour of itself.
+            // A duplicate row is not its own neighbour.
             let follows = before.as_ref().is_some_and(|other| other.local != row.local && is_near(other));
             let leads = rows.peek().is_some_and(|other| other.local != row.local && is_near(other));
             lonely += usize::from(!follows && !leads);
@@ -200,7 +200,7 @@ fn usual_step(rows: &[Stamp]) -> i64 {
         is_same_day && a.local != b.local && a.local.rem_euclid(DAY) != 0
     });
     let mut counts: HashMap<i64, usize> = HashMap::new();
-    // Equal steps mostly follow each other, and are entered once.
+    // Equal steps mostly follow each other, and are counted together.
     let (mut last, mut count) = (0, 0);
     for step in steps.map(|(a, b)| b.local - a.local) {
         if step != last {
@@ -213,7 +213,7 @@ fn usual_step(rows: &[Stamp]) -> i64 {
     counts.into_iter().max_by_key(|(step, count)| (*count, -step)).map_or(0, |(step, _)| step)
 }
 
-/// Refuses rows that are seconds apart: those that fall on a full minute would pass for minutes.
+/// Refuses rows that are seconds apart: those on a full minute would look like minutes.
 pub(super) fn refuse_seconds(rows: &[Stamp]) -> Result<(), Problem> {
     let step = usual_step(rows);
     if (1..60).contains(&step) { Err(Problem::Seconds(step)) } else { Ok(()) }

@@ -1,10 +1,11 @@
-//! What period a file's candles have, judged by what most of their steps say.
+//! The period of a file's candles, by the majority of their steps.
 //!
-//! A greatest common divisor of all steps would let one odd stamp decide: a Friday holiday in a weekly file, a stray row
-//! in a five-minute one. Here each step between neighbouring candles of a symbol says which periods it fits (`minutes.rs`,
-//! `days.rs`, which know the calendar), and `weigh.rs` says whether that many steps can be chance. Symbols are judged one
-//! by one, those with few rows together. The answer is a [`JudgedPeriod`] or a refusal, and [`importable`] is the one
-//! place that says which periods can be stored.
+//! A greatest common divisor of all steps would let one odd stamp decide: a Friday holiday in a
+//! weekly file, a stray row in a five-minute one. Here each step between neighbouring candles of a
+//! symbol is checked for the periods it fits (`minutes.rs`, `days.rs`, which know the calendar),
+//! and `weigh.rs` decides whether that many steps can be chance. Symbols are judged one by one,
+//! those with few rows together. The result is a [`JudgedPeriod`] or an error, and only
+//! [`importable`] decides which periods can be stored.
 
 mod days;
 mod minutes;
@@ -18,7 +19,7 @@ use crate::time::DAY;
 pub(crate) use watch::Watch;
 use weigh::{Candidate, Step, Tally, Verdict};
 
-/// The period of a file's candles, and how it is known.
+/// The period of a file's candles, and the evidence for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JudgedPeriod {
     pub period: Period,
@@ -27,11 +28,11 @@ pub struct JudgedPeriod {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JudgedBy {
-    /// The user said so; the rows were not asked.
+    /// Set by the user; the rows were not checked.
     Option,
     /// The steps between the rows.
     Steps,
-    /// Too few rows to contradict it. `perhaps` is what the few look like.
+    /// Too few rows to contradict it. `perhaps` is the period that the few suggest.
     Default { perhaps: Option<Period> },
 }
 
@@ -39,18 +40,18 @@ pub enum JudgedBy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stamp {
     pub symbol: u32,
-    /// Seconds since 1970 on the wall.
+    /// Seconds since 1970 on the wall clock.
     pub local: i64,
 }
 
-/// What the stamps are: dates, or times of day.
+/// The kind of stamps: dates, or times of day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stamps {
     Dates,
     Times,
 }
 
-/// What judging needs to know of its surroundings.
+/// The context of a judgement.
 #[derive(Clone, Copy)]
 pub(crate) struct JudgeContext<'a> {
     pub venues: &'a Venues,
@@ -70,18 +71,19 @@ impl JudgeContext<'_> {
         self.symbols.get(symbol as usize).map(Symbol::to_string).unwrap_or_default()
     }
 
-    /// The wall clock of instants, as [`Stamp::local`] wants it.
+    /// The wall clock of an instant, for [`Stamp::local`].
     pub(crate) fn local(&self, symbol: u32, at: Timestamp) -> i64 {
         at.0.saturating_add(self.venue(symbol).zone().offset(at))
     }
 }
 
-/// Which grain holds candles of a period. The others are made from these, and a file of them is refused.
+/// The grain that stores candles of a period. Other periods are derived from these, and a file of
+/// them is refused.
 pub(crate) fn importable(period: Period) -> Result<Grain, Problem> {
     Grain::of_rows(period).ok_or(Problem::OtherPeriod(period))
 }
 
-/// Judges rows; they are sorted on the way.
+/// Judges rows; sorts them.
 pub(crate) fn judge(
     rows: &mut [Stamp],
     stamps: Stamps,
@@ -94,7 +96,7 @@ pub(crate) fn judge(
             let judged = judge_times(rows, context)?;
             if let JudgedBy::Default { .. } = judged.by {
                 minutes::refuse_odd_lengths(rows, context)?;
-                // Without a step inside a day, the days themselves may say what the rows are.
+                // Without a step within a day, the days themselves may show the period.
                 if minutes::one_a_day(rows) {
                     return one_a_day(rows, context);
                 }
@@ -123,8 +125,8 @@ fn judge_against(rows: &[Stamp], base: Minutes, context: JudgeContext<'_>) -> Re
     judge_as(rows, &minutes::candidates(base), Period::Clock(base), context, steps)
 }
 
-/// A coarse period that can be imported must be what the rows have, not what their own period is a multiple of: hours are
-/// whole half hours apart as well. Nor may a part of them have a longer one.
+/// A coarse period that can be imported must be that of the rows, not a divisor of their actual
+/// period: hours are whole half hours apart as well. Nor may a part of them have a longer one.
 fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<(), Problem> {
     let period = Period::Clock(length);
     let is_it =
@@ -132,7 +134,7 @@ fn confirm(rows: &[Stamp], length: Minutes, context: JudgeContext<'_>) -> Result
     if is_it { Ok(()) } else { Err(Problem::UnsurePeriod(period)) }
 }
 
-/// Rows that stand once a day at one and the same time are candles of days or longer, stamped with an hour.
+/// Rows once a day at the same time are candles of days or longer, stamped with an hour.
 fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, Problem> {
     let mut dates: Vec<Stamp> =
         rows.iter().map(|row| Stamp { local: row.local.div_euclid(DAY) * DAY, ..*row }).collect();
@@ -142,7 +144,7 @@ fn one_a_day(rows: &[Stamp], context: JudgeContext<'_>) -> Result<JudgedPeriod, 
     }
 }
 
-/// What the steps of one symbol said.
+/// The result for one symbol.
 struct Finding {
     symbol: u32,
     verdict: Verdict,
@@ -170,7 +172,8 @@ fn judge_as(
         let steps = steps_of(&distinct, venue);
         let tally = Tally::of(candidates, &steps);
         let mut verdict = weigh::weigh(candidates, &steps, &tally);
-        // Candles of a longer period among shorter ones stand on stamps that are taken, or where nothing trades.
+        // Candles of a longer period among shorter ones have duplicate stamps, or stamps outside of
+        // trading.
         if !matches!(verdict, Verdict::Longer(_)) {
             let steps = steps_of(&odd, venue);
             if let Verdict::Longer(period) = weigh::weigh(candidates, &steps, &Tally::of(candidates, &steps))
@@ -184,7 +187,7 @@ fn judge_as(
     settle(&findings, &all, candidates, base, context)
 }
 
-/// Stamps without repetitions; and those that stand twice, or on a weekend.
+/// Stamps without duplicates; and those that are duplicates, or on a weekend.
 fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
     let mut distinct: Vec<i64> = Vec::with_capacity(rows.len());
     let mut odd: Vec<i64> = Vec::new();
@@ -201,7 +204,7 @@ fn distinct_and_odd(rows: &[Stamp], base: Period) -> (Vec<i64>, Vec<i64>) {
     (distinct, odd)
 }
 
-/// One answer for the file out of what its symbols say.
+/// One result for the file from those of its symbols.
 fn settle(
     findings: &[Finding],
     all: &Tally,
@@ -221,7 +224,8 @@ fn settle(
         }
     }
     let says_base = findings.iter().any(|finding| finding.verdict == Verdict::Shortest);
-    // Among symbols that plainly have the shortest period, a thin one needs more than the usual odds to contradict them.
+    // Among symbols that clearly have the shortest period, a thin one needs higher odds to
+    // contradict them.
     let longer: Vec<(&Finding, Period)> = findings
         .iter()
         .filter_map(|finding| match finding.verdict {
@@ -241,7 +245,7 @@ fn settle(
             };
         }
     }
-    // Thousands of symbols with a few rows each say together what none can say alone.
+    // Thousands of symbols with a few rows each are conclusive together, although none is alone.
     if !says_base && let Some(period) = weigh::likeliest(candidates, all) {
         return Ok(JudgedPeriod { period, by: JudgedBy::Steps });
     }
@@ -257,7 +261,7 @@ fn date_text(local: i64) -> String {
     Timestamp(local).to_string().chars().take(10).collect()
 }
 
-/// The name people give to candles of a period.
+/// The usual name for candles of a period.
 pub(crate) fn name(period: Period) -> String {
     match period {
         Period::Clock(minutes) => format!("{}-minute", minutes.get()),

@@ -1,4 +1,5 @@
-//! The rows behind the sample: each further stretch of a file has to say the same period, or nothing.
+//! Checks the rows after the sample: each further window of a file must have the same period, or be
+//! inconclusive.
 
 use market::{Minutes, Period, Symbol, Timestamp, Venues};
 
@@ -10,7 +11,7 @@ const WINDOW_ROWS: usize = 10_000;
 /// A file sorted by time over thousands of symbols needs longer windows until symbols repeat.
 const WINDOW_ROWS_MAX: usize = 200_000;
 
-/// Keeps the stamps of the rows that were read since it last looked at them.
+/// Collects the stamps of rows since the last check.
 #[derive(Debug)]
 pub(crate) struct Watch {
     period: Period,
@@ -33,7 +34,7 @@ impl Watch {
         rows >= WINDOW_ROWS_MAX || rows >= WINDOW_ROWS && rows >= 3 * symbols.len()
     }
 
-    /// Judges what was seen, and forgets it.
+    /// Judges the collected rows, and drops them.
     pub(crate) fn judge(&mut self, symbols: &[Symbol]) -> Result<(), Problem> {
         let context = JudgeContext { venues: &self.venues, symbols };
         let stamps = if self.period == Period::DAY { Stamps::Dates } else { Stamps::Times };
@@ -45,7 +46,8 @@ impl Watch {
             _ => judge(&mut rows, stamps, context).map(|judged| judged.period),
         };
         let period = match judged {
-            // Few rows of a thin symbol may well stand at one time of day; the sample has decided about that.
+            // A few rows of a thin symbol may well be at one time of day; the sample has decided
+            // about that.
             Err(Problem::OneTimeOfDay) => return Ok(()),
             judged => judged?,
         };
@@ -61,7 +63,8 @@ impl Watch {
     }
 }
 
-/// What rows of a coarse file say: its own length, unless their steps speak for another. Candles may be missing as they like.
+/// The period of rows in a coarse file: its own length, unless their steps show another. Any
+/// candles may be missing.
 fn judge_coarse(rows: &mut [Stamp], length: Minutes, context: JudgeContext<'_>) -> Result<Period, Problem> {
     rows.sort_unstable();
     let judged = judge_times(rows, context)?;

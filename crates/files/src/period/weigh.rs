@@ -1,8 +1,9 @@
-//! Whether so many steps that fit a longer period can be chance.
+//! Whether the number of steps that fit a longer period can be chance.
 
 use market::Period;
 
-/// A longer period that steps may speak for. A step carries one bit for each candidate, so there are at most sixteen.
+/// A longer period that steps may indicate. A step has one bit for each candidate, so there are at
+/// most sixteen.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Candidate {
     pub period: Period,
@@ -10,15 +11,16 @@ pub(crate) struct Candidate {
     pub chance: f64,
     /// How often it is exactly one.
     pub chance_of_one: f64,
-    /// The likelihood ratio at which the candidate is believed,
+    /// The likelihood ratio at which the candidate is accepted,
     pub odds: f64,
-    /// and how many steps have to fit at least: fewer may look like anything.
+    /// and the minimum number of fitting steps: fewer may look like anything.
     pub steps_min: u64,
-    /// So many steps of the shortest period in a row are no strays among candles of this one: the file is joined of two.
+    /// This many consecutive steps of the shortest period are not strays among candles of this one:
+    /// the file is joined from two.
     pub joined_min: usize,
 }
 
-/// Four steps of exactly five minutes are believed, three of fifteen.
+/// Four steps of exactly five minutes are enough, three of fifteen.
 const MINUTES_ODDS: f64 = 2_500.0;
 const MINUTES_STEPS_MIN: u64 = 3;
 /// One stray row makes two steps of a minute where candles are two minutes apart, and strays may be neighbours.
@@ -26,7 +28,8 @@ const MINUTES_JOINED_MIN: usize = 12;
 
 impl Candidate {
     pub(crate) fn of_minutes(period: Period, minutes: f64) -> Candidate {
-        // With one print in n minutes on average, a step is exactly n minutes more often than with any other number.
+        // With one trade in n minutes on average, a step is exactly n minutes more often than with
+        // any other number.
         let chance_of_one = (1.0 / minutes) * (1.0 - 1.0 / minutes).powf(minutes - 1.0);
         Candidate {
             period,
@@ -39,30 +42,30 @@ impl Candidate {
     }
 }
 
-/// What one step says, a bit for each candidate.
+/// What one step indicates, a bit for each candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Step {
     /// It is exactly one period long.
     pub one: u16,
     /// It is several whole periods long.
     pub several: u16,
-    /// It says nothing about the candidate: a gap.
+    /// It is no evidence about the candidate: a gap.
     pub silent: u16,
     /// It can only be a step of the shortest period.
     pub shortest: bool,
 }
 
 impl Step {
-    /// Whether it says anything else than no to every candidate.
+    /// Whether it is anything but evidence against every candidate.
     fn speaks(&self) -> bool {
         self.one | self.several | self.silent != 0
     }
 }
 
-/// What the steps of one symbol say.
+/// What the steps of one symbol indicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
-    /// Too little to say.
+    /// Too few steps to decide.
     Unclear,
     Shortest,
     Longer(Period),
@@ -70,10 +73,10 @@ pub(crate) enum Verdict {
     Mixed(Period),
 }
 
-/// A period is what at least two of three steps say. Strays and holidays are far rarer than one in three.
+/// A period needs at least two of three steps. Strays and holidays are far rarer than one in three.
 const MOST: (u64, u64) = (2, 3);
-/// What the steps of a file of the candidate's period are: mostly one period, several where candles are missing, and sometimes
-/// neither, for strays, odd days and the end of a session.
+/// The steps in a file of the candidate's period: mostly one period, several where candles are
+/// missing, and sometimes neither, for strays, odd days and the end of a session.
 const ONE: f64 = 0.6;
 const SEVERAL: f64 = 0.25;
 const STRAY: f64 = 0.15;
@@ -81,7 +84,8 @@ const STRAY: f64 = 0.15;
 const ODDS_BEYOND_DOUBT: f64 = 1e9;
 /// Steps of the shortest period that make a symbol one of that period. Strays in a file of a longer one give a few.
 const SHORTEST_MIN: u64 = 3;
-/// A share of fitting steps so far above chance, with so small a probability, is no accident: the file is mixed.
+/// A share of fitting steps this far above chance, with such a small probability, is not chance:
+/// the file is mixed.
 const SHARE_ABOVE_CHANCE: f64 = 0.15;
 const ACCIDENT_ODDS: f64 = 1e9;
 
@@ -91,8 +95,8 @@ pub(crate) struct Tally {
     counts: Vec<Count>,
     steps: u64,
     shortest: u64,
-    /// Of these, the ones that are not the last of their symbol: a candle that is still running stands where it is now, not
-    /// where its period ends.
+    /// Of these, the ones that are not the last of their symbol: a candle that is still running is
+    /// stamped with the current time, not with the end of its period.
     shortest_inside: u64,
 }
 
@@ -116,8 +120,8 @@ impl Count {
         self.fits() >= candidate.steps_min && self.fits() * MOST.1 >= self.total() * MOST.0
     }
 
-    /// The logarithm of how much likelier these steps are in a file of the candidate's period than in a thin one of the
-    /// shortest.
+    /// The logarithm of how much likelier these steps are in a file of the candidate's period than
+    /// in a thin one of the shortest.
     fn likelihood(self, candidate: &Candidate) -> f64 {
         let chance_of_several = (candidate.chance - candidate.chance_of_one).max(candidate.chance_of_one);
         self.one as f64 * (ONE / candidate.chance_of_one).ln()
@@ -166,8 +170,9 @@ impl Tally {
         }
     }
 
-    /// Whether a symbol has this period whatever its neighbours in the file have. Prints at the opening and the close
-    /// alone are whole half hours apart for months, so a good part of the steps has to be exactly one period.
+    /// Whether a symbol has this period whatever its neighbours in the file have. Trades at the
+    /// open and the close alone are whole half hours apart for months, so a good part of the steps
+    /// has to be exactly one period.
     pub(crate) fn is_beyond_doubt(&self, candidates: &[Candidate], period: Period) -> bool {
         let own = candidates.iter().zip(&self.counts).find(|(candidate, _)| candidate.period == period);
         own.is_some_and(|(candidate, count)| {
@@ -176,15 +181,15 @@ impl Tally {
     }
 }
 
-/// Whether most of so many steps can be exactly so many minutes long by chance.
+/// Whether it can be chance that most steps are exactly this many minutes long.
 pub(crate) fn is_chance(minutes: f64, of_length: u64, steps: u64) -> bool {
     let candidate = Candidate::of_minutes(Period::MINUTE, minutes);
     let count = Count { one: of_length, several: 0, against: steps - of_length };
     !count.is_most(&candidate) || count.likelihood(&candidate) < candidate.odds.ln()
 }
 
-/// The candidate that most steps fit, where chance does not explain it. Steps of an hour fit half an hour as well: of
-/// several, it is the one that most steps are exactly.
+/// The candidate that most steps fit, if chance does not explain it. Steps of an hour fit half an
+/// hour as well: of several, it is the one that most steps match exactly.
 pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     let believed = candidates.iter().zip(&tally.counts).filter_map(|(candidate, count)| {
         let likelihood = count.likelihood(candidate);
@@ -194,14 +199,14 @@ pub(crate) fn likeliest(candidates: &[Candidate], tally: &Tally) -> Option<Perio
     believed.max_by(|a, b| a.1.cmp(&b.1).then(a.2.total_cmp(&b.2))).map(|(period, ..)| period)
 }
 
-/// What a few steps look like when nothing among them speaks for the shortest period.
+/// What a few steps suggest if none of them indicates the shortest period.
 pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period> {
     if tally.shortest_inside > 0 {
         return None;
     }
     let most = candidates.iter().zip(&tally.counts).filter(|(_, count)| {
         let Count { one, several, against } = **count;
-        // Nor do the running candles speak against it.
+        // Running candles do not count against it either.
         let against = against - tally.shortest.min(against);
         one * 2 >= one + several && one > 0 && (one + several) * MOST.1 >= (one + several + against) * MOST.0
     });
@@ -212,7 +217,7 @@ pub(crate) fn perhaps(candidates: &[Candidate], tally: &Tally) -> Option<Period>
 pub(crate) fn weigh(candidates: &[Candidate], steps: &[Step], tally: &Tally) -> Verdict {
     if let Some(period) = likeliest(candidates, tally) {
         let own = candidates.iter().find(|candidate| candidate.period == period);
-        // However few they are beside the others.
+        // However few they are.
         let is_joined = |candidate: &Candidate| {
             steps.split(|step| !step.shortest).any(|run| run.len() >= candidate.joined_min)
         };
@@ -251,7 +256,7 @@ fn has_stretch(candidate: &Candidate, mask: u16, steps: &[Step]) -> bool {
     false
 }
 
-/// A stretch may begin at any of thousands of rows, so it takes more than the candidate's own odds.
+/// A stretch may begin at any of thousands of rows, so it needs more than the candidate's own odds.
 fn stretch_odds(candidate: &Candidate) -> f64 {
     (candidate.odds * 1e4).ln()
 }
@@ -262,7 +267,8 @@ fn is_no_accident(candidate: &Candidate, count: Count) -> bool {
     if total < 1.0 {
         return false;
     }
-    // Exactly one period is what most steps of the longer kind are; several are what thin ones are, too.
+    // Most steps of the longer period are exactly one period; several periods occur in thin files,
+    // too.
     let share = count.one as f64 / total;
     let chance = candidate.chance_of_one;
     if share < chance + SHARE_ABOVE_CHANCE {

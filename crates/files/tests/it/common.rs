@@ -13,7 +13,7 @@ pub(crate) fn venues() -> Venues {
     Venues::built_in().unwrap()
 }
 
-/// A file in a folder of its own, so that its name is exactly what the test says.
+/// A file in a new folder, so that its name is exactly the given one.
 pub(crate) fn file(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);

@@ -1,4 +1,5 @@
-//! Files as people have them: the forms and the vendors that `docs/importing.md` has recipes for, one example each.
+//! Real-world files: the formats and the vendors that `docs/importing.md` has recipes for, one
+//! example each.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/examples").join(name)
 }
 
-/// What a file is read as, and its rows: symbol, time, prices and volume.
+/// How a file was understood, and its rows: symbol, time, prices and volume.
 fn read(name: &str, options: &ReadOptions) -> (Understood, String) {
     let path = example(name);
     let table = files::open(&path, &venues(), options).unwrap_or_else(|error| panic!("{error}"));
@@ -53,7 +54,7 @@ const THIRD: &str = "AAPL.US 2024-01-03T05:00:00Z 184.22 185.88 183.43 184.25 58
 const SIXTEENTH: &str = "AAPL.US 2024-01-16T05:00:00Z 182.16 184.26 180.93 183.63 65603000\n";
 
 #[test]
-fn dates_of_the_us_are_told_by_one_row_or_by_the_user() {
+fn us_dates_are_recognised_by_one_row_or_set_by_the_user() {
     let (understood, rows) = read("us_dates.csv", &options());
     assert_eq!(rows, format!("{SECOND}{SIXTEENTH}"));
     assert_eq!((understood.order, understood.times), (Some(DateOrder::MonthFirst), TimesAre::Dates));
@@ -76,7 +77,7 @@ fn dollars_thousands_and_millions_are_numbers() {
 }
 
 #[test]
-fn a_file_without_a_header_is_read_by_a_guess_that_is_said_or_by_names() {
+fn columns_without_a_header_are_guessed_with_a_note_or_named() {
     let (understood, rows) = read("no_header.csv", &of_apple());
     assert_eq!(rows, format!("{SECOND}{THIRD}"));
     assert!(understood.are_columns_guessed);
@@ -93,7 +94,7 @@ fn a_file_without_a_header_is_read_by_a_guess_that_is_said_or_by_names() {
 }
 
 #[test]
-fn semicolons_and_decimal_commas_are_told_from_the_prices() {
+fn semicolons_and_decimal_commas_are_detected_by_the_prices() {
     let (understood, rows) = read("semicolon.csv", &of_apple());
     assert_eq!(
         rows,
@@ -112,7 +113,7 @@ fn semicolons_and_decimal_commas_are_told_from_the_prices() {
 }
 
 #[test]
-fn symbols_side_by_side_are_told_apart_by_one_header_line_or_by_three() {
+fn symbols_side_by_side_have_one_header_line_or_three() {
     let (understood, rows) = read("wide_yfinance.csv", &options());
     assert_eq!(understood.symbol, SymbolSource::Header);
     assert_eq!(
@@ -152,7 +153,7 @@ fn the_tables_of_a_zip_archive_are_read_one_by_one() {
 }
 
 #[test]
-fn archives_that_would_fill_the_memory_or_are_not_whole_are_refused() {
+fn decompression_bombs_and_incomplete_archives_are_refused() {
     let bomb = files::tables_in(&example("bomb.zip")).unwrap_err().problem.to_string();
     assert!(bomb.contains("AAPL.US.csv") && bomb.contains("times its size"), "{bomb}");
     let whole = std::fs::read(example("prices.zip")).unwrap();
@@ -168,7 +169,8 @@ fn archives_that_would_fill_the_memory_or_are_not_whole_are_refused() {
         }
     };
     assert_eq!(told(&whole), "read");
-    // The end of the directory is gone; a file was changed; the directory counts more files than it has.
+    // The end of the directory is missing; a file was changed; the directory counts more files than
+    // it has.
     assert!(told(&whole[..whole.len() - 30]).contains("it has no end"));
     let at = whole.windows(4).position(|four| four == b"PK\x03\x04").unwrap();
     let mut changed = whole.clone();

@@ -1,4 +1,4 @@
-//! The forms in which times, numbers and bytes come.
+//! Formats of times, numbers and bytes.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use market::{Grain, Region};
 
 use crate::common::{candles, check, check_bytes, listing, options};
 
-/// The instant a time cell becomes, or why it does not.
+/// The instant of a time cell, or the error.
 fn time_of(cell: &str, period: Option<Grain>) -> String {
     let text = format!("symbol;time;open;high;low;close\nAAPL.US;{cell};1;1;1;1\n");
     let mut reader = match crate::common::open("a.csv", text.as_bytes(), &ReadOptions { period, ..options() })
@@ -101,7 +101,7 @@ fn times_are_read_in_many_forms() {
 }
 
 #[test]
-fn a_day_that_is_insisted_on_is_the_local_date() {
+fn with_the_period_set_to_days_the_local_date_counts() {
     assert_eq!(time_of("2024-07-02 16:00:00", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
     assert_eq!(time_of("2024-07-02T20:00:00Z", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
     assert_eq!(time_of("2024-07-02T00:00:00Z", Some(Grain::Day)), "Day 2024-07-02T04:00:00Z");
@@ -241,7 +241,7 @@ fn line_ends_blank_lines_and_comments_do_no_harm() {
 
 #[test]
 fn other_encodings_do_not_break_the_numbers() {
-    // "腾讯" in GBK, in a column nobody asked for.
+    // "腾讯" in GBK, in a column that is not read.
     let mut bytes = b"name,symbol,time,open,high,low,close\n".to_vec();
     bytes.extend_from_slice(&[0xcc, 0xda, 0xd1, 0xb6]);
     bytes.extend_from_slice(b",700.HK,20240102,1,1,1,1\n");

@@ -1,4 +1,4 @@
-//! Which header means what, as one table.
+//! The meaning of headers, as one table.
 
 use std::fmt::Write;
 
@@ -7,7 +7,7 @@ use files::{ReadOptions, Table};
 
 use crate::common::open;
 
-/// Recognises a header by giving the file one row of ones; where a column tells the period, it is a day.
+/// Recognises a header by giving the file one row of ones; a period column has a day.
 fn recognised(header: &str) -> String {
     let last = header.lines().last().unwrap_or_default();
     let delimiter = [';', '\t', '|'].into_iter().find(|d| last.contains(*d)).unwrap_or(',');

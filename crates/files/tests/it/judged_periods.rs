@@ -1,5 +1,5 @@
-//! Generated files of every period, market and oddity: each is judged rightly or refused, and none is taken for a grain
-//! that it is not.
+//! Generated files of every period, market and oddity: each is judged correctly or refused, and
+//! none is mistaken for another grain.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -13,7 +13,7 @@ use crate::common::{open, options, refusal_of, venues};
 const MARKETS: [(Market, &str); 3] =
     [(Market::Hk, "700.HK"), (Market::Us, "AAPL.US"), (Market::Cn, "600519.SH")];
 
-/// Numbers that look random and are the same in every run.
+/// A deterministic random number generator.
 struct Rng(u64);
 
 impl Rng {
@@ -23,14 +23,14 @@ impl Rng {
     }
 }
 
-/// A file of one symbol, given its stamps as they are written.
+/// A file of one symbol with the given stamps.
 fn text(symbol: &str, stamps: &[String]) -> String {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     stamps.iter().for_each(|stamp| writeln!(text, "{symbol},{stamp},1,1,1,1").unwrap());
     text
 }
 
-/// What becomes of a file: the grain it is imported as, or the word of its refusal.
+/// The result for a file: the grain it is imported as, or the kind of its error.
 fn outcome(text: &str) -> String {
     let read_whole = |mut reader: files::CandleReader| loop {
         match reader.next() {
@@ -98,7 +98,8 @@ fn spans(venue: &Venue, span: Span, place: Place, years: i16) -> Vec<String> {
         .collect()
 }
 
-/// The stamps of a file of regular minutes over so many trading days, by the start of each candle or its end.
+/// The stamps of a file of regular minutes over `days` trading days, by the start of each candle or
+/// its end.
 fn clocks(venue: &Venue, minutes: u16, days: usize, is_end: bool) -> Vec<String> {
     let length = Minutes::new(minutes).unwrap();
     let mut stamps = Vec::new();
@@ -119,7 +120,7 @@ fn clocks(venue: &Venue, minutes: u16, days: usize, is_end: bool) -> Vec<String>
     stamps
 }
 
-/// What happens to files on their way: each takes the stamps and gives them back worse.
+/// Defects of files: each takes the stamps and returns them damaged.
 type Oddity = (&'static str, fn(Vec<String>, &mut Rng) -> Vec<String>);
 
 const ODDITIES: [Oddity; 6] = [
@@ -330,7 +331,7 @@ fn minutes_and_longer_clock_periods_are_judged_in_every_markets_hours() {
 }
 
 #[test]
-fn thin_trading_is_no_longer_period() {
+fn thin_trading_is_not_mistaken_for_a_longer_period() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -344,7 +345,8 @@ fn thin_trading_is_no_longer_period() {
                         stamps.iter().filter(|_| rng.below(one_in) == 0).cloned().collect();
                     if thin.len() > 1 {
                         let found = outcome(&text(symbol, &thin));
-                        // A handful of rows may come with a word that they look like something longer.
+                        // A handful of rows may come with a note that they look like a longer
+                        // period.
                         assert!(
                             found.starts_with(grain),
                             "{found}: {symbol}, one in {one_in}, seed {seed}, {} rows",
@@ -358,7 +360,7 @@ fn thin_trading_is_no_longer_period() {
 }
 
 #[test]
-fn a_few_rows_are_taken_as_they_look_with_a_word_about_it() {
+fn a_few_rows_are_imported_with_a_note_about_their_period() {
     let venues = venues();
     let venue = venues.of(Market::Us);
     let mut table = String::new();
@@ -387,9 +389,9 @@ fn a_few_rows_are_taken_as_they_look_with_a_word_about_it() {
     .assert_eq(&table);
 }
 
-/// The last candle of a file that was fetched while its week ran stands somewhere inside it.
+/// The last candle of a file that was fetched during its week is stamped somewhere within it.
 #[test]
-fn a_running_week_does_not_silence_the_word_about_a_few_rows() {
+fn a_running_week_does_not_suppress_the_note_about_a_few_rows() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let days = spans(venues.of(market), Span::Day, Place::First, 1);
@@ -401,7 +403,7 @@ fn a_running_week_does_not_silence_the_word_about_a_few_rows() {
                 let stamps = [whole, std::slice::from_ref(day)].concat();
                 let found = outcome(&text(symbol, &stamps));
                 assert_eq!(found, "1d (or week)", "{symbol} {stamps:?}");
-                // Several symbols, each with a candle that runs.
+                // Several symbols, each with a running candle.
                 let both = text(symbol, &stamps) + text("5.HK", &stamps).split_once('\n').unwrap().1;
                 assert_ne!(outcome(&both), "1d", "{symbol} {stamps:?}, and another");
             }
@@ -409,9 +411,9 @@ fn a_running_week_does_not_silence_the_word_about_a_few_rows() {
     }
 }
 
-/// Two files joined end to end are called mixed, however unequal they are.
+/// Two files joined end to end are reported as mixed, however unequal they are.
 #[test]
-fn a_stretch_of_days_behind_many_weeks_is_told() {
+fn a_stretch_of_days_after_many_weeks_is_detected() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -435,7 +437,7 @@ fn a_stretch_of_days_behind_many_weeks_is_told() {
 }
 
 #[test]
-fn a_stretch_of_minutes_behind_many_longer_ones_is_told() {
+fn a_stretch_of_minutes_after_many_longer_candles_is_detected() {
     let venues = venues();
     for (market, symbol) in MARKETS {
         let venue = venues.of(market);
@@ -497,7 +499,7 @@ fn symbols_are_judged_one_by_one() {
         let message = refusal_of("a.csv", both.as_bytes(), &options());
         assert!(message.contains("mixed in the rows of MSFT.US"), "{message}");
     }
-    // One print at the opening and one at the close of each day: thin, and not of half an hour.
+    // One trade at the open and one at the close of each day: thin, and not half hours.
     let auctions: Vec<String> = clocks(venue, 1, 60, false)
         .into_iter()
         .filter(|stamp| stamp.ends_with(" 09:30:00") || stamp.ends_with(" 15:30:00"))
@@ -505,9 +507,9 @@ fn symbols_are_judged_one_by_one() {
     assert_eq!(outcome(&(text("AAPL.US", &minutes) + &body("THIN.US", &auctions))), "1m");
 }
 
-/// The sample is the first ten thousand rows; what comes behind it is judged as well.
+/// The sample is the first ten thousand rows; the rows after it are judged as well.
 #[test]
-fn another_period_far_behind_the_beginning_is_refused() {
+fn another_period_far_after_the_beginning_is_refused() {
     let venues = venues();
     let venue = venues.of(Market::Us);
     let mut stamps = clocks(venue, 1, 100, false);

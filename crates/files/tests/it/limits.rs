@@ -1,4 +1,4 @@
-//! What is too large, broken or not a table at all.
+//! Files that are too large, broken or not tables.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::common::{candles, check, file, options, refusal, refusal_of, venues};
 const HEADER: &str = "symbol,time,open,high,low,close\n";
 
 #[test]
-fn a_line_without_an_end_is_refused_before_it_fills_the_memory() {
+fn an_endless_line_is_refused_before_it_fills_the_memory() {
     let long = "a.csv: line 1 is longer than 64 KiB: is this a text table?";
     assert_eq!(refusal_of("a.csv", &vec![b'x'; LINE_MAX + 1], &options()), long);
     let second = format!("{HEADER}{}", "1".repeat(LINE_MAX + 1));
@@ -54,7 +54,7 @@ fn a_quote_that_never_closes_costs_its_own_row_only() {
 }
 
 #[test]
-fn files_that_are_no_tables_say_what_they_are() {
+fn files_that_are_no_tables_are_refused_by_their_type() {
     let told = |name: &str, bytes: &[u8]| refusal_of(name, bytes, &options());
     assert_eq!(told("a.csv", b""), "a.csv: the file is empty");
     assert_eq!(told("a.csv", b"\n\n"), "a.csv: the file is empty");
@@ -151,7 +151,7 @@ fn a_reader_may_move_to_another_thread() {
     moves(&candles("a.csv", format!("{HEADER}700.HK,20240102,1,1,1,1\n").as_bytes(), &options()));
 }
 
-/// Everything that can be read of a file: its rows, the bad ones included.
+/// Reads a whole file and returns its number of rows, including bad ones.
 fn rows_of(name: &str, bytes: &[u8], venues: &Venues) -> Result<u64, files::Problem> {
     let (_folder, path) = file(name, bytes);
     let table = files::open(&path, venues, &options()).map_err(|error| error.problem)?;
@@ -192,7 +192,7 @@ fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
     for packed in [gzip(&junk(300_000)), zstd(&junk(300_000))] {
         assert_eq!(rows_of("a.csv", &packed, &venues).unwrap(), 300_000);
     }
-    // Minutes in which nothing is traded, which is as far as an honest file shrinks.
+    // Minutes without trades, the most compressible real file.
     let row = |at: u32| format!("700.HK,{},300.2,300.2,300.2,300.2\n", 1_704_159_000 + 60 * i64::from(at));
     let quiet: String = std::iter::once(HEADER.to_owned()).chain((0..60_000).map(row)).collect();
     for packed in [gzip(&quiet), zstd(&quiet)] {
@@ -201,7 +201,7 @@ fn a_compressed_text_may_unpack_to_two_hundred_times_its_size() {
     }
 }
 
-/// Numbers that look random and are the same in every run.
+/// A deterministic random number generator.
 fn next_random(state: &mut u64) -> usize {
     *state ^= *state << 13;
     *state ^= *state >> 7;

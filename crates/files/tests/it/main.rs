@@ -1,4 +1,4 @@
-//! Files in, rows out; and back.
+//! Reads files to rows, and writes them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod common;

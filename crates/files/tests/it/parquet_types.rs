@@ -19,7 +19,7 @@ fn parquet(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// One row at 09:30 in Hong Kong on 2024-01-02, with the columns given in place of the usual ones.
+/// One row at 09:30 in Hong Kong on 2024-01-02, with the given columns replacing the usual ones.
 fn table(replaced: Vec<(&'static str, ArrayRef)>) -> Vec<u8> {
     let double = || Arc::new(Float64Array::from(vec![290.2])) as ArrayRef;
     let mut columns: Vec<(&str, ArrayRef)> = vec![

@@ -1,4 +1,4 @@
-//! Minutes told from days and from coarse candles, and everything else refused.
+//! Minutes, days and coarse candles are distinguished, and everything else is refused.
 
 use std::fmt::Write;
 
@@ -51,7 +51,7 @@ fn coarse_candles_are_recognised_and_called_a_guess() {
             "taken as {step}-minute candles, a guess from how far the rows are apart; pass --period to say what they are"
         );
         assert!(reader.notes().contains(&guess), "{step}: {:?}", reader.notes());
-        // Who says it is not told that it is a guess.
+        // With an explicit period there is no note about a guess.
         let said = candles("a.csv", text.as_bytes(), &ReadOptions { period: Some(grain), ..options() });
         assert_eq!(said.grain(), grain, "{step}");
         assert!(!said.notes().contains(&guess), "{step}");
@@ -59,7 +59,7 @@ fn coarse_candles_are_recognised_and_called_a_guess() {
 }
 
 #[test]
-fn hours_behind_five_minutes_are_not_taken_for_them() {
+fn hours_after_five_minutes_are_not_mistaken_for_them() {
     let fives = every(5, 960, 20, &["AAPL.US"]);
     let hours = every(60, 960, 6, &["AAPL.US"]).replace("2024-01", "2024-02");
     let message = crate::common::refusal_of(
@@ -70,9 +70,9 @@ fn hours_behind_five_minutes_are_not_taken_for_them() {
     assert!(message.contains("5-minute and 60-minute candles are mixed"), "{message}");
 }
 
-/// Rows of a coarse file that were stamped with their ends; the last of a segment may be short.
+/// Rows of a coarse file stamped with their ends; the last of a segment may be short.
 #[test]
-fn coarse_candles_stamped_with_their_ends_begin_where_they_began() {
+fn coarse_candles_stamped_with_their_ends_are_moved_to_their_starts() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 2..5 {
         for end in ["10:30", "11:30", "12:00", "14:00", "15:00", "16:00"] {
@@ -91,7 +91,7 @@ fn coarse_candles_stamped_with_their_ends_begin_where_they_began() {
 }
 
 #[test]
-fn an_insisting_user_may_import_what_looks_like_five_minutes() {
+fn with_an_explicit_period_rows_like_five_minutes_are_imported() {
     let reader = candles(
         "a.csv",
         every(5, 960, 1, &["AAPL.US"]).as_bytes(),
@@ -101,7 +101,7 @@ fn an_insisting_user_may_import_what_looks_like_five_minutes() {
 }
 
 #[test]
-fn a_few_thin_minutes_are_no_proof_of_five() {
+fn a_few_thin_minutes_are_not_mistaken_for_five_minutes() {
     let text =
         "symbol,time,open,high,low,close\n8.HK,2024-01-02 09:30,1,1,1,1\n8.HK,2024-01-02 09:45,1,1,1,1\n";
     assert_eq!(candles("a.csv", text.as_bytes(), &options()).grain(), Grain::Minute);
@@ -148,7 +148,7 @@ fn american_overnight_minutes_may_fall_on_midnight() {
 }
 
 #[test]
-fn days_stamped_at_the_close_need_a_word_from_the_user() {
+fn days_stamped_at_the_close_need_an_explicit_period() {
     let mut text = "symbol,time,open,high,low,close\n".to_owned();
     for day in 2..12 {
         writeln!(text, "AAPL.US,2024-01-{day:02} 16:00:00,1,1,1,1").unwrap();

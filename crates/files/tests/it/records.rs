@@ -15,7 +15,8 @@ fn securities(text: &str) -> Records<SecurityRow> {
     }
 }
 
-/// Each action as one line: symbol, date, cash, split, bonus, rights, price; then the refused rows.
+/// Each action as one line: symbol, date, cash, split, bonus, rights, price; then the rejected
+/// rows.
 fn actions(name: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(Table::Actions(records)) = open(name, bytes, &options()) else { panic!("no actions") };
     let read = records.rows.iter().map(|row| {
@@ -53,7 +54,7 @@ fn securities_are_read_from_any_subset_of_columns() {
 }
 
 #[test]
-fn a_bad_security_is_told_with_its_line() {
+fn a_bad_security_is_reported_with_its_line() {
     let records = securities(
         "symbol,name_en,lot_size,decimals,eps\nX,a,1,2,1\n700.HK,a,0,2,1\n700.HK,a,-5,2,1\n700.HK,a,1,9,1\n700.HK,a,1,2,x\n700.HK\n",
     );
@@ -104,7 +105,7 @@ fn shares_and_figures_may_hold_from_a_day_on() {
 }
 
 #[test]
-fn a_kind_is_one_of_four_words_or_not_told() {
+fn a_kind_is_one_of_four_words_or_absent() {
     let records = securities(
         "symbol,kind,listing_date,delisted_on\n700.HK,equity,,\n2800.HK,ETF,,\n823.HK, reit ,,2031-01-02\n12345.HK,warrant,,\n\
          5.HK,,,\n9.HK,stock,,\n9.HK,index,,\n9.HK,etf,2020-01-02,2020-01-01\n9.HK,etf,,soon\n",
@@ -134,7 +135,7 @@ fn a_kind_is_one_of_four_words_or_not_told() {
             "10: delisted_on is not a date: write YYYY-MM-DD",
         ]
     );
-    // Said of no security, it is not asked for.
+    // Without the column it is `None`.
     assert_eq!(securities("symbol,name_en\n700.HK,a\n").rows[0].kind, None);
 }
 
@@ -183,7 +184,7 @@ fn parquet_holds_actions_and_securities_too() {
 }
 
 #[test]
-fn a_pay_date_may_stand_beside_an_action_but_not_before_it() {
+fn a_pay_date_is_not_before_the_ex_date() {
     let text = "symbol,ex_date,pay_date,cash\n700.HK,2024-05-17,2024-05-30,3.4\n700.HK,2024-05-18,2024-05-18,1\n\
                 700.HK,2024-05-19,,1\n700.HK,2024-05-20,2024-05-19,1\n700.HK,2024-05-21,later,1\n700.HK,2024-05-22,2024-05-23,\n";
     let Ok(Table::Actions(records)) = open("a.csv", text.as_bytes(), &options()) else {
@@ -202,7 +203,7 @@ fn a_pay_date_may_stand_beside_an_action_but_not_before_it() {
     );
 }
 
-/// Each row as one line: symbol and its factors; then the refused rows.
+/// Each row as one line: symbol and its factors; then the rejected rows.
 fn margins(name: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(Table::Margins(records)) = open(name, bytes, &options()) else { panic!("no margins") };
     let read = records.rows.iter().map(|row| format!("{} {} {} {}", row.symbol, row.im, row.mm, row.fm));

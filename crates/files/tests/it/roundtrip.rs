@@ -1,4 +1,4 @@
-//! What is exported comes back as it was.
+//! Exported tables are read back unchanged.
 
 use files::{CandleSink, Format, ReadOptions, Table};
 use market::{Candle, Candles, Grain, Market, Price, Session, Symbol, Timestamp, Turnover};
@@ -60,7 +60,7 @@ fn flat(parts: &[(&str, Candles)]) -> Vec<(String, Candle)> {
 }
 
 #[test]
-fn minutes_come_back_identical() {
+fn minutes_round_trip() {
     let parts = [("AAPL.US", minutes(40_000)), ("700.HK", minutes(3)), (".VIX.US", minutes(200))];
     for (format, name) in [(Format::Csv, "a.csv"), (Format::Parquet, "a.parquet")] {
         let (grain, rows) = imported(name, &exported(format, &parts), &ReadOptions::default());
@@ -70,7 +70,7 @@ fn minutes_come_back_identical() {
 }
 
 #[test]
-fn days_come_back_identical_across_clock_changes() {
+fn days_round_trip_across_clock_changes() {
     let zone = market::Zone::of(Market::Us);
     let mut date = market::Date::constant(2024, 3, 1);
     let mut days = minutes(30);
@@ -87,7 +87,7 @@ fn days_come_back_identical_across_clock_changes() {
 }
 
 #[test]
-fn text_shows_the_market_clock_and_at_least_the_asked_decimals() {
+fn text_shows_the_market_clock_and_at_least_the_given_decimals() {
     let text = String::from_utf8(exported(Format::Csv, &[("AAPL.US", minutes(2))])).unwrap();
     assert_eq!(
         text,
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn any_prices_come_back(rows in prop::collection::vec((1i64..=999_999_999_999_999_999, 0i64.., 0i128..10i128.pow(24)), 1..20)) {
+    fn any_prices_round_trip(rows in prop::collection::vec((1i64..=999_999_999_999_999_999, 0i64.., 0i128..10i128.pow(24)), 1..20)) {
         let candles: Candles = rows.iter().enumerate().map(|(row, (price, volume, turnover))| {
             let price = Price(*price);
             Candle {

@@ -1,4 +1,4 @@
-//! Files as strangers have them: saved by the service's SDK, written by spreadsheets, named by other programs.
+//! Third-party files: saved by the service's SDK, written by spreadsheets, named by other programs.
 
 use expect_test::expect;
 use files::{ColumnMap, ReadOptions, Table, TimeFormat};
@@ -138,7 +138,7 @@ fn dates_are_read_as_people_write_them() {
 }
 
 #[test]
-fn the_whole_sample_says_which_number_is_the_month() {
+fn the_whole_sample_decides_which_number_is_the_month() {
     let file = |dates: &[&str]| {
         let rows: String = dates.iter().map(|date| format!("{date},1,1,1,1\n")).collect();
         format!("time,open,high,low,close\n{rows}")
@@ -242,7 +242,7 @@ fn columns_are_ignored_when_the_user_says_so() {
         note: there is no volume column; volumes are 0
     "#]],
     );
-    // A field stands for the column that it would be read from.
+    // A field means the column that it would be read from.
     check(
         "700.HK.csv",
         text,
@@ -275,7 +275,7 @@ fn fractions_are_advised_lots_only_where_lots_would_help() {
 }
 
 #[test]
-fn symbols_are_guessed_from_the_words_of_a_name_and_said_to_be_guesses() {
+fn symbols_are_guessed_from_the_words_of_a_name_with_a_note() {
     let symbol_of = |name: &str, region: Option<Region>, header: &str| {
         let text = format!("{header}\n2024-01-02,1,1,1,1,1\n");
         match open(name, text.as_bytes(), &ReadOptions { region, ..options() }) {

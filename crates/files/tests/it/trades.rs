@@ -1,4 +1,5 @@
-//! Tables of single trades: how they are recognised, how their cells are read, and what is left out.
+//! Tables of single trades: how they are recognised, how their cells are parsed, and which rows are
+//! left out.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ fn check(name: &str, text: &str, expected: Expect) {
 }
 
 #[test]
-fn trades_are_told_by_one_price_and_a_volume() {
+fn trades_are_recognised_by_one_price_and_a_volume() {
     check(
         "trades.csv",
         "symbol,time,price,volume,direction,type\n\
@@ -76,7 +77,7 @@ fn trades_are_told_by_one_price_and_a_volume() {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_by_line() {
+fn unreadable_rows_are_rejected_with_their_line() {
     check(
         "trades.csv",
         "symbol,time,price,volume,direction,type\n\

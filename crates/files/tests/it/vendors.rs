@@ -207,7 +207,7 @@ fn massive_flat_files_count_nanoseconds() {
 }
 
 #[test]
-fn options_are_written_without_zeros_before_the_strike_whoever_wrote_them() {
+fn options_of_any_vendor_have_no_leading_zeros_in_the_strike() {
     check(
         "2026-03-18.csv",
         "ticker,volume,open,close,high,low,window_start,transactions\n\
@@ -245,7 +245,7 @@ fn options_are_written_without_zeros_before_the_strike_whoever_wrote_them() {
 }
 
 #[test]
-fn tushare_days_keep_their_lots_and_say_so() {
+fn tushare_days_stay_in_lots_with_a_note() {
     let text = "ts_code,trade_date,open,high,low,close,pre_close,change,pct_chg,vol,amount\n\
                 000001.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,1158366.45,1075742.252\n\
                 000002.SZ,20240102,9.39,9.42,9.21,9.21,9.39,-0.18,-1.917,100.0,1075742.252\n";
@@ -348,7 +348,7 @@ fn eastmoney_headers_are_chinese() {
 }
 
 #[test]
-fn anything_else_is_read_through_a_map() {
+fn other_tables_are_read_through_a_map() {
     let map = Field::parse_map("time=when,open=first,high=top,low=bottom,close=last,symbol=who,volume=qty")
         .unwrap();
     check(

@@ -1,4 +1,4 @@
-//! The intraday candles of days, as the minutes that they stand for.
+//! The intraday candles of days, as the minutes that they cover.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use super::by_day;
 use crate::error::HistoryError;
 use crate::own::Taken;
 
-/// What one lane of a day has.
+/// The candles of one lane on one day.
 #[derive(Clone, Debug)]
 pub(super) struct LaneDay {
-    /// The finest grain that answers.
+    /// The finest stored grain.
     pub(super) grain: Grain,
-    /// The minutes that its candles stand for, ascending.
+    /// The minutes that its candles cover, ascending.
     pub(super) minutes: Vec<i64>,
 }
 
@@ -23,7 +23,8 @@ impl Default for LaneDay {
     }
 }
 
-/// The days of a lane, by the rule that answers go by: in each session the finest candles count, alone. Only minutes that have begun.
+/// The days of a lane, by the rule that queries follow: in each session only the finest candles
+/// count. Only minutes that have begun.
 pub(super) fn of_lane(
     venue: &Venue,
     begun: Timestamp,
@@ -48,7 +49,7 @@ pub(super) fn of_lane(
     Ok(days)
 }
 
-/// The minutes that a candle of a coarse file stands for.
+/// The minutes that a candle of a coarse file covers.
 fn stood_for(venue: &Venue, grain: Grain, time: i64) -> impl Iterator<Item = i64> + use<> {
     let at = Timestamp(time);
     let end = venue.slot(at).zip(grain.length()).map_or(time, |(slot, length)| slot.bucket(length, at).1.0);

@@ -1,5 +1,6 @@
-//! Coverage of many securities at once, with a letter for each day. What the calendar expects is computed once for a market. Of the minutes
-//! only the times at both ends of each day are decoded, and a whole day only if the number of its candles does not decide.
+//! Coverage of many securities, with one letter for each day. The calendar's expectations are
+//! computed once for a market. Of the minutes only the first and last times of each day are
+//! decoded, and a whole day only if the number of its candles does not decide.
 
 use std::collections::BTreeMap;
 
@@ -19,15 +20,17 @@ use crate::own::has_own;
 /// The coverage of one day of one security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DayState {
-    /// The daily candle is there, and each expected minute is, or is known to be without trades.
+    /// The daily candle is stored, and each expected minute is stored or known to be without
+    /// trades.
     Complete,
     Partial,
-    /// Neither the daily candle nor a minute, and nothing says that there was no trading.
+    /// Neither the daily candle nor a minute is stored, and the day is not known to be without
+    /// trades.
     Missing,
     /// The market is closed, whatever is stored.
     Closed,
-    /// Before the first day of the security or after the last that is over, a day that is known to be without trades, or one
-    /// that the calendar does not know.
+    /// Before the first day of the security or after the last complete one, a day that is known to
+    /// be without trades, or one outside the calendar.
     NothingExpected,
 }
 
@@ -43,7 +46,7 @@ impl DayState {
     }
 }
 
-/// What the calendar of a market expects of a range of dates at a time.
+/// What a market's calendar expects of a range of dates at a time.
 #[derive(Debug)]
 pub struct Expected<'a> {
     venue: &'a Venue,
@@ -58,12 +61,12 @@ struct Day {
     date: Date,
     is_covered: bool,
     is_open: bool,
-    /// The regular minutes that have begun, first and last of them, and how many.
+    /// The first and last regular minute that has begun, and their number.
     minutes: Option<(i64, i64)>,
     count: u32,
 }
 
-/// What is stored of one security in the range.
+/// The stored candles of one security in the range.
 struct Stored {
     extent: Extent,
     volumes: BTreeMap<Date, i64>,
@@ -82,7 +85,8 @@ impl<'a> Expected<'a> {
         Expected { venue, days, over: last_complete_day(venue, as_of), as_of }
     }
 
-    /// A state for each date of the range, in order. A security without candles has nothing but [`DayState::NothingExpected`].
+    /// A state for each date of the range, in order. A security without candles has only
+    /// [`DayState::NothingExpected`].
     pub fn states(&self, reader: &mut Reader, symbol: &Symbol) -> Result<Vec<DayState>, HistoryError> {
         let snapshot = reader.snapshot_of(symbol)?;
         let nothing = vec![DayState::NothingExpected; self.days.len()];
@@ -154,8 +158,8 @@ impl<'a> Expected<'a> {
         Ok(if is_whole { DayState::Complete } else { DayState::Partial })
     }
 
-    /// Whether no minute of a day is missing that could be loaded. Of a day that one file reaches over, the number of candles
-    /// is enough to know it.
+    /// Whether no minute of a day is missing that could be loaded. For a day that one file spans,
+    /// the number of candles decides.
     fn is_whole(
         &self,
         snapshot: &Snapshot<'_>,
@@ -195,7 +199,7 @@ impl<'a> Expected<'a> {
         gaps.iter().all(|gap| gap.reason == GapReason::NoTrades)
     }
 
-    /// Stored minutes between the first and the last that is expected, for each day.
+    /// The number of stored minutes between the first and the last expected one, for each day.
     fn counts(&self, snapshot: &Snapshot<'_>, series: &Series) -> Result<Vec<u32>, HistoryError> {
         let mut counts = vec![0_u32; self.days.len()];
         let first = self.days.iter().find_map(|day| day.minutes);

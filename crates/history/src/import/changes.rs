@@ -1,4 +1,5 @@
-//! What laying candles changed in a series, in the form in which the ledger keeps it, so that it can be taken back.
+//! The changes of a series by an import, in the form stored in the ledger, so that they can be
+//! undone.
 
 use block::{Block, BlockError, Effort};
 use market::{Candle, Candles, Timestamp};
@@ -7,11 +8,11 @@ use store::{ImportChange, ImportId, Series};
 use super::ImportError;
 use super::merge::cut;
 
-/// Replaced candles kept together.
+/// Replaced candles stored in one record.
 const REPLACED_ROWS: usize = 4096;
 const _: () = assert!(REPLACED_ROWS <= block::ROWS_MAX);
 
-/// Candles that were added and follow each other in the series: none of another import stood between them.
+/// Added candles that are adjacent in the series: no candle of another import is between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) first: i64,
@@ -19,18 +20,18 @@ pub(crate) struct Run {
     pub(crate) rows: u64,
 }
 
-/// What laying a part changed.
+/// The changes of one part.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Changes {
     /// Ascending.
     pub(crate) added: Vec<Run>,
-    /// As they were before.
+    /// The stored candles before the import.
     pub(crate) replaced: Candles,
     is_open: bool,
 }
 
 impl Changes {
-    /// All candles of one run.
+    /// All candles as one run.
     pub(crate) fn appended(candles: &Candles) -> Changes {
         let mut changes = Changes::default();
         if let (Some(first), Some(last)) = (candles.time.first(), candles.time.last()) {
@@ -50,7 +51,7 @@ impl Changes {
         self.is_open = true;
     }
 
-    /// A candle that was there before stands between what was added before and what will be.
+    /// A candle that was already stored ends the current run.
     pub(crate) fn pass(&mut self) {
         self.is_open = false;
     }
@@ -60,7 +61,7 @@ impl Changes {
         self.replaced.push(before);
     }
 
-    /// For the ledger: one record of all that was added, and one for each block of candles that were replaced.
+    /// The ledger records: one for all added candles, and one for each block of replaced candles.
     pub(crate) fn records(
         &self,
         import: ImportId,
@@ -111,7 +112,7 @@ pub(crate) fn decode_runs(bytes: &[u8]) -> Vec<Run> {
     bytes.chunks_exact(RUN_BYTES).map(run).collect()
 }
 
-/// Candles as they were before they were replaced.
+/// Decodes candles as they were before they were replaced.
 pub(crate) fn decode_replaced(bytes: &[u8]) -> Result<Candles, BlockError> {
     let mut candles = Candles::default();
     if !bytes.is_empty() {
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_end_where_another_candle_stands_between_and_come_back_from_bytes() {
+    fn runs_end_at_another_candle_and_round_trip() {
         let mut changes = Changes::default();
         for at in [1, 2, 3] {
             changes.add(Timestamp(at));

@@ -1,4 +1,4 @@
-//! Flushes to the store: parts are laid on all cores, then everything of a flush is one transaction.
+//! Flushes to the store: parts are merged on all cores, then each flush is one transaction.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -19,7 +19,7 @@ use super::trade_build::{BuiltCandles, TouchedDays};
 use super::trade_lay::{LaidTrades, TradePart, lay_trades};
 use super::{Context, ImportError, Outcome, Report};
 
-/// What a file's rows did to the store, summed over its flushes.
+/// The effect of a file's rows on the store, summed over its flushes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     added: u64,
@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-/// A file's entry in the ledger: what earlier runs of it have counted there, and how far it is.
+/// A file's entry in the ledger: the counts of earlier runs, and how far it is.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     id: ImportId,
@@ -55,10 +55,10 @@ pub(crate) fn commit(
 ) -> Result<Committed, ImportError> {
     let (mut ledger, mut guard) = (LedgerEntries::default(), Guard::default());
     let mut overlap = Overlap::default();
-    // Everything waits for the thread that gathers, so it has a core to itself.
+    // All threads wait for the one that gathers, so it has a core to itself.
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let workers = cores.saturating_sub(1).max(1);
-    // Each has a snapshot, and the writer wants a connection beside them.
+    // Each has a snapshot, and the writer needs one more connection.
     let workers = workers.min(context.store.readers_max().unwrap_or(workers));
     let mut readers = Vec::new();
     while let Ok(mut flush) = flushes.recv() {
@@ -67,7 +67,7 @@ pub(crate) fn commit(
         let mut failed = guard.survey(context, &flush)?;
         failed.keys().for_each(|file| flush.forget(*file));
         let parts = std::mem::take(&mut flush.parts);
-        // A reader has files of its own, and a process may not have many: no more than there is work for.
+        // A reader opens files, and a process may open only so many: no more readers than parts.
         while readers.len() < workers.min(parts.len()) {
             readers.push(context.store.reader()?);
         }
@@ -96,16 +96,16 @@ pub(crate) fn commit(
     Ok(Committed { notes, overlap, imports, counts, touched, built: HashMap::new() })
 }
 
-/// What the committer has to say of each file.
+/// The committer's results for each file.
 #[derive(Debug)]
 pub(crate) struct Committed {
     counts: HashMap<FileNo, Counts>,
     notes: HashMap<FileNo, String>,
     /// The entry of each file in the ledger.
     pub(crate) imports: BTreeMap<FileNo, ImportId>,
-    /// Which candles answer where others stand beside them.
+    /// Notes on files whose candles overlap with those of another grain.
     overlap: HashMap<FileNo, String>,
-    /// Days with trades that were touched.
+    /// Days whose trades have changed.
     pub(crate) touched: TouchedDays,
     built: HashMap<FileNo, String>,
 }
@@ -125,8 +125,8 @@ pub(crate) struct LaidPart {
     pub(crate) laid: Laid,
 }
 
-/// Lays parts side by side, and says which files have parts that cannot be laid. Each worker reads through its own
-/// snapshot; nothing is written meanwhile.
+/// Merges parts in parallel, and returns the files with parts that failed. Each worker reads
+/// through its own snapshot; nothing is written meanwhile.
 fn lay_all(
     context: &Context<'_>,
     readers: &mut [Reader],
@@ -166,7 +166,7 @@ fn lay_all(
         // Workers finish in any order; the ledger and the block ids should not depend on it.
         all.sort_by(|a, b| (a.file, &a.series).cmp(&(b.file, &b.series)));
         failed.sort();
-        // Only the first failure of a file is reported: a map keeps what comes last.
+        // Only the first failure of a file is reported: collecting into a map keeps the last value.
         let failed =
             failed.into_iter().rev().map(|(file, _, message)| (file, Failure::Laying(message))).collect();
         Ok((all, failed))
@@ -202,7 +202,7 @@ fn lay_all_trades(
     })
 }
 
-/// What this run knows of each file's entry in the ledger, and has counted for it.
+/// The ledger entry of each file, and the counts of this run.
 #[derive(Debug, Default)]
 struct LedgerEntries {
     entries: HashMap<FileNo, Entry>,
@@ -310,7 +310,7 @@ impl LedgerEntries {
         Ok(())
     }
 
-    /// Trades first: the entries of files that begin with this flush are opened here.
+    /// Trades first: this opens the entries of files that begin with this flush.
     fn trades(
         &mut self,
         batch: &mut Batch<'_>,
@@ -344,7 +344,7 @@ impl LedgerEntries {
         Some(QuarantineRow { import_id, line, symbol, text, reason })
     }
 
-    /// A file that failed is as far as it was before.
+    /// A failed file stays at its last checkpoint.
     fn failure(&self, file: FileNo, failure: &Failure) -> Option<Mark> {
         let Entry { rows, quarantined, .. } = *self.entries.get(&file)?;
         let state = match failure {
@@ -384,7 +384,7 @@ fn started(begin: Begin, now: Timestamp) -> NewImport {
     }
 }
 
-/// Reports of the gatherer, completed with what the committer counted and what it could not lay.
+/// Merges the gatherer's reports with the committer's counts and failures.
 pub(crate) fn join(
     mut reports: Vec<Report>,
     mut committed: Committed,
@@ -411,8 +411,8 @@ pub(crate) fn join(
     reports
 }
 
-/// A row of a securities file laid over what is known: a file that lacks a column says nothing about it. Shares and figures of a row
-/// with a day hold from that day on.
+/// A row of a securities file merged with the stored security: a missing column changes nothing.
+/// Shares and figures of a row with a day apply from that day on.
 fn security(row: SecurityRow, known: Option<Security>) -> Security {
     let known = known.unwrap_or_else(|| Security::new(row.symbol.clone()));
     let mut security = Security {

@@ -10,22 +10,22 @@ pub struct Options {
     pub strict: bool,
     /// Import a file even if the ledger has it already.
     pub again: bool,
-    /// Let a file replace many stored candles by much different ones.
+    /// Let a file replace many stored candles by very different ones.
     pub replace: bool,
-    /// Build one-minute and daily candles of the trades that are imported.
+    /// Build one-minute and daily candles from the imported trades.
     pub build_candles: bool,
-    /// Where the history that accounts are served begins. Earlier rows are stored too, and counted.
+    /// Where the history served to accounts begins. Earlier rows are stored too, and counted.
     pub floors: FloorTable,
 }
 
-/// What an import needs to know of its surroundings.
+/// The environment of an import.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub store: &'a Store,
     pub venues: &'a Venues,
     pub options: &'a Options,
     pub now: &'a (dyn Fn() -> Timestamp + Sync),
-    /// Set from outside to stop at the next flush.
+    /// Set by the caller to stop at the next flush.
     pub stop: &'a AtomicBool,
     pub progress: &'a Progress,
 }

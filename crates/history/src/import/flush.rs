@@ -1,4 +1,4 @@
-//! What is gathered between two commits, and the hand-over to the committer.
+//! The rows gathered between two commits, and their hand-over to the committer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
@@ -13,18 +13,18 @@ use super::lay::Part;
 use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use super::trade_lay::TradePart;
 
-/// A number of the command's files, in their order.
+/// The index of a file in the command's list.
 pub(crate) type FileNo = usize;
 
-/// Rows that will be committed together, with everything the ledger has to say about them.
+/// Rows that are committed together, with their ledger records.
 #[derive(Debug, Default)]
 pub(crate) struct Flush {
     pub(crate) begins: Vec<Begin>,
-    /// Each symbol belongs to one file in a flush, so that counts belong to one file too.
+    /// Each symbol belongs to one file in a flush, so that its counts belong to one file too.
     pub(crate) parts: Vec<(FileNo, Part)>,
     /// Each day of a symbol belongs to one file in a flush, too.
     pub(crate) trades: Vec<(FileNo, TradePart)>,
-    /// Days that an earlier run of a file has brought, and that candles may have to be built of.
+    /// Days that an earlier run of a file has stored, and from which candles may have to be built.
     pub(crate) brought: Vec<(FileNo, Symbol, Date)>,
     pub(crate) securities: Vec<(FileNo, SecurityRow)>,
     pub(crate) actions: Vec<(FileNo, Symbol, Vec<StoredAction>)>,
@@ -34,7 +34,8 @@ pub(crate) struct Flush {
 }
 
 impl Flush {
-    /// Drops the candles of a file and what the ledger was to say of them; that the import began stays said.
+    /// Drops the candles of a file and their ledger records; the record that the import began
+    /// stays.
     pub(crate) fn forget(&mut self, file: FileNo) {
         self.parts.retain(|(of, _)| *of != file);
         self.trades.retain(|(of, _)| *of != file);
@@ -52,18 +53,18 @@ pub(crate) struct Begin {
     pub(crate) bytes: u64,
     pub(crate) kind: &'static str,
     pub(crate) options: String,
-    /// The ledger's entry of an earlier run that did not come to the end: this one goes on with it.
+    /// The ledger entry of an unfinished earlier run, which this one resumes.
     pub(crate) resumed: Option<ImportRecord>,
 }
 
 impl Begin {
-    /// Rows behind the checkpoint of an earlier run.
+    /// Rows before the checkpoint of an earlier run.
     pub(crate) fn rows_done(&self) -> u64 {
         self.resumed.as_ref().map_or(0, |record| record.rows_done)
     }
 }
 
-/// How far a file is once this flush is committed.
+/// The position of a file after this flush is committed.
 #[derive(Debug)]
 pub(crate) struct Mark {
     pub(crate) file: FileNo,
@@ -73,18 +74,18 @@ pub(crate) struct Mark {
     pub(crate) message: Option<String>,
 }
 
-/// The committer has gone; its error says why.
+/// The committer has ended; its error has the reason.
 #[derive(Debug)]
 pub(crate) struct CommitterGone;
 
 /// Why nothing more of a file is committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// Its rows could not be laid, or are of two periods.
+    /// Its rows could not be merged, or are of two periods.
     Laying(String),
-    /// It would replace much of what is stored, and `Options::replace` is not set.
+    /// It would replace many stored candles, and `Options::replace` is not set.
     Replacing(String),
-    /// Stopped from outside before it was known whether it may replace what is stored.
+    /// Stopped before it was known whether it may replace stored candles.
     Interrupted,
 }
 
@@ -97,7 +98,8 @@ impl Failure {
     }
 }
 
-/// Files that failed when their rows were laid, while the gatherer had gone ahead: neither side wants more of them.
+/// Files whose rows could not be merged, while the gatherer was ahead: both sides skip their
+/// remaining rows.
 #[derive(Debug, Default)]
 pub(crate) struct Failures(Mutex<BTreeMap<FileNo, Failure>>);
 
@@ -120,7 +122,7 @@ impl Failures {
 pub(crate) struct Pending<'a> {
     sender: &'a SyncSender<Flush>,
     gathered: Gathered,
-    /// Grows with every flush: places of buffers found before it are stale.
+    /// Incremented by every flush: buffer indexes found before are stale.
     pub(crate) number: u64,
 }
 
@@ -139,7 +141,7 @@ impl<'a> Pending<'a> {
         Pending { sender, gathered: Gathered::default(), number: 0 }
     }
 
-    /// Everything of the flush but candles.
+    /// Everything of the flush except candles.
     pub(crate) fn flush_mut(&mut self) -> &mut Flush {
         &mut self.gathered.flush
     }
@@ -158,14 +160,15 @@ impl<'a> Pending<'a> {
         self.sender.send(flush).map_err(|_| CommitterGone)
     }
 
-    /// The place of a series' buffer in this flush.
+    /// The index of a series' buffer in this flush.
     pub(crate) fn buffer(&mut self, file: FileNo, series: Series) -> Result<usize, CommitterGone> {
         if let Some(at) = self.gathered.by_series.get(&series).copied() {
             if self.gathered.buffers.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // A series that another file of this flush has touched waits for its own flush: later files win, and
-            // each count belongs to one file. This file's rows stay behind, because they are at no checkpoint yet.
+            // A series of another file in this flush waits for the next flush: later files win, and
+            // each count belongs to one file. This file's rows stay behind, because no checkpoint
+            // covers them yet.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -184,7 +187,8 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// The place of the buffer of a symbol's day in this flush. `continues` is the last second that the file has handed over of the symbol.
+    /// The index of the buffer for a symbol's day in this flush. `continues` is the last second of
+    /// the symbol that the file has handed over.
     pub(crate) fn trade_buffer(
         &mut self,
         file: FileNo,
@@ -197,7 +201,7 @@ impl<'a> Pending<'a> {
             if self.gathered.trades.get(at).is_some_and(|(of, _)| *of == file) {
                 return Ok(at);
             }
-            // As for series: what another file of this flush has touched waits for its own flush.
+            // As for series: a day of another file in this flush waits for the next flush.
             let own = self.gathered.take(file);
             self.send()?;
             self.gathered = own;
@@ -217,7 +221,8 @@ impl<'a> Pending<'a> {
         }
     }
 
-    /// Drops what has been gathered of a file since the last flush; that its import began stays said.
+    /// Drops the rows of a file gathered since the last flush; the record that its import began
+    /// stays.
     pub(crate) fn drop_rows(&mut self, file: FileNo) {
         let own = self.gathered.take(file);
         self.gathered.flush.begins.extend(own.flush.begins);
@@ -225,7 +230,8 @@ impl<'a> Pending<'a> {
         self.number += 1;
     }
 
-    /// Keeps a row that cannot be used, unless the file has too many of them; `before` are those of earlier runs.
+    /// Quarantines a row, unless the file has too many of them; `before` is the number from earlier
+    /// runs.
     pub(crate) fn quarantine(&mut self, file: FileNo, row: Rejected, before: u64, report: &mut Report) {
         report.quarantined += 1;
         if report.problems.len() < PROBLEMS_SHOWN {
@@ -238,7 +244,7 @@ impl<'a> Pending<'a> {
 }
 
 impl Gathered {
-    /// Takes out what belongs to one file. Buffers move, so places in them are stale on both sides.
+    /// Takes out the rows of one file. Buffers move, so indexes are stale on both sides.
     fn take(&mut self, file: FileNo) -> Gathered {
         let mut own = Gathered {
             buffers: self.buffers.extract_if(.., |(of, _)| *of == file).collect(),

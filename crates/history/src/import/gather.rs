@@ -1,4 +1,5 @@
-//! Files to flushes: find out what a file is and what the ledger knows of it, read it, and keep count of how far it is.
+//! Files to flushes: detects what a file is, looks it up in the ledger, reads it, and counts its
+//! rows.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -85,9 +86,10 @@ pub(super) struct Gatherer<'a> {
     pub(super) flush_rows: usize,
     pub(super) failures: &'a Failures,
     pub(super) pending: Pending<'a>,
-    /// How far the ledger has, or will have, the file being read; none before its import has begun.
+    /// The checkpoint of the file being read, stored or about to be; `None` before its import has
+    /// begun.
     checkpoint: Option<Checkpoint>,
-    /// What this command has imported already, which the ledger need not show yet.
+    /// Files that this command has imported already, which the ledger may not show yet.
     imported: HashSet<([u8; 32], String)>,
 }
 
@@ -95,7 +97,7 @@ pub(super) struct Gatherer<'a> {
 struct Checkpoint {
     file: FileNo,
     rows: u64,
-    /// Over all runs of the file; a report speaks of this run alone.
+    /// Over all runs of the file; a report covers this run alone.
     quarantined: u64,
     quarantined_before: u64,
 }
@@ -112,7 +114,7 @@ impl Gatherer<'_> {
         let unreadable = |error: std::io::Error| Trouble::File(format!("cannot read: {error}"));
         let (digest, bytes) = fingerprint(path).map_err(unreadable)?;
         let options = options_of_unreadable(self.context.options);
-        // The ledger names a file for whoever looks for it later, from another folder.
+        // The ledger stores the absolute path, so that the file is found from another folder.
         let path_text = std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).display().to_string();
         let mut begin = Begin {
             file,
@@ -158,13 +160,13 @@ impl Gatherer<'_> {
         Ok(outcome)
     }
 
-    /// When the ledger, or this very command, has imported a file already, and how many rows it has.
+    /// When the ledger, or this very command, has imported a file already, and its number of rows.
     fn known(&self, begin: &Begin, ledger: &mut Reader) -> Result<Option<(Timestamp, u64)>, Trouble> {
         if self.imported.contains(&(begin.digest, begin.options.clone())) {
             return Ok(Some(((self.context.now)(), 0)));
         }
         let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
-        // What went in with flaws has not passed the strict check.
+        // A file imported with quarantined rows has not passed the strict check.
         let strict = self.context.options.strict;
         let good =
             |record: &ImportRecord| record.state == ImportState::Done && !(strict && record.quarantined > 0);
@@ -231,8 +233,8 @@ impl Gatherer<'_> {
         }
     }
 
-    /// Opens the file's entry in the ledger, or goes on with that of a run which did not come to the end. Says how
-    /// many rows are behind its checkpoint.
+    /// Opens the file's ledger entry, or resumes that of an unfinished run. Returns how many rows
+    /// are before its checkpoint.
     fn begin(&mut self, mut begin: Begin, ledger: &mut Reader) -> Result<u64, Trouble> {
         if !self.context.options.again {
             let earlier = ledger.snapshot()?.find_import(&begin.digest, &begin.options)?;
@@ -246,8 +248,9 @@ impl Gatherer<'_> {
         Ok(rows)
     }
 
-    /// Drops what a file that failed has gathered: a broken file is not imported by halves where that can be helped.
-    /// What earlier flushes have of it stays, and the ledger says how far that is and why no further.
+    /// Drops the gathered rows of a failed file: a broken file is not imported in part where that
+    /// can be avoided. Rows of earlier flushes stay, and the ledger records how far they reach and
+    /// the error.
     fn fail(&mut self, file: FileNo, message: &str) {
         self.pending.drop_rows(file);
         let Some(checkpoint) = self.checkpoint.filter(|checkpoint| checkpoint.file == file) else { return };
@@ -260,7 +263,7 @@ impl Gatherer<'_> {
         });
     }
 
-    /// Everything but candles comes in small tables: read whole, one flush of their own.
+    /// Everything except candles and trades is a small table: read whole, and one flush each.
     fn small(
         &mut self,
         file: FileNo,
@@ -323,7 +326,7 @@ impl Gatherer<'_> {
                 return Ok(Outcome::Interrupted);
             }
             if self.pending.rows() >= self.flush_rows {
-                // Rows are judged before they are handed over, not after.
+                // Rows are checked before they are handed over.
                 reader.check_period()?;
                 self.mark(file, report, ImportState::Running);
                 self.pending.send()?;
@@ -353,14 +356,14 @@ impl Gatherer<'_> {
         Ok(Outcome::Imported)
     }
 
-    /// Rows that earlier runs of the file being read have put into the quarantine.
+    /// Rows of the file being read that earlier runs have quarantined.
     pub(super) fn quarantined_before(&self) -> u64 {
         self.checkpoint.map_or(0, |checkpoint| checkpoint.quarantined_before)
     }
 
     pub(super) fn mark(&mut self, file: FileNo, report: &Report, state: ImportState) {
         let Some(checkpoint) = &mut self.checkpoint else { return };
-        // A stop among the rows of an earlier run leaves its checkpoint where it was.
+        // A stop within the rows of an earlier run does not move its checkpoint back.
         checkpoint.rows = checkpoint.rows.max(report.rows);
         checkpoint.quarantined = checkpoint.quarantined_before + report.quarantined;
         let Checkpoint { rows, quarantined, .. } = *checkpoint;
@@ -404,11 +407,12 @@ impl Gatherer<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Strictness {
     Satisfied,
-    /// Stopped from outside before the end of the file.
+    /// Stopped before the end of the file.
     Unfinished,
 }
 
-/// Two dividends of one day add up, but a row that stands twice is taken for a slip of the file.
+/// Two dividends of one day add up, but an exact duplicate of a row is treated as an error of the
+/// file.
 fn reject_repeated(table: &mut Records<ActionRow>) {
     let mut seen: Vec<(Symbol, market::Action)> = Vec::new();
     table
@@ -430,7 +434,8 @@ fn reject_repeated(table: &mut Records<ActionRow>) {
     table.rejected.sort_by_key(|row| row.line);
 }
 
-/// Of two rows for one symbol the first is used and the other goes to the quarantine: it is unclear which one is meant.
+/// Of two rows for one symbol the first is used and the other is quarantined: it is unclear which
+/// one is meant.
 fn reject_second_factors(table: &mut Records<MarginRow>) {
     let mut seen = HashSet::new();
     table.rows.retain(|row| {

@@ -1,8 +1,10 @@
-//! Stops a file that would replace much of what is stored, before anything of it is written, unless the user has allowed it.
+//! Stops a file that would replace many stored candles, before anything of it is written, unless
+//! the user has allowed it.
 //!
-//! A file that fits into one flush is judged by what its parts met when they were laid. A longer one is read once more from
-//! its beginning (`Guard::survey`) when its first flush arrives, while the gatherer goes on; its rows wait for the answer.
-//! All files before it are committed by then, so that later files of a command are held against earlier ones.
+//! A file that fits into one flush is judged by the stored candles that its parts overlap. A longer
+//! one is read once more from its beginning (`Guard::survey`) when its first flush arrives, while
+//! the gatherer goes on; its rows wait for the result. All files before it are committed by then,
+//! so that later files of a command are compared with earlier ones.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,27 +22,27 @@ use super::replacing::Replacing;
 use super::{Context, ImportError};
 use crate::lane_of;
 
-/// Rows of a survey held at a time, beside the two flushes: about 10 MB.
+/// Rows of a survey held in memory, in addition to the two flushes: about 10 MB.
 const SURVEY_ROWS: usize = 100_000;
 
-/// Which files may go on.
+/// Which files may proceed.
 #[derive(Debug, Default)]
 pub(crate) struct Guard {
     sources: HashMap<FileNo, PathBuf>,
-    /// Surveyed, or with nothing to survey against: the rest of the file is not asked again.
+    /// Surveyed, or with nothing to compare with: the rest of the file is not checked again.
     cleared: HashSet<FileNo>,
     notes: HashMap<FileNo, Replacing>,
 }
 
 impl Guard {
-    /// Takes note of files that begin.
+    /// Registers files that begin.
     pub(crate) fn meet(&mut self, begins: &[Begin]) {
         for begin in begins {
             self.sources.insert(begin.file, begin.source.clone());
         }
     }
 
-    /// Looks through the files of which this flush has the beginning and not the end.
+    /// Surveys the files that begin in this flush and do not end in it.
     pub(crate) fn survey(
         &mut self,
         context: &Context<'_>,
@@ -49,7 +51,7 @@ impl Guard {
         let mut failed = BTreeMap::new();
         let unfinished = |state| matches!(state, ImportState::Running | ImportState::Interrupted);
         for mark in flush.marks.iter().filter(|mark| unfinished(mark.state)) {
-            // What an earlier run has stored of a file was surveyed then.
+            // Rows that an earlier run has stored were surveyed then.
             let began_earlier =
                 flush.begins.iter().any(|begin| begin.file == mark.file && begin.rows_done() > 0);
             if context.options.replace || began_earlier || self.cleared.contains(&mark.file) {
@@ -67,7 +69,7 @@ impl Guard {
         Ok(failed)
     }
 
-    /// Judges files by what their parts met.
+    /// Judges files by the stored candles that their parts overlap.
     pub(crate) fn judge(&mut self, context: &Context<'_>, laid: &[LaidPart]) -> BTreeMap<FileNo, Failure> {
         let mut met: BTreeMap<FileNo, Replacing> = BTreeMap::new();
         for part in laid.iter().filter(|part| !self.cleared.contains(&part.file)) {
@@ -84,17 +86,17 @@ impl Guard {
         failed
     }
 
-    /// A note for each file that was allowed to replace candles by much different ones.
+    /// A note for each file that was allowed to replace candles by very different ones.
     pub(crate) fn notes(&self, context: &Context<'_>) -> HashMap<FileNo, String> {
         let note = |(file, replacing): (&FileNo, &Replacing)| Some((*file, replacing.note(context.venues)?));
         self.notes.iter().filter_map(note).collect()
     }
 }
 
-/// Candles of a file by the number of their symbol and their lane.
+/// Candles of a file by symbol index and lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
 
-/// Reads a file as the import does, and holds it against what is stored.
+/// Reads a file as the import does, and compares it with the stored candles.
 fn survey(context: &Context<'_>, source: &Path) -> Result<Result<Replacing, Failure>, ImportError> {
     let mut replacing = Replacing::default();
     // Unreadable rows are reported by the gatherer; the rest is judged here.

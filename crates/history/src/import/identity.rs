@@ -1,4 +1,4 @@
-//! What makes a file the same one tomorrow: the digest of its bytes, and the options that change what its rows mean.
+//! The identity of a file: the digest of its bytes, and the options that change what its rows mean.
 
 use std::io::Read;
 use std::path::Path;
@@ -41,8 +41,8 @@ fn meaning(options: &ReadOptions) -> String {
     parts.join(" ")
 }
 
-/// The options of an import as the ledger has them. Where the file's name says the symbol, the same bytes under another name
-/// are another import. `build` is what building candles adds.
+/// The options of an import in the ledger. If the file name gives the symbol, the same bytes under
+/// another name are another import. `build` is added when candles are built.
 pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&str>) -> String {
     let mut parts = vec![meaning(&options.read)];
     parts.extend(build.map(str::to_owned));
@@ -55,7 +55,7 @@ pub(super) fn ledger_options(options: &Options, table: &Table, build: Option<&st
     parts.join(" ")
 }
 
-/// The symbols that a table of candles or trades has named so far.
+/// The symbols read so far in a table of candles or trades.
 fn first_symbols(table: &Table) -> Option<&[Symbol]> {
     match table {
         Table::Candles(reader) => Some(reader.symbols()),
@@ -69,7 +69,8 @@ pub(super) fn options_of_unreadable(options: &Options) -> String {
     meaning(&options.read)
 }
 
-/// The file's BLAKE3 digest and size: what makes it the same file under another name, and outside of an archive, too.
+/// The file's BLAKE3 digest and size: they identify it under another name, and outside of an
+/// archive, too.
 pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
     let mut file = files::read_bytes(path)?;
     let mut hash = blake3::Hasher::new();
@@ -84,7 +85,7 @@ pub(super) fn fingerprint(path: &Path) -> std::io::Result<([u8; 32], u64)> {
     Ok((*hash.finalize().as_bytes(), bytes))
 }
 
-/// What has become of the file of an import.
+/// The current state of an import's source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceFile {
     Same,
@@ -92,7 +93,7 @@ pub enum SourceFile {
     Absent,
 }
 
-/// Looks at the file that the ledger names: whether what it had can be imported again.
+/// Checks the file that the ledger names: whether the same content can be imported again.
 pub fn source_file(import: &ImportRecord) -> SourceFile {
     match fingerprint(Path::new(&import.file)) {
         Err(_) => SourceFile::Absent,

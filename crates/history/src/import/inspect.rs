@@ -10,9 +10,9 @@ use market::{Candle, Flaw, Grain, Market, Minutes, Session, Slot, Symbol, Timest
 pub(crate) struct Inspector<'a> {
     venues: &'a Venues,
     grain: Grain,
-    /// That of coarse candles, which have to begin where those of their period do.
+    /// The length of coarse candles, which must begin where those of their period do.
     length: Option<Minutes>,
-    /// The segment of the last minute seen in each market: the next row is nearly always in it.
+    /// The segment of the last minute in each market: the next row is nearly always in it.
     slots: [Option<Slot>; 3],
     seen: Seen,
 }
@@ -23,7 +23,7 @@ impl<'a> Inspector<'a> {
         Inspector { venues, grain, length, slots: [None; 3], seen: Seen::default() }
     }
 
-    /// The session of a row, if nothing is wrong with it.
+    /// The session of a row, if the row is valid.
     #[inline]
     pub(crate) fn inspect(&mut self, row: &CandleRow, symbol: &Symbol) -> Result<Session, Flaw> {
         candle(row, Session::Intraday).check()?;
@@ -31,7 +31,7 @@ impl<'a> Inspector<'a> {
         if session != Session::Intraday && symbol.is_us_option() {
             return Err(Flaw::OptionHours);
         }
-        // The time decides the session; a column that says otherwise means one of the two is wrong.
+        // The time decides the session; if the column differs, one of the two is wrong.
         if row.session.is_some_and(|given| given != session) {
             return Err(Flaw::Session);
         }
@@ -80,19 +80,20 @@ pub(crate) fn candle(row: &CandleRow, session: Session) -> Candle {
     }
 }
 
-/// The stamps a file has had already, one bit each, a page of bits for each symbol and stretch of time.
+/// The stamps that a file has had already, one bit each, in a page of bits for each symbol and
+/// range of time.
 #[derive(Debug, Default)]
 struct Seen {
     pages: HashMap<(u32, i64), [u64; PAGE_WORDS]>,
-    /// The page in use, kept out of the map because the next row is nearly always on it.
+    /// The page in use, outside of the map because the next row is nearly always on it.
     current: Option<((u32, i64), [u64; PAGE_WORDS])>,
 }
 
 /// Enough for the minutes of a day.
 const PAGE_BITS: i64 = 1440;
 const PAGE_WORDS: usize = 23;
-/// About 80 MB. A file that has more symbol-days forgets the oldest knowledge wholesale; a duplicate so far from
-/// its twin then replaces it instead of being quarantined.
+/// About 80 MB. A file with more symbol-days drops all pages at that point; a duplicate of a
+/// dropped stamp then replaces the stored candle instead of being quarantined.
 const PAGES_MAX: usize = 400_000;
 
 impl Seen {

@@ -1,5 +1,5 @@
-//! Laying one symbol's new candles into its series: merge with what is stored, roll up, encode. Reads the store,
-//! writes nothing; the result is handed to the one writer.
+//! Merges one symbol's new candles into its series: merge with stored candles, roll up, encode.
+//! Reads the store, writes nothing; the result is handed to the one writer.
 
 use std::ops::RangeInclusive;
 
@@ -12,18 +12,18 @@ use super::merge::{Merged, compare, cut, merge, sort};
 use super::replacing::Differences;
 use super::{ImportError, Options};
 
-/// Candles in a block. Larger blocks compress better, and a question decodes only the pages it needs.
+/// Candles in a block. Larger blocks compress better, and a query decodes only the pages it needs.
 pub(crate) const BLOCK_ROWS: usize = 4096;
 const _: () = assert!(2 * BLOCK_ROWS <= block::ROWS_MAX);
 
-/// New candles of one symbol and lane, as they came from a file.
+/// New candles of one symbol and lane, from a file.
 #[derive(Debug)]
 pub(crate) struct Part {
     pub(crate) series: Series,
     pub(crate) candles: Candles,
 }
 
-/// What the writer has to do for a part.
+/// The writes for a part.
 #[derive(Debug, Default)]
 pub(crate) struct Laid {
     pub(crate) writes: Vec<SeriesWrite>,
@@ -31,7 +31,7 @@ pub(crate) struct Laid {
     pub(crate) replaced: u64,
     pub(crate) unchanged: u64,
     pub(crate) differences: Differences,
-    /// In the series itself, not in what is rolled up from it.
+    /// In the series itself, not in its roll-ups.
     pub(crate) changes: Changes,
 }
 
@@ -42,10 +42,11 @@ pub(crate) struct SeriesWrite {
     pub(crate) added: Vec<NewBlock>,
 }
 
-/// Why a part could not be laid.
+/// Why a part could not be merged.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LayError {
-    /// The fault of the file, or of what it met in the store: each candle is good, but their sum is none.
+    /// An error of the file, or of its combination with the store: each candle is valid, but their
+    /// sum overflows.
     #[error("rolling up {series}: {source}")]
     Overflow { series: Series, source: fold::Overflow },
     #[error(transparent)]
@@ -76,7 +77,8 @@ pub(crate) fn lay(
     laid.added = merged.added;
     laid.replaced += merged.replaced;
     laid.unchanged = merged.unchanged;
-    // Also where nothing changes: a file is judged by the share of what differs in all that it has in common with the store.
+    // Also where nothing changes: a file is judged by the share of different candles among all that
+    // it has in common with the store.
     laid.differences = merged.differences;
     laid.changes = merged.changes;
     let minutes = match write {
@@ -85,7 +87,7 @@ pub(crate) fn lay(
             merged.candles
         }
         None if on_damage == OnDamage::Stop => return Ok(laid),
-        // The minutes are whole; what was rolled up from them may not be.
+        // The minutes are complete; their roll-ups may not be.
         None => stored(snapshot, &part.series, Timestamp(first), Timestamp(last + 1))?,
     };
     if part.series.grain == Grain::Minute {
@@ -107,7 +109,7 @@ struct Overlay {
     write: Option<SeriesWrite>,
 }
 
-/// Lays candles over the blocks they touch.
+/// Merges candles into the blocks they touch.
 fn overlay(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -118,7 +120,8 @@ fn overlay(
     let (Some(first), Some(last)) = (new.time.first(), new.time.last()) else {
         return Ok(Overlay { merged: Merged::default(), write: None });
     };
-    // A security has few days: with twice the rows, most have all of them in one block, and years are read at once.
+    // A security has few days: with twice the rows, most have all of them in one block, and one
+    // read covers years.
     let block_rows = if series.grain == Grain::Day { 2 * block_rows } else { block_rows };
     let touched = touched_blocks(snapshot, series, Timestamp(*first)..=Timestamp(*last), block_rows)?;
     let stored = load(snapshot, series, &touched, on_damage)?;
@@ -134,12 +137,12 @@ fn overlay(
     Ok(Overlay { merged, write: Some(write) })
 }
 
-/// The last stamp of a series: that of a candle which may have been running when it was stored.
+/// The last stamp of a series: its candle may have been running when it was stored.
 fn last_stamp(snapshot: &Snapshot<'_>, series: &Series) -> Result<Option<Timestamp>, ImportError> {
     Ok(snapshot.blocks_back(series, Timestamp(i64::MAX), 1)?.last().map(|entry| entry.last))
 }
 
-/// What laying candles would do, without doing it.
+/// The result of merging candles, without writing it.
 pub(crate) fn merged(
     view: &View,
     series: &Series,
@@ -156,7 +159,8 @@ pub(crate) fn merged(
     Ok(merge(stored, new, running))
 }
 
-/// Puts candles in the place of all that a series has in a window. Nothing where that is nothing and stays nothing.
+/// Replaces all candles of a series in a window. Writes nothing if the window was empty and stays
+/// empty.
 pub(crate) fn replace_window(
     view: &View,
     series: &Series,
@@ -180,7 +184,7 @@ pub(crate) fn replace_window(
     Ok(Some(SeriesWrite { series: series.clone(), removed, added }))
 }
 
-/// How candles of a file differ from those that are stored, without laying them.
+/// How candles of a file differ from the stored ones, without merging them.
 pub(crate) fn differences(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -199,8 +203,8 @@ pub(crate) fn differences(
     Ok(compare(&stored, &new, last_stamp(snapshot, series)?))
 }
 
-/// The blocks that hold stamps of the new range, and a short block right before and right after it: files that arrive
-/// in order, or in reverse, would otherwise leave a short block each.
+/// The blocks that overlap the new range, and a short block right before and right after it: files
+/// that arrive in order, or in reverse, would otherwise leave a short block each.
 fn touched_blocks(
     snapshot: &Snapshot<'_>,
     series: &Series,
@@ -221,12 +225,12 @@ fn touched_blocks(
     Ok(touched)
 }
 
-/// What to do with a stored block that cannot be read.
+/// How to handle a stored block that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OnDamage {
-    /// Import nothing: it may be that the file at hand does not have what the block had.
+    /// Import nothing: the new file may not contain the candles of the block.
     Stop,
-    /// Take it for empty. Its files are being imported again, so that what it held comes back.
+    /// Treat it as empty. Its source files are being imported again, which restores its candles.
     Drop,
 }
 
@@ -276,7 +280,8 @@ fn encode(series: &Series, candles: &Candles, rows: std::ops::Range<usize>) -> R
     Ok(NewBlock { first, last, rows: count, bytes })
 }
 
-/// Every minute of every hour bucket that the new minutes touch: what the roll-ups of those hours are made of.
+/// Every minute of every hour bucket that the new minutes touch: the sources of those hours'
+/// roll-ups.
 fn touched_minutes(
     snapshot: &Snapshot<'_>,
     venue: &Venue,
@@ -285,7 +290,8 @@ fn touched_minutes(
     merged: Candles,
 ) -> Result<Candles, ImportError> {
     let (from, until) = touched_hours(venue, new);
-    // The merged blocks need not reach to the edges of the first and last hour; what is missing is stored beside them.
+    // The merged blocks may not cover the first and last hour completely; the rest is read from the
+    // store.
     let first = merged.time.first().copied().unwrap_or(until.0);
     let after = merged.time.last().map_or(until.0, |last| last + 1);
     let mut minutes = merged;
@@ -305,7 +311,7 @@ fn touched_minutes(
     Ok(minutes)
 }
 
-/// From the beginning of the hour of one minute to the end of that of another.
+/// From the beginning of the hour of the first minute to the end of that of the last.
 pub(crate) fn touched_hours(venue: &Venue, minutes: RangeInclusive<i64>) -> (Timestamp, Timestamp) {
     let hour = |at: i64| match (Grain::Minute60.period(), venue.slot(Timestamp(at))) {
         (Period::Clock(minutes), Some(slot)) => slot.bucket(minutes, Timestamp(at)),

@@ -1,11 +1,11 @@
-//! New candles laid over stored ones, as values.
+//! Merges new candles into stored ones, as values.
 
 use market::{Candle, Candles, Timestamp};
 
 use super::changes::Changes;
 use super::replacing::Differences;
 
-/// What laying new candles over stored ones gives. The counts go into the ledger.
+/// The result of a merge. The counts go into the ledger.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
     pub(crate) candles: Candles,
@@ -22,8 +22,8 @@ impl Merged {
     }
 }
 
-/// Both ascend strictly. At a stamp that both have, the new candle wins. The candle at `running` was the last when it was
-/// stored, and perhaps not over: it may differ as it likes.
+/// Both ascend strictly. At a stamp that both have, the new candle wins. The candle at `running`
+/// was the last when it was stored, and perhaps not over: any difference in it is allowed.
 pub(crate) fn merge(stored: Candles, new: Candles, running: Option<Timestamp>) -> Merged {
     // Appending is by far the commonest import, and the first of a series copies nothing at all.
     let appends = match (stored.time.last(), new.time.first()) {
@@ -85,8 +85,8 @@ pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::o
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Brings rows into ascending order if they are not. Rows of one file have distinct stamps, unless the file is so
-/// large that its first stamps were forgotten; then the later row of a stamp wins.
+/// Sorts rows in ascending order if they are not. Rows of one file have distinct stamps, unless the
+/// file is so large that its first stamps were dropped; then the later row of a stamp wins.
 pub(crate) fn sort(candles: Candles) -> Candles {
     if candles.time.is_sorted_by(|a, b| a < b) {
         return candles;

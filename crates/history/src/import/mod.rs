@@ -1,13 +1,16 @@
-//! Files in: read and checked on one thread, merged and encoded on the cores that leaves, committed by the one writer
-//! together with the ledger that says how far the file got.
+//! Imports files: read and checked on one thread, merged and encoded on the remaining cores,
+//! committed by the one writer together with the ledger entry that records the position in the
+//! file.
 //!
-//! A flush is the unit of everything: so many rows are gathered, laid into their series and committed in one
-//! transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole blocks, and the same command goes on
-//! behind the last checkpoint. Start with `gather.rs` (files to flushes), which sorts rows into series (`sorting.rs`)
-//! of the next flush (`flush.rs`); then `commit.rs` (flushes to the store). Before anything of a file is committed,
-//! `guard.rs` asks whether it may replace what it would replace; `replacing.rs` has the thresholds. Trades take the same way
-//! (`trade_gather.rs`, `trade_lay.rs`); candles are built of them when all are stored (`trade_build.rs`). `preview.rs` says what an
-//! import would do, and `undo.rs` takes back what one did, by what the ledger has kept of it (`changes.rs`).
+//! A flush is the unit of work: a number of rows is gathered, merged into their series and
+//! committed in one transaction with the checkpoint. A crash or Ctrl-C therefore leaves whole
+//! blocks, and the same command resumes after the last checkpoint. Start with `gather.rs` (files to
+//! flushes), which sorts rows into series (`sorting.rs`) of the next flush (`flush.rs`); then
+//! `commit.rs` (flushes to the store). Before anything of a file is committed, `guard.rs` checks
+//! whether it may replace stored candles; `replacing.rs` has the thresholds. Trades follow the same
+//! path (`trade_gather.rs`, `trade_lay.rs`); candles are built from them when all are stored
+//! (`trade_build.rs`). `preview.rs` computes what an import would do, and `undo.rs` reverts one by
+//! its ledger records (`changes.rs`).
 
 mod changes;
 mod commit;
@@ -43,10 +46,11 @@ pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;
 
-/// Rows gathered before a flush. Two flushes are in memory at once, about 80 bytes a row.
+/// Rows gathered before a flush. Two flushes are in memory, about 80 bytes a row.
 const FLUSH_ROWS: usize = 400_000;
 
-/// How much is gathered before a flush, and how large blocks are; tests take small ones to cross many boundaries.
+/// How much is gathered before a flush, and the size of blocks; tests use small ones to cross many
+/// boundaries.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
@@ -60,19 +64,19 @@ impl Default for Sizes {
     }
 }
 
-/// Imports files in their order. Trouble with one file is in its report and the others go on; trouble with the
-/// store ends the import.
+/// Imports files in order. An error in one file is in its report and the others go on; an error of
+/// the store ends the import.
 pub fn import(context: &Context<'_>, paths: &[PathBuf]) -> Result<Vec<Report>, ImportError> {
     import_sized(context, paths, Sizes::default())
 }
 
-/// The tables that paths stand for: those of a ZIP archive one by one. An archive that cannot be read stands for itself, and its
-/// report says why.
+/// The tables of paths: those of a ZIP archive one by one. An unreadable archive stays in the list,
+/// and its report has the error.
 fn tables_of(paths: &[PathBuf]) -> Vec<PathBuf> {
     paths.iter().flat_map(|path| files::tables_in(path).unwrap_or_else(|_| vec![path.clone()])).collect()
 }
 
-/// As [`import`], in other sizes.
+/// As [`import`], with other sizes.
 #[doc(hidden)]
 pub fn import_sized(
     context: &Context<'_>,
@@ -88,7 +92,7 @@ pub fn import_sized(
         let gatherer =
             scope.spawn(move || gather::gather(context, paths, sizes.flush_rows, failures, &sender));
         let committed = commit::commit(context, &mut writer, sizes.block_rows, failures, &receiver);
-        // Dropping the receiver lets a gatherer that still runs stop at its next flush.
+        // Dropping the receiver stops a running gatherer at its next flush.
         drop(receiver);
         let reports = gatherer.join().map_err(|_| ImportError::Worker)?;
         let mut committed = committed?;

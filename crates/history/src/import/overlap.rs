@@ -1,4 +1,5 @@
-//! Files whose candles stand beside those of another grain: the import says which of them answer.
+//! Files whose candles overlap with those of another grain: the import reports which of them are
+//! served.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -9,7 +10,7 @@ use super::commit::LaidPart;
 use super::flush::FileNo;
 use super::{Context, ImportError};
 
-/// From when until when a file has candles of a symbol and grain.
+/// The time range of a file's candles of a symbol and grain.
 #[derive(Debug, Default)]
 pub(crate) struct Overlap {
     parts: BTreeMap<(FileNo, Symbol, Grain), (Timestamp, Timestamp)>,
@@ -24,7 +25,7 @@ impl Overlap {
         }
     }
 
-    /// A word for each file whose candles share their time with others.
+    /// A note for each file whose candles overlap with others.
     pub(crate) fn notes(&self, context: &Context<'_>) -> Result<HashMap<FileNo, String>, ImportError> {
         if self.parts.is_empty() {
             return Ok(HashMap::new());

@@ -1,4 +1,5 @@
-//! A dry run: what an import of files would do, with the first rows as they would be stored. Writes nothing.
+//! A dry run: the effect of importing files, with the first rows as they would be stored. Writes
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -19,11 +20,11 @@ use super::trade_lay::{TradePart, lay_trades};
 use super::{ImportError, Options, Outcome, Report, tables_of};
 use crate::lane_of;
 
-/// Rows of a preview held at a time.
+/// Rows of a preview held in memory.
 const PORTION_ROWS: usize = 100_000;
 
-/// What importing files would do to a store, or to one that is not there yet. Each file by itself: what one of them would change
-/// is not there for the next.
+/// The effect of importing files into a store, or into a new one. Each file is previewed
+/// independently: the changes of one are not visible to the next.
 pub fn preview(
     store: Option<&Store>,
     venues: &Venues,
@@ -45,9 +46,9 @@ struct Preview<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Candles of a file by the number of their symbol and their lane.
+/// Candles of a file by symbol index and lane.
 type Gathered = BTreeMap<(u32, Lane), Candles>;
-/// Trades of a file by the number of their symbol and their day.
+/// Trades of a file by symbol index and day.
 type GatheredTrades = BTreeMap<(u32, Date), Trades>;
 
 impl Preview<'_> {
@@ -91,7 +92,7 @@ impl Preview<'_> {
         Ok(report)
     }
 
-    /// Whether the ledger has this very file.
+    /// Whether the ledger has the same file.
     fn known(&mut self, path: &Path, table: &Table) -> Result<Option<Outcome>, ImportError> {
         let Some(reader) = self.reader.as_mut().filter(|_| !self.options.again) else { return Ok(None) };
         let Ok((digest, _)) = fingerprint(path) else { return Ok(None) };
@@ -151,7 +152,7 @@ impl Preview<'_> {
         Ok(())
     }
 
-    /// Counts what is new, what replaces a stored candle, and what is there already.
+    /// Counts candles that are new, that replace a stored one, and that are stored already.
     fn compare(
         &mut self,
         rows: &CandleReader,
@@ -250,7 +251,7 @@ impl Preview<'_> {
 }
 
 impl Report {
-    /// Takes note of a row that would go to the quarantine.
+    /// Counts a row that would be quarantined.
     fn refuse(&mut self, line: u64, reason: &str) {
         self.quarantined += 1;
         if self.problems.len() < PROBLEMS_SHOWN {
@@ -258,7 +259,7 @@ impl Report {
         }
     }
 
-    /// Whether the import would stop before it wrote anything.
+    /// Whether the import would stop before writing anything.
     fn judge(&mut self, options: &Options, replacing: &Replacing, venues: &Venues) {
         if options.strict
             && let Some((line, reason)) = self.problems.first()
@@ -273,7 +274,7 @@ impl Report {
     }
 }
 
-/// What a small table holds.
+/// Counts the rows of a small table.
 fn count<T>(report: &mut Report, table: &files::Records<T>) {
     report.rows = (table.rows.len() + table.rejected.len()) as u64 + table.omitted;
     table.rejected.iter().for_each(|row| report.refuse(row.line, &row.reason));

@@ -1,50 +1,55 @@
-//! Whether a file may replace what is stored.
+//! Whether a file may replace stored candles.
 //!
-//! Corrections may: a few candles, or small differences, or the candle of a day that was not over. A file on another basis
-//! (adjusted for a split, in lots, of another period) replaces many candles by much different ones, and needs a word
-//! from the user. Each symbol is judged by itself, and the file as a whole.
+//! Corrections may: a few candles, or small differences, or the candle of a day that was not over.
+//! A file on another basis (adjusted for a split, in lots, of another period) replaces many candles
+//! by very different ones, and needs an explicit option. Each symbol is judged by itself, and the
+//! file as a whole.
 
 use std::collections::BTreeMap;
 
 use market::{Candle, Grain, PRICE_UNIT, Symbol, Venues};
 
-/// Candles replaced by much different ones that stop a file. A handful is a correction: a bad print, a late trade.
+/// The number of very different candles that stops a file. A handful is a correction: a bad print,
+/// a late trade.
 const MANY: u64 = 10;
-/// They have to be at least one in so many of those that the file and the store share: a long file that is fetched again
-/// revises some volume here and there.
+/// They must also be at least one in this many of the stamps that the file and the store share: a
+/// long file that is fetched again revises some volumes.
 const SHARE: u64 = 10;
-/// Unless so many follow each other without one that agrees: then a part of a long file is on another basis, as before a split.
+/// Unless this many follow each other without one that agrees: then a part of a long file is on
+/// another basis, as before a split.
 const RUN: u64 = 20;
-/// Prices are much different from one in a hundred on. Vendors differ by a tick or two, a dividend or a split by more.
+/// Prices are very different from one in a hundred on. Vendors differ by a tick or two, a dividend
+/// or a split by more.
 const PRICE_PART: i128 = 100;
-/// Volumes and turnovers are much different from half as much again on: late trades and odd lots add some parts in a
-/// hundred, five minutes in place of one or lots in place of shares far more.
+/// Volumes and turnovers are very different from a factor of 1.5 on: late trades and odd lots add a
+/// few per cent, five minutes instead of one or lots instead of shares far more.
 const SIZE_RATIO: (i128, i128) = (3, 2);
-/// Ratios kept to tell the usual one from; more would not make it truer.
+/// Maximum number of ratios from which the usual one is determined.
 const RATIOS_MAX: usize = 4_096;
 /// Ratios are in millionths.
 const ONE: i128 = 1_000_000;
-/// A factor is common to candles whose ratios are within one in fifty of it. Rounded prices of low-priced shares stray.
+/// A factor is common to candles whose ratios are within one in fifty of it. Rounded prices of
+/// low-priced shares scatter.
 const COMMON_PART: i128 = 50;
 
 /// How candles of a file differ from the stored ones of the same stamps.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Differences {
-    /// Stamps that both have.
+    /// Stamps in both.
     shared: u64,
-    /// Of these, the much different ones.
+    /// Of these, the very different ones.
     far: u64,
-    /// The longest unbroken row of them, and the one that is still growing.
+    /// The longest unbroken run of them, and the current one.
     run_longest: u64,
     run: u64,
     price: Ratios,
     volume: Ratios,
     turnover: Ratios,
-    /// The first: stored, and new.
+    /// The first difference: stored and new candle.
     example: Option<(Candle, Candle)>,
 }
 
-/// What is new divided by what is stored, where that is much different.
+/// New values divided by stored ones, where they are very different.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ratios {
     count: u64,
@@ -65,7 +70,7 @@ impl Ratios {
         self.kept.extend(other.kept.iter().take(room));
     }
 
-    /// The ratio in the middle, and whether most others are near it.
+    /// The median ratio, and whether most others are near it.
     fn usual(&self) -> Option<(i128, bool)> {
         let mut sorted = self.kept.clone();
         sorted.sort_unstable();
@@ -76,13 +81,13 @@ impl Ratios {
 }
 
 impl Differences {
-    /// Two candles of one stamp that are alike.
+    /// Counts two equal candles of one stamp.
     pub(crate) fn same(&mut self) {
         self.shared += 1;
         self.run = 0;
     }
 
-    /// Two candles of one stamp.
+    /// Compares two candles of one stamp.
     pub(crate) fn see(&mut self, stored: &Candle, new: &Candle) {
         self.shared += 1;
         let [price, volume, turnover] = [
@@ -103,7 +108,7 @@ impl Differences {
         self.example.get_or_insert((*stored, *new));
     }
 
-    /// Adds what was seen of later, or other, candles.
+    /// Adds the differences of later, or other, candles.
     pub(crate) fn merge(&mut self, other: &Differences) {
         self.shared += other.shared;
         self.far += other.far;
@@ -141,21 +146,23 @@ impl Differences {
     }
 }
 
-/// The ratio of the closes, where any of the four prices is far off.
+/// The ratio of the prices that differ most, if any of the four is far off.
 fn far_price(stored: &Candle, new: &Candle) -> Option<i128> {
     let pairs =
         [(stored.open, new.open), (stored.high, new.high), (stored.low, new.low), (stored.close, new.close)];
     let is_far = |(old, new): (market::Price, market::Price)| {
         (i128::from(new.0) - i128::from(old.0)).abs() * PRICE_PART > i128::from(old.0).abs()
     };
-    // The ratio of what differs most says most: a week's close is that of its Friday.
+    // The ratio of the largest difference is the most informative: a week's close is that of its
+    // Friday.
     let ratio =
         |(old, new): (market::Price, market::Price)| i128::from(new.0) * ONE / i128::from(old.0).max(1);
     let ratios = pairs.into_iter().filter(|pair| is_far(*pair)).map(ratio);
     ratios.max_by_key(|ratio| (ratio - ONE).abs())
 }
 
-/// The ratio of two volumes or turnovers, where it is far from one. What fills a gap is welcome.
+/// The ratio of two volumes or turnovers, if it is far from one. Filling in a zero is not a
+/// difference.
 fn far_size(stored: i128, new: i128) -> Option<i128> {
     let (above, below) = SIZE_RATIO;
     if stored <= 0 {
@@ -166,7 +173,7 @@ fn far_size(stored: i128, new: i128) -> Option<i128> {
     is_far.then(|| new.saturating_mul(ONE) / stored)
 }
 
-/// `0.25`, `4`, `0.98`: a ratio with as many digits as people need to recognise it.
+/// `0.25`, `4`, `0.98`: a ratio with as many digits as a reader needs.
 fn factor(ratio: i128) -> String {
     let decimals = match ratio {
         ..10_000 => 6,
@@ -200,7 +207,7 @@ fn size_hint(ratio: i128, units: [i128; 2]) -> &'static str {
     if ratio > ONE { ": a longer period?" } else { ": a shorter period?" }
 }
 
-/// What one file would do to what is stored, symbol by symbol.
+/// The differences of one file from the store, by symbol.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Replacing {
     symbols: BTreeMap<(Symbol, Grain), Differences>,
@@ -235,7 +242,8 @@ impl Replacing {
                 grain.written()
             )
         } else {
-            // One candle of each of many symbols: their number says more than the one.
+            // One candle of each of many symbols: their number is more informative than one
+            // example.
             format!("{} of the {} stored candles that it has", self.all.far, self.all.shared)
         };
         Some(format!(
@@ -245,7 +253,7 @@ impl Replacing {
         ))
     }
 
-    /// A word about much different candles that were replaced.
+    /// A note about very different candles that were replaced.
     pub(crate) fn note(&self, venues: &Venues) -> Option<String> {
         let ((symbol, _), differences) = self.worst()?;
         Some(format!(
@@ -279,7 +287,7 @@ fn example(differences: &Differences, symbol: &Symbol, venues: &Venues) -> Strin
     format!(" ({symbol} {date}{clock}: {name} {old} stored, {now} in the file)")
 }
 
-/// The price that differs most, as text without needless zeros.
+/// The price that differs most, as text without trailing zeros.
 fn price_shown(stored: &Candle, new: &Candle) -> (&'static str, String, String) {
     let pairs = [
         ("close", stored.close, new.close),

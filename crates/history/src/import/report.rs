@@ -4,7 +4,7 @@ use files::Understood;
 use market::{Candle, Market, Symbol, Timestamp, Trade};
 use store::ImportId;
 
-/// Quarantined rows kept for each file; beyond that they are only counted.
+/// Quarantined rows stored for each file; further ones are only counted.
 pub(crate) const QUARANTINE_MAX: u64 = 10_000;
 /// Rows whose text is quoted in a report.
 pub(crate) const PROBLEMS_SHOWN: usize = 5;
@@ -12,16 +12,16 @@ pub(crate) const PROBLEMS_SHOWN: usize = 5;
 /// Symbols of a file that are named in its report.
 pub(crate) const NAMES_SHOWN: usize = 8;
 
-/// A stamp, and the market whose clock tells its date: a file may have symbols of several.
+/// A stamp, and the market in whose zone it is shown: a file may have symbols of several.
 pub type MarketTime = (Timestamp, Market);
 
-/// What became of one file.
+/// The result of importing one file.
 #[derive(Clone, Debug)]
 pub struct Report {
     pub path: PathBuf,
     pub kind: &'static str,
     pub outcome: Outcome,
-    /// Its entry in the ledger; absent where nothing was entered.
+    /// Its ledger entry; `None` if there is none.
     pub import: Option<ImportId>,
     /// How a table of candles was read.
     pub understood: Option<Understood>,
@@ -33,7 +33,7 @@ pub struct Report {
     pub first_rows: Vec<(Symbol, Candle)>,
     /// The same of a table of trades.
     pub first_trades: Vec<(Symbol, Trade)>,
-    /// Rows behind an earlier checkpoint that were skipped this time.
+    /// Rows before an earlier checkpoint that were skipped in this run.
     pub resumed_at: u64,
     pub rows: u64,
     pub symbols: u64,
@@ -41,7 +41,7 @@ pub struct Report {
     pub replaced: u64,
     pub unchanged: u64,
     pub quarantined: u64,
-    /// Rows that were stored and lie before what accounts are served.
+    /// Stored rows before the history that accounts are served.
     pub unserved: u64,
     pub notes: Vec<String>,
     /// The first few quarantined rows: line and reason.
@@ -49,7 +49,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Counts rejected rows that the reader has not held, unless an earlier run of the file has counted them.
+    /// Counts rejected rows that the reader has dropped, unless an earlier run of the file has
+    /// counted them.
     pub(crate) fn omit(&mut self, rows: u64, are_new: bool) {
         self.quarantined += if are_new { rows } else { 0 };
     }
@@ -78,7 +79,8 @@ impl Report {
         }
     }
 
-    /// What is told of a table when all of it is read. Of one without a row that can be read, nothing was understood.
+    /// Completes the report after a table has been read. A table without a readable row was not
+    /// understood.
     pub(crate) fn understand(&mut self, has_rows: bool, notes: Vec<String>) {
         if has_rows {
             self.notes.extend(notes);
@@ -87,7 +89,7 @@ impl Report {
         }
     }
 
-    /// Takes note of a candle or trade that is stored.
+    /// Adds a stored candle or trade to the range.
     pub(crate) fn see(&mut self, at: Timestamp, market: Market) {
         let seen = (at, market);
         let (first, last) = self.range.get_or_insert((seen, seen));
@@ -101,14 +103,14 @@ pub enum Outcome {
     Imported,
     /// A dry run: nothing was written.
     Checked,
-    /// The ledger has this very file, imported with the same options.
+    /// The ledger has the same file, imported with the same options.
     Known {
         at: Timestamp,
     },
-    /// Stopped from outside; the same command goes on behind the last checkpoint.
+    /// Stopped by the caller; the same command resumes after the last checkpoint.
     Interrupted,
     Failed(String),
-    /// It would replace many stored candles by much different ones: nothing of it was imported, and the user has to say
-    /// that it may.
+    /// It would replace many stored candles by very different ones: nothing of it was imported, and
+    /// the user has to allow it.
     NotReplaced(String),
 }

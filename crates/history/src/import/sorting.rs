@@ -1,4 +1,5 @@
-//! Rows to series: each row of a file is checked, and goes into the buffer of its series or into the quarantine.
+//! Rows to series: each row of a file is checked, and goes into the buffer of its series or into
+//! the quarantine.
 
 use std::collections::HashMap;
 
@@ -12,7 +13,7 @@ use super::inspect::{Inspector, candle};
 use super::unserved::Unserved;
 use crate::lane_of;
 
-/// What sorting a file's rows remembers from batch to batch.
+/// State between the batches of a file.
 pub(crate) struct Sorting<'a> {
     file: FileNo,
     grain: Grain,
@@ -20,7 +21,7 @@ pub(crate) struct Sorting<'a> {
     inspector: Inspector<'a>,
     unserved: Unserved,
     places: Places,
-    /// Rows that earlier runs of the file have put into the quarantine.
+    /// Rows of the file that earlier runs have quarantined.
     quarantined_before: u64,
 }
 
@@ -36,7 +37,7 @@ impl<'a> Sorting<'a> {
         Sorting { file, grain, venues, inspector, unserved, places, quarantined_before }
     }
 
-    /// Sorts a batch. The first `done` rows of it are those of an earlier run.
+    /// Sorts a batch. An earlier run has stored its first `done` rows.
     pub(crate) fn sort(
         &mut self,
         pending: &mut Pending<'_>,
@@ -47,7 +48,8 @@ impl<'a> Sorting<'a> {
     ) -> Result<(), CommitterGone> {
         let behind = last_line_behind(&batch, done);
         let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
-        // Kept beside the iterator, because looking into it for each row costs more than the rest of this loop.
+        // A local copy, because peeking into the iterator for each row costs more than the rest of
+        // this loop.
         let mut next_rejected = rejected.peek().map_or(u64::MAX, |row| row.line);
         for row in &batch.rows {
             while next_rejected < row.line {
@@ -57,7 +59,8 @@ impl<'a> Sorting<'a> {
             }
             let Some(symbol) = symbols.get(row.symbol as usize) else { continue };
             let inspected = self.inspector.inspect(row, symbol);
-            // Rows of an earlier run are looked at for their stamps alone: what repeats one is still a duplicate.
+            // Rows of an earlier run are only read for their stamps: a later row with the same
+            // stamp is still a duplicate.
             if Some(row.line) <= behind {
                 continue;
             }
@@ -106,7 +109,7 @@ impl<'a> Sorting<'a> {
     }
 }
 
-/// Where a file's symbols have their buffers: a row finds its buffer by number, not by name.
+/// The buffers of a file's symbols: a row finds its buffer by index, not by name.
 #[derive(Debug, Default)]
 struct Places {
     flush: u64,
@@ -132,7 +135,7 @@ impl Places {
     }
 
     fn set(&mut self, symbol: u32, lane: Lane, flush: u64, at: usize) {
-        // Finding a buffer may have flushed, and then every other place is stale.
+        // Finding a buffer may have flushed, and then every other index is stale.
         if self.flush != flush {
             *self = Places { flush, ..Places::default() };
         }
@@ -141,7 +144,8 @@ impl Places {
     }
 }
 
-/// The line of the last row of a batch that an earlier run has done, given how many rows of the batch those are.
+/// The line of the last row of a batch that an earlier run has stored, given the number of such
+/// rows.
 fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
     let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
     let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
@@ -150,7 +154,7 @@ fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
     lines.get(last).or(lines.last()).copied()
 }
 
-/// A row that was read but broke a rule, in the words of the quarantine.
+/// The text of an invalid row in the quarantine.
 fn spell(row: &CandleRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.time);
     let [open, high, low, close] =

@@ -1,4 +1,5 @@
-//! After the trades of an import: candles built of the days that it touched, and the sizes of trades that these days change.
+//! After the trades of an import: builds candles of the days that it changed, and updates the trade
+//! sizes that depend on them.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,13 @@ use super::{Context, ImportError};
 use crate::lane_of;
 use crate::sizes::SizeWindow;
 
-/// Days with trades that an import has touched, and the file that was the last to do so.
+/// Days whose trades an import has changed, and the last file that did.
 pub(crate) type TouchedDays = BTreeMap<(Symbol, Date), FileNo>;
 
-/// Candles gathered before they are laid and committed.
+/// Candles gathered before they are merged and committed.
 const PORTION: usize = 200_000;
 
-/// What building did, for each file.
+/// The result of building, for each file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BuiltCandles {
     pub(crate) added: u64,
@@ -38,7 +39,7 @@ impl BuiltCandles {
     }
 }
 
-/// Builds one-minute and daily candles of every day that was touched, of all trades that are stored of it.
+/// Builds one-minute and daily candles of every changed day, from all its stored trades.
 pub(crate) fn build_candles(
     context: &Context<'_>,
     writer: &mut Writer,
@@ -108,7 +109,7 @@ fn write(
         for write in &laid.writes {
             batch.replace_blocks(&write.series, &write.removed, &write.added)?;
         }
-        // So that an earlier import of candles is not undone over these.
+        // Recorded so that an earlier import of candles cannot be undone over these.
         if let Some(import) = imports.get(&file) {
             for change in laid.changes.records(*import, &series)? {
                 batch.add_import_change(&change)?;
@@ -133,8 +134,8 @@ fn day_of(
     load(snapshot, symbol, &entries, on_damage)
 }
 
-/// Keeps from which amounts on trades are large and medium, for all days from the first one that was touched on which do not have
-/// it. A day that cannot be reckoned now is reckoned when it is asked for.
+/// Stores the thresholds of large and medium trades, for all days without them from the first
+/// changed day on. A day that cannot be computed now is computed by the query that needs it.
 pub(crate) fn keep_sizes(
     context: &Context<'_>,
     writer: &mut Writer,

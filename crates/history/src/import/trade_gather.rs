@@ -16,7 +16,8 @@ use super::unserved::{self, Unserved};
 use super::{Options, Outcome, Report};
 
 impl Options {
-    /// What the ledger says of a file besides how it is read; a refusal where candles are to be built of what has no trades.
+    /// The part of a file's ledger options that is about building candles; an error if candles are
+    /// to be built from a table without trades.
     pub(super) fn build_meaning(&self, table: &Table) -> Result<Option<&'static str>, Trouble> {
         match (self.build_candles, table) {
             (false, _) => Ok(None),
@@ -30,7 +31,7 @@ impl Options {
     }
 }
 
-/// Where trades stand in the hours of their markets.
+/// Assigns trades to the sessions of their markets.
 #[derive(Debug)]
 pub(super) struct Inspector<'a> {
     hk: TradeHours<'a>,
@@ -59,7 +60,7 @@ impl<'a> Inspector<'a> {
     }
 }
 
-/// The rows of one file on their way into flushes.
+/// Sorts the rows of one file into flushes.
 struct TradeSorting<'a> {
     file: FileNo,
     venues: &'a Venues,
@@ -69,10 +70,10 @@ struct TradeSorting<'a> {
     /// The last second of each symbol that has been handed over, and the last one that was read.
     handed_over: HashMap<u32, i64>,
     newest: HashMap<u32, i64>,
-    /// The buffer of the row before.
+    /// The buffer of the previous row.
     last: Option<(u32, Date, u64, usize)>,
     places: HashMap<(u32, Date), (u64, usize)>,
-    /// Days that an earlier run has brought.
+    /// Days that an earlier run has stored.
     brought: BTreeSet<(u32, Date)>,
 }
 
@@ -137,7 +138,8 @@ impl Gatherer<'_> {
         self.end(file, report)
     }
 
-    /// `--strict` reads the whole file before anything of it is written. Breaks off if it was stopped from outside.
+    /// `--strict` reads the whole file before anything of it is written. Breaks if the import was
+    /// stopped.
     pub(super) fn refuse_trades(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Trades(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
@@ -172,7 +174,8 @@ impl Gatherer<'_> {
 }
 
 impl TradeSorting<'_> {
-    /// Puts the rows of a batch into their buffers; the first `behind` of them an earlier run has stored.
+    /// Puts the rows of a batch into their buffers; an earlier run has stored the first `behind` of
+    /// them.
     fn sort(
         &mut self,
         pending: &mut Pending<'_>,
@@ -249,7 +252,7 @@ impl TradeSorting<'_> {
             None => {
                 let continues = self.handed_over.get(&key.0).copied();
                 let at = pending.trade_buffer(self.file, symbol, key.1, continues)?;
-                // Finding a buffer may have flushed, and then the places of all others are stale.
+                // Finding a buffer may have flushed, and then the indexes of all others are stale.
                 self.places.retain(|_, (flush, _)| *flush == pending.number);
                 self.places.insert(key, (pending.number, at));
                 at
@@ -260,7 +263,8 @@ impl TradeSorting<'_> {
     }
 }
 
-/// The line of the last row of a batch that an earlier run has done, given how many rows of the batch those are.
+/// The line of the last row of a batch that an earlier run has stored, given the number of such
+/// rows.
 fn last_line_behind(batch: &TradeBatch, rows: u64) -> Option<u64> {
     let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
     let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
@@ -269,7 +273,7 @@ fn last_line_behind(batch: &TradeBatch, rows: u64) -> Option<u64> {
     lines.get(last).or(lines.last()).copied()
 }
 
-/// A row that was read but broke a rule, in the words of the quarantine.
+/// The text of an invalid row in the quarantine.
 fn spell(row: &TradeRow, symbol: &Symbol, venues: &Venues) -> String {
     let time = venues.of(symbol.market()).zone().rfc3339(row.trade.time);
     let (direction, kind) = (row.trade.direction.as_str(), row.trade.kind);

@@ -1,5 +1,5 @@
-//! Laying trades of a day over those that are stored, and encoding what has changed. As with candles, what a file says of a stamp
-//! takes the place of what is stored there; the stamp of trades is their second.
+//! Merges trades of a day into the stored ones, and encodes the changes. As with candles, the rows
+//! of a file replace the stored ones of the same stamp; the stamp of trades is their second.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -17,17 +17,18 @@ use super::merge::cut;
 const BLOCK_ROWS: usize = 16_384;
 const _: () = assert!(BLOCK_ROWS <= TRADE_ROWS_MAX);
 
-/// New trades of a symbol's day, as they came from a file.
+/// New trades of a symbol's day, from a file.
 #[derive(Debug)]
 pub(crate) struct TradePart {
     pub(crate) symbol: Symbol,
     pub(crate) day: Date,
-    /// The last second that earlier flushes of the file have brought of the symbol: what comes in it now goes on with it.
+    /// The last second of the symbol in earlier flushes of the file: new trades of that second
+    /// continue it.
     pub(crate) continues: Option<i64>,
     pub(crate) trades: Trades,
 }
 
-/// What the writer has to do for a part.
+/// The writes for a part.
 #[derive(Debug)]
 pub(crate) struct LaidTrades {
     pub(crate) file: FileNo,
@@ -37,7 +38,7 @@ pub(crate) struct LaidTrades {
     pub(crate) first: Timestamp,
     pub(crate) last: Timestamp,
     pub(crate) counts: TradeCounts,
-    /// How many blocks of the day stay, and what comes behind them; `None` when nothing changes.
+    /// The number of blocks that stay, and the new ones after them; `None` when nothing changes.
     pub(crate) write: Option<(usize, Vec<NewBlock>)>,
 }
 
@@ -59,7 +60,7 @@ pub(crate) fn lay_trades(
     let (Some(&first), Some(&last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
     let entries = stored_blocks(snapshot, &symbol, day, on_damage)?;
     let mut kept = entries.iter().take_while(|entry| entry.last.0 < first).count();
-    // A short block before the new trades is filled up, or a growing day would leave one each time.
+    // A short block before the new trades is merged, or a growing day would leave one each time.
     if kept
         .checked_sub(1)
         .and_then(|at| entries.get(at))
@@ -124,9 +125,10 @@ fn encode(symbol: &Symbol, trades: &Trades) -> Result<Vec<NewBlock>, ImportError
     cut(trades.len(), BLOCK_ROWS).map(block).collect()
 }
 
-/// Lays new trades over stored ones, both in the order of time. A second that both have is what the new ones say of it. The second in
-/// which an earlier flush of the same file ended is continued; in one before that, of a file that is not in order, what is not
-/// there yet is added.
+/// Merges new trades into stored ones, both in order of time. In a second that both have, the new
+/// trades replace the stored ones. The second in which an earlier flush of the same file ended is
+/// continued; in an earlier one, of an unordered file, only trades that are not stored yet are
+/// added.
 pub(crate) fn merge(stored: &Trades, new: Trades, continues: Option<i64>) -> (Trades, TradeCounts) {
     let mut counts = TradeCounts::default();
     if stored.is_empty() {
@@ -169,7 +171,8 @@ pub(crate) fn merge(stored: &Trades, new: Trades, continues: Option<i64>) -> (Tr
     (merged, counts)
 }
 
-/// Appends what is stored of a second, and those of the new trades that are not there yet. Says how many were there.
+/// Appends the stored trades of a second, and the new ones that are not among them. Returns how
+/// many were stored already.
 fn unite(merged: &mut Trades, stored: &Trades, same: Range<usize>, new: &Trades, rows: Range<usize>) -> u64 {
     merged.append_rows(stored, same.clone());
     let mut left: Vec<_> = same.filter_map(|row| stored.get(row)).collect();
@@ -218,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_what_the_file_says_of_it() {
+    fn the_trades_of_a_file_replace_those_of_the_same_second() {
         check("", "1:10 1:10 2:11", None, "1:10 1:10 2:11", [3, 0, 0]);
         check("1:10 1:10 2:11", "1:10 1:10 2:11", None, "1:10 1:10 2:11", [0, 0, 3]);
         check("1:10 3:12", "2:11", None, "1:10 2:11 3:12", [1, 0, 0]);
@@ -228,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_that_a_flush_cut_in_two_is_continued() {
+    fn a_second_split_by_a_flush_is_continued() {
         check("1:10 2:11", "2:11 3:12", Some(2), "1:10 2:11 2:11 3:12", [2, 0, 0]);
         check("1:10 2:11", "1:10 1:12", Some(2), "1:10 1:12 2:11", [1, 0, 1]);
         check("1:10 2:11", "3:10", Some(2), "1:10 2:11 3:10", [1, 0, 0]);

@@ -1,8 +1,9 @@
-//! Undoing an import: the candles that it added go, and those that it replaced come back.
+//! Undoes an import: removes the candles that it added, and restores those that it replaced.
 //!
-//! The ledger keeps what an import changed (`changes.rs`). That can be taken back exactly as long as no later import has changed
-//! candles of the same series between the same stamps; then that one has to be undone first. What is rolled up from minutes is
-//! made again from those that are left. All of it is one transaction with the ledger's note that the import was undone.
+//! The ledger stores the changes of an import (`changes.rs`). They can be reverted exactly as long
+//! as no later import has changed candles of the same series between the same stamps; then that one
+//! has to be undone first. Roll-ups are rebuilt from the remaining minutes. All of it is one
+//! transaction with the ledger's record that the import was undone.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,7 @@ use super::changes::{Run, decode_replaced, decode_runs};
 use super::lay::{replace_window, stored, touched_hours};
 use crate::adjustment;
 
-/// What undoing an import does.
+/// The effect of undoing an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Undo {
     pub import: ImportRecord,
@@ -28,9 +29,9 @@ pub struct UndoneSeries {
     pub series: Series,
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Candles that go.
+    /// Candles that are removed.
     pub removed: u64,
-    /// Candles that are again as they were before the import.
+    /// Candles that are restored to their state before the import.
     pub restored: u64,
 }
 
@@ -73,7 +74,7 @@ impl From<StoreError> for UndoError {
     }
 }
 
-/// What undoing an import would do, or why it cannot be undone. Changes nothing.
+/// The effect of undoing an import, or why it cannot be undone. Changes nothing.
 pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     let (import, changes) = changes_of(view, id)?;
     let mut series: Vec<UndoneSeries> = Vec::new();
@@ -96,7 +97,7 @@ pub fn plan_undo(view: &View, id: ImportId) -> Result<Undo, UndoError> {
     Ok(Undo { import, series })
 }
 
-/// Undoes an import that `planned` tells about, if it still does just that.
+/// Undoes an import, if the effect is still exactly that of `planned`.
 pub fn undo(store: &Store, venues: &Venues, planned: &Undo) -> Result<(), UndoError> {
     let id = planned.import.id;
     let mut writer = store.writer()?;
@@ -128,7 +129,7 @@ impl Undo {
         self.series.iter().map(|series| series.restored).sum()
     }
 
-    /// For the ledger.
+    /// The text in the ledger.
     fn message(&self) -> String {
         format!("undone: {} candles removed, {} as they were before", self.removed(), self.restored())
     }
@@ -143,7 +144,7 @@ impl UndoneSeries {
     }
 }
 
-/// An import that can be undone, and what it changed, the last change first.
+/// An import that can be undone, and its changes, the last first.
 fn changes_of(view: &View, id: ImportId) -> Result<(ImportRecord, Vec<ImportChange>), UndoError> {
     let import = view.import(id)?.ok_or(UndoError::Unknown { id })?;
     if import.state == ImportState::Undone {
@@ -209,7 +210,7 @@ fn write(
     Ok(())
 }
 
-/// The candles of a window as they were before a change. None if they are not as the change left them.
+/// The candles of a window before a change. `None` if they are not as the change left them.
 fn before(now: &Candles, runs: &[Run], replaced: &Candles) -> Option<Candles> {
     let mut before = Candles::default();
     let mut old = replaced.iter().peekable();

@@ -3,7 +3,7 @@
 
 use market::{FloorTable, Grain, Market, Timestamp, Venues};
 
-/// Where accounts begin to see the candles of one grain, for each market.
+/// The first stamps of one grain that accounts see, by market.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unserved {
     hk: Timestamp,
@@ -17,7 +17,7 @@ impl Unserved {
         Unserved { hk: from(Market::Hk), us: from(Market::Us), cn: from(Market::Cn) }
     }
 
-    /// Whether a stamp lies before what accounts of a market are served.
+    /// Whether a stamp is before the history that accounts of a market are served.
     #[inline]
     pub(crate) fn holds(&self, market: Market, at: Timestamp) -> bool {
         at < match market {
@@ -28,7 +28,7 @@ impl Unserved {
     }
 }
 
-/// What is said of such rows.
+/// The note about such rows.
 pub(crate) fn note(rows: u64, grain: Grain, floors: &FloorTable) -> String {
     let from = Market::ALL.into_iter().filter_map(|market| {
         let floor = floors.of(market).of(grain.period())?;

@@ -1,5 +1,5 @@
-//! Candles of 5, 15, 30 and 60 minutes as files have them: kept as what they are, answering their period and every multiple,
-//! and giving way to minutes, session by session and whatever came in first.
+//! Candles of 5, 15, 30 and 60 minutes from files: stored unchanged, serving their period and every
+//! multiple, and overridden by minutes, session by session and in any order of import.
 
 use std::sync::atomic::AtomicBool;
 
@@ -13,10 +13,10 @@ use crate::common::{
 };
 use crate::page_cache::Plain;
 
-/// A Saturday, long after everything.
+/// A Saturday after all data.
 const NOW: &str = "2026-08-01 12:00";
 
-/// Minutes whose numbers differ from one to the next.
+/// Minutes with distinct prices and volumes.
 fn priced(market: Market, from: &str, through: &str, seed: i64) -> Vec<Candle> {
     let of = |(n, candle): (usize, Candle)| {
         let n = n as i64 + seed;
@@ -67,7 +67,7 @@ fn asked(shop: &Shop, question: &str) -> Vec<Candle> {
 }
 
 #[test]
-fn a_coarse_file_answers_what_its_minutes_would() {
+fn a_coarse_file_gives_the_same_answers_as_its_minutes() {
     for (market, name) in [(Market::Hk, "5.HK"), (Market::Us, "A.US"), (Market::Cn, "600000.SH")] {
         let (from, through) = ("2026-07-07", "2026-07-08");
         let fine = priced(market, from, through, 0);
@@ -99,7 +99,7 @@ fn a_coarse_file_answers_what_its_minutes_would() {
 
 /// Monday has hours, Tuesday five minutes and hours, Wednesday five minutes and minutes, Thursday minutes.
 #[test]
-fn the_finest_candles_of_a_session_answer_whatever_came_first() {
+fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
     let (market, name) = (Market::Hk, "5.HK");
     let fine = priced(market, "2026-07-08", "2026-07-09", 0);
     let fives = folded(market, Grain::Own5, &priced(market, "2026-07-07", "2026-07-08", 500));
@@ -131,7 +131,7 @@ fn the_finest_candles_of_a_session_answer_whatever_came_first() {
             let expected = fold_naively(venue(market), period.parse().unwrap(), sources.into_iter());
             let whole = asked(&shop, &format!("{name} {period} whole [20260706, 20260710]"));
             assert_eq!(whole, expected, "{period}, {order:?}");
-            // From either end, however many.
+            // From either end, with any count.
             for count in [1, 2, 3, 7, 66, 67, 140, 1000] {
                 let last = asked(&shop, &format!("{name} {period} whole {{0, -, -, {count}}}"));
                 assert_eq!(last, expected[expected.len().saturating_sub(count)..], "{period}, last {count}");
@@ -139,7 +139,7 @@ fn the_finest_candles_of_a_session_answer_whatever_came_first() {
                 assert_eq!(first, expected[..count.min(expected.len())], "{period}, first {count}");
             }
         }
-        // Everything stays stored, and nothing is rolled up of what is not a minute.
+        // Everything stays stored, and only minutes are rolled up.
         assert_eq!(shop.stored("5.HK/own5m").iter().collect::<Vec<_>>(), fives);
         assert_eq!(shop.stored("5.HK/own60m").iter().collect::<Vec<_>>(), hours);
         let rolled = fold_naively(venue(market), "60m".parse().unwrap(), fine.iter().copied());
@@ -188,7 +188,7 @@ fn rows_off_the_grid_of_their_period_are_quarantined() {
 }
 
 #[test]
-fn what_the_rows_look_like_is_told_as_a_guess() {
+fn the_detected_period_is_reported_as_a_guess() {
     let shop = Shop::new();
     let day: Vec<Candle> = minutes(Market::Hk, "2026-07-07", "2026-07-07").iter().collect();
     let file = shop.file("fives.csv", csv("5.HK", &folded(Market::Hk, Grain::Own5, &day)));
@@ -208,9 +208,10 @@ fn what_the_rows_look_like_is_told_as_a_guess() {
     assert_eq!(price, Price(10_000_000));
 }
 
-/// R1 and R2 for candles of coarse files: of one that is running, only the open; of a closing one nothing before its tail is over.
+/// R1 and R2 for candles of coarse files: of a running one, only the open; of a closing one nothing
+/// before its tail is over.
 #[test]
-fn under_a_clock_that_was_set_a_coarse_candle_is_known_when_it_is_over() {
+fn under_a_simulated_clock_a_coarse_candle_is_known_when_it_is_over() {
     let shop = Shop::new();
     let two: Vec<Candle> = minutes(Market::Hk, "2026-07-06", "2026-07-07").iter().collect();
     import(&shop, "5.HK", Grain::Own5, &folded(Market::Hk, Grain::Own5, &two), false);
@@ -236,7 +237,7 @@ fn under_a_clock_that_was_set_a_coarse_candle_is_known_when_it_is_over() {
     assert_eq!(shop.ask_with("2026-07-07 11:45", hours, volume), "2026-07-07 10:30×60 11:30×30");
 }
 
-/// R1 and R2 by hand: candles of a grain as they may be known at an instant.
+/// R1 and R2 by hand: candles of a grain as they are known at an instant.
 fn known(market: Market, grain: Grain, candles: &[Candle], now: Timestamp) -> Vec<Candle> {
     let mut known = Vec::new();
     for candle in candles.iter().filter(|candle| candle.time <= now) {
@@ -256,14 +257,14 @@ fn known(market: Market, grain: Grain, candles: &[Candle], now: Timestamp) -> Ve
 }
 
 #[test]
-fn deleting_what_lies_ahead_of_coarse_candles_changes_no_answer() {
+fn deleting_future_coarse_candles_changes_no_answer() {
     for seed in 0..10u64 {
         let mut rng = Rng(seed);
         let (market, name) = *rng.pick(&[(Market::Hk, "5.HK"), (Market::Us, "A.US")]);
         let fine = priced(market, "2026-07-06", "2026-07-08", seed as i64);
         let layers = [Grain::Own5, Grain::Own60].map(|grain| {
             let mut candles = folded(market, grain, &fine);
-            // The first day has hours alone.
+            // The first day has only hours.
             let from = if grain == Grain::Own5 { at(market, "2026-07-07") } else { candles[0].time };
             candles.retain(|candle| candle.time >= from && !rng.one_in(4));
             (grain, candles)
@@ -296,7 +297,7 @@ fn deleting_what_lies_ahead_of_coarse_candles_changes_no_answer() {
 }
 
 #[test]
-fn coverage_counts_the_minutes_that_coarse_candles_stand_for() {
+fn coverage_counts_the_minutes_that_coarse_candles_cover() {
     let shop = Shop::new();
     let all: Vec<Candle> = minutes(Market::Hk, "2026-07-06", "2026-07-08").iter().collect();
     let hole = at(Market::Hk, "2026-07-06 10:00")..at(Market::Hk, "2026-07-06 10:10");
@@ -332,9 +333,9 @@ fn coverage_counts_the_minutes_that_coarse_candles_stand_for() {
     assert_eq!(states, [DayState::Complete, DayState::Complete, DayState::Partial]);
 }
 
-/// An answer is not cut out of roll-ups where coarse candles stand beside them.
+/// An answer is not sliced from roll-ups where there are coarse candles too.
 #[test]
-fn the_page_cache_leaves_mixed_series_to_the_long_way() {
+fn the_page_cache_does_not_serve_mixed_series() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));
     shop.stock(&security, &minutes(Market::Hk, "2026-07-07", "2026-07-07"), &Candles::default(), COARSE);
     let page_cache: PageCache<Plain> = PageCache::new(1 << 20);

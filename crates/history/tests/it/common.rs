@@ -1,4 +1,5 @@
-//! A shop: a store in a temporary folder, ways to stock it, and questions written as the page writes them.
+//! A test store in a temporary folder, ways to fill it, and queries in the notation of the
+//! specification.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -70,7 +71,7 @@ pub(crate) fn together(parts: &[Candles]) -> Candles {
     all
 }
 
-/// Source candles to longer ones, the slow and obvious way: every source looks up its own bucket.
+/// Folds source candles the slow and obvious way: every source looks up its own bucket.
 pub(crate) fn fold_naively(
     venue: &Venue,
     period: Period,
@@ -102,7 +103,7 @@ pub(crate) fn fold_naively(
 /// R3 and A2, by hand: minutes after midnight at which the regular hours of a day are over, the closing tail included.
 pub(crate) fn day_end(market: Market, kind: DayKind, day: Date) -> i32 {
     match (market, kind) {
-        // A5: before the closing auction came for good, and with the hours of old.
+        // A5: before the closing auction was introduced for good, and with earlier trading hours.
         (Market::Hk, DayKind::Full) if day < date("2016-07-25") => 16 * 60,
         (Market::Hk, DayKind::Half) if day < date("2011-03-07") => 12 * 60 + 30,
         (Market::Hk, DayKind::Half) if day < date("2016-07-25") => 12 * 60,
@@ -121,7 +122,7 @@ pub(crate) fn unfinished_day(venue: &Venue, now: Timestamp) -> Option<Date> {
     (seconds < i64::from(end) * 60).then_some(today)
 }
 
-/// R1 and R2, by hand: what may be known of minutes under a clock that was set.
+/// R1 and R2, by hand: the known part of minutes under a simulated clock.
 pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -> Vec<Candle> {
     let mut known = Vec::new();
     for minute in minutes.iter().filter(|minute| minute.time <= now) {
@@ -153,7 +154,7 @@ pub(crate) fn known_minutes(venue: &Venue, minutes: &[Candle], now: Timestamp) -
     known
 }
 
-/// How finely candles are cut when they are written past the import.
+/// How finely candles are cut when they are written without the import.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cut {
     pub(crate) block_rows: usize,
@@ -175,7 +176,7 @@ impl Shop {
         Shop { folder, store, history: History::new(venues().clone()) }
     }
 
-    /// Writes days, minutes and the roll-ups of the minutes as blocks, past the import.
+    /// Writes days, minutes and the roll-ups of the minutes as blocks, without the import.
     pub(crate) fn stock(&self, symbol: &Symbol, minutes: &Candles, days: &Candles, cut: Cut) {
         let mut writer = self.store.writer().unwrap();
         let mut batch = writer.begin().unwrap();
@@ -221,13 +222,14 @@ impl Shop {
         self.history.candles(&mut self.store.reader().unwrap(), query, as_of)
     }
 
-    /// Asks `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all [20250706, -]` at a time on the market's
-    /// wall clock, and answers the stamps, each with its date where that is new.
+    /// Runs the query `700.HK week forward {0, 20231018, -, 2}` or `AAPL.US 60m +all [20250706, -]`
+    /// at a time on the market's wall clock, and returns the stamps, each with its date where that
+    /// is new.
     pub(crate) fn ask(&self, now: &str, question: &str) -> String {
         self.ask_with(now, question, |_| String::new())
     }
 
-    /// As [`Shop::ask`], with something of each candle behind its stamp.
+    /// As [`Shop::ask`], with a suffix for each candle.
     pub(crate) fn ask_with(&self, now: &str, question: &str, more: impl Fn(&Candle) -> String) -> String {
         self.ask_as_of(AsOf::Live, now, question, more)
     }
@@ -293,7 +295,8 @@ impl Shop {
         candles
     }
 
-    /// Everything that is stored, block by block with ids: equal texts mean that nothing was rewritten.
+    /// Everything that is stored, block by block with ids: equal texts mean that nothing was
+    /// rewritten.
     pub(crate) fn directory(&self) -> String {
         let mut reader = self.store.reader().unwrap();
         let snapshot = reader.snapshot().unwrap();
@@ -306,7 +309,7 @@ impl Shop {
         text
     }
 
-    /// The candles of every series, whatever blocks they lie in.
+    /// The candles of every series, independent of their blocks.
     pub(crate) fn content(&self) -> Vec<(String, Candles)> {
         let all = self.store.reader().unwrap().snapshot().unwrap().all_series().unwrap();
         all.iter().map(|info| (info.series.to_string(), self.stored(&info.series.to_string()))).collect()
@@ -336,7 +339,7 @@ impl Shop {
     }
 }
 
-/// The query a line of text stands for.
+/// Parses a query from text.
 pub(crate) fn question_of(text: &str) -> Result<Query, history::BadQuery> {
     let open = text.find(['{', '[']).unwrap();
     let (head, fields) = text.split_at(open);
@@ -402,7 +405,7 @@ pub(crate) fn volume(candle: &Candle) -> String {
     format!("×{}", candle.volume)
 }
 
-/// Numbers without surprise: the same seed gives the same numbers everywhere.
+/// A deterministic random number generator: the same seed gives the same numbers everywhere.
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -427,8 +430,9 @@ impl Rng {
     }
 }
 
-/// The shop most tables ask: 700.HK, AAPL.US and 600519.SH, complete daily, and complete minutes around the dates the
-/// tables name. Candles below the floors and of days to come are in it too, and must never be seen.
+/// The store for most tables: 700.HK, AAPL.US and 600519.SH, complete daily, and complete minutes
+/// around the dates the tables name. It also has candles below the floors and in the future, which
+/// must never be served.
 pub(crate) fn full_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {

@@ -1,11 +1,11 @@
-//! What is stored against what the calendar expects.
+//! Stored candles against the calendar.
 
 use history::{AsOf, DayCoverage, DayState, Expected, GapReason, coverage};
 use market::{Date, Market};
 
 use crate::common::{COARSE, Shop, at, date, day_end, days, minutes, symbol, venue};
 
-/// A line for each day: minutes stored of expected, the daily candle, the gaps and why they are.
+/// A line for each day: minutes stored of expected, the daily candle, the gaps and their reasons.
 fn report(shop: &Shop, name: &str, range: (Option<Date>, Option<Date>), now: &str) -> String {
     let security = symbol(name);
     let zone = venue(security.market()).zone();
@@ -38,7 +38,7 @@ fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-22", "2025-12-24").time;
-    // Nobody traded for ten minutes on Monday; Tuesday afternoon was never loaded.
+    // No trades for ten minutes on Monday; Tuesday afternoon was never loaded.
     let quiet = hk("2025-12-22 10:00")..hk("2025-12-22 10:10");
     let first = whole.iter().copied().filter(|t| *t < hk("2025-12-23 12:30") && !quiet.contains(t));
     let second = whole.iter().copied().filter(|t| *t >= hk("2025-12-24 00:00"));
@@ -55,7 +55,7 @@ fn a_gap_inside_a_file_means_no_trades_and_one_between_files_not_loaded() {
                     2025-12-23 150/331 day, 13:00-16:00 181 not loaded\n\
                     2025-12-24 151/151 day";
     assert_eq!(report(&shop, "5.HK", (None, None), "2025-12-24 18:00"), expected);
-    // The range is cut to what is stored at one end, and to days that are over at the other.
+    // The range is cut to the stored data at one end, and to days that are over at the other.
     let wide = (Some(date("2020-01-01")), Some(date("2030-01-01")));
     assert_eq!(report(&shop, "5.HK", wide, "2025-12-24 18:00"), expected);
     let later = report(&shop, "5.HK", (Some(date("2025-12-24")), None), "2025-12-29 18:00");
@@ -92,7 +92,7 @@ fn a_day_without_volume_had_no_trades_and_one_without_sources_is_unknown() {
     daily.volume[1] = 0;
     let mut loaded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
     loaded.keep(0..330);
-    // Written past the import, so the ledger knows no source.
+    // Written without the import, so the ledger has no source.
     shop.stock(&symbol("5.HK"), &loaded, &daily, COARSE);
     assert_eq!(
         report(&shop, "5.HK", (None, None), "2025-12-23 18:00"),
@@ -156,7 +156,7 @@ fn letters(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     states.into_iter().map(DayState::letter).collect()
 }
 
-/// The letters as the slow way has them, a day at a time.
+/// The letters computed the slow way, a day at a time.
 fn letters_slowly(shop: &Shop, name: &str, range: (&str, &str), now: &str) -> String {
     let security = symbol(name);
     let venue = venue(security.market());
@@ -200,7 +200,7 @@ fn check_letters(shop: &Shop, name: &str, range: (&str, &str), now: &str, expect
 }
 
 #[test]
-fn a_day_is_told_in_a_letter() {
+fn each_day_has_a_letter() {
     let shop = Shop::new();
     let hk = |local: &str| at(Market::Hk, local).0;
     let whole = minutes(Market::Hk, "2025-12-15", "2025-12-24").time;
@@ -230,7 +230,7 @@ fn a_day_is_told_in_a_letter() {
     // 10th to 14th: before the first day, the first day, a weekend. 15th to 21st. 22nd to 28th: the 23rd and 24th have no
     // daily candle, the 25th and 26th are holidays. 29th missing, 30th still open.
     check_letters(&shop, "5.HK", range, "2025-12-30 11:00", "..c--cpppp--cpp----m..");
-    // The same days with a closed evening.
+    // The same days after the close.
     check_letters(&shop, "5.HK", ("2025-12-29", "2025-12-31"), "2025-12-30 18:00", "mm.");
     check_letters(&shop, "5.HK", ("2025-12-18", "2025-12-18"), "2025-12-30 18:00", "p");
     assert_eq!(letters(&shop, "5.HK", ("2025-12-18", "2025-12-17"), "2025-12-30 18:00"), "");
@@ -267,7 +267,7 @@ fn a_halted_day_expects_nothing_and_one_without_volume_is_whole() {
 }
 
 #[test]
-fn minutes_are_counted_across_blocks_as_they_are_read() {
+fn minutes_are_counted_across_blocks() {
     let shop = crate::common::full_shop();
     for (name, range) in [("700.HK", ("2025-12-10", "2026-01-05")), ("AAPL.US", ("2025-06-25", "2025-07-20"))]
     {

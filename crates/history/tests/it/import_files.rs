@@ -1,4 +1,4 @@
-//! Files in: what is stored, what is refused and why, and what the ledger says of it.
+//! Importing files: stored candles, quarantined rows and their reasons, and ledger entries.
 
 use std::io::Write;
 use std::sync::atomic::AtomicBool;
@@ -33,7 +33,7 @@ fn the_same_file_twice_changes_nothing() {
     let before = shop.directory();
     let second = shop.import(std::slice::from_ref(&file));
     assert!(matches!(second[0].outcome, Outcome::Known { .. }), "{second:?}");
-    // Under another name too, and even when the ledger is told to forget it.
+    // Also under another name, and even when the ledger is to be ignored.
     let copy = shop.file("b.csv", std::fs::read(&file).unwrap());
     assert!(matches!(shop.import(&[copy])[0].outcome, Outcome::Known { .. }));
     let again = Options { again: true, ..Options::default() };
@@ -86,7 +86,7 @@ fn later_files_of_one_command_win() {
     assert_eq!(shop.ledger(), ["done read 2 = +2 ~0 =0 !0", "done read 2 = +1 ~1 =0 !0"]);
 }
 
-/// Each row of a file, and the reason it is refused for (none: it is imported).
+/// Each row of a file, and the reason for its quarantine (empty: it is imported).
 fn check_quarantine(header: &str, rows: &[(&str, &str)]) {
     let shop = Shop::new();
     let content = header.to_owned() + &rows.iter().map(|(row, _)| format!("{row}\n")).collect::<String>();
@@ -119,7 +119,7 @@ fn minutes_that_break_a_rule_are_quarantined_with_line_and_reason() {
             ("700.HK,2026-03-18 09:31,10,11,0,10,1,1,", "a price is not above zero"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,-1,1,", "volume or turnover is negative"),
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,-1,", "volume or turnover is negative"),
-            // A refused row does not take the stamp of a good one.
+            // A quarantined row does not reserve its stamp.
             ("700.HK,2026-03-18 09:31,10,11,9,10,1,1,", ""),
             ("700.HK,2026-03-18 09:30,10,11,9,10,1,1,", DUPLICATE),
             ("700.HK,2026-03-18 09:30,10,11,9,12,1,1,", RANGE),
@@ -218,17 +218,17 @@ fn a_file_that_breaks_in_the_middle_fails_alone_and_the_ledger_knows_why() {
         record.file.ends_with("broken.csv.gz")
             && record.message.as_ref().is_some_and(|m| m.contains("cannot read"))
     );
-    // What was committed of it is whole, and as much as the ledger says.
+    // The committed part is complete, and as long as the ledger says.
     assert!(record.rows_done >= 10_000 && record.added == record.rows_done, "{record:?}");
     assert_eq!(shop.stored("700.HK/1m").len() as u64, record.added + 2);
-    // Trying again changes nothing and fails in the same entry.
+    // A second try changes nothing and fails in the same entry.
     let stored = shop.directory();
     shop.import_with(&files, &Options::default(), sizes, &AtomicBool::new(false));
     assert_eq!((shop.directory(), shop.imports().len()), (stored, 3));
 }
 
 #[test]
-fn a_file_that_is_no_table_fails_in_the_ledger_too() {
+fn a_file_that_is_no_table_is_recorded_as_failed() {
     let shop = Shop::new();
     let reports =
         shop.import(&[shop.file("x.csv", "a,b\n1,2\n"), shop.file("y.csv", minutes(&[("09:30", "10")]))]);
@@ -252,11 +252,11 @@ fn turnover_is_zero_unless_it_is_estimated() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
+fn an_overflowing_sum_fails_its_file_alone_and_names_symbol_and_time() {
     let shop = Shop::new();
     let huge = i64::MAX;
     let row = |time: &str| format!("700.HK,2026-03-18 {time},10,10,10,10,{huge},1,\n");
-    // What the file has of other symbols, and what it has to quarantine, is not imported either.
+    // The file's rows of other symbols and its quarantined rows are not stored either.
     let other = "5.HK,2026-03-18 09:30,10,10,10,10,1,1,\n5.HK,2026-03-18 09:31,10,9,10,10,1,1,\n";
     let content = HEADER.to_owned() + other + &row("09:30") + &row("09:31");
     let before = shop.file("before.csv", minutes(&[("10:30", "10")]));
@@ -269,7 +269,7 @@ fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
             "rolling up 700.HK/1m: the volume of the candle at 2026-03-18T01:30:00Z does not fit 64 bits";
         assert_eq!(message, expected);
         assert!(reports[0].outcome != reports[1].outcome && reports[2].outcome != reports[1].outcome);
-        // Trying again fails again, in the same entry.
+        // A second try fails again, in the same entry.
         assert_eq!(
             shop.ledger(),
             ["done read 1 = +1 ~0 =0 !0", "failed read 0 = +0 ~0 =0 !0", "done read 1 = +1 ~0 =0 !0"]
@@ -281,7 +281,7 @@ fn a_sum_that_does_not_fit_fails_its_file_alone_and_names_symbol_and_time() {
 }
 
 #[test]
-fn a_sum_that_does_not_fit_leaves_the_flushes_before_it_and_nothing_behind_it() {
+fn an_overflowing_sum_leaves_the_flushes_before_it_and_nothing_after_it() {
     let shop = Shop::new();
     let many = many_minutes(60_000);
     let (head, tail) = many.split_at(many.match_indices('\n').nth(40_000).unwrap().0 + 1);

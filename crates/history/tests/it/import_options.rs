@@ -1,4 +1,4 @@
-//! One-minute candles of US options: stored for whoever trades them, served to nobody.
+//! One-minute candles of US options: stored for the trading engine, never served to clients.
 
 use history::{AsOf, HistoryError, PageCache};
 use market::{Market, Symbol};
@@ -38,7 +38,7 @@ fn options_have_regular_hours_only() {
 }
 
 #[test]
-fn stored_options_are_served_to_nobody() {
+fn stored_options_are_not_served() {
     let shop = stocked();
     let now = at(Market::Us, "2026-03-19 12:00");
     let is_option = |found: Result<Option<Symbol>, HistoryError>| match found {
@@ -57,7 +57,7 @@ fn stored_options_are_served_to_nobody() {
         let found = shop.history.has_candles(&mut reader, &symbol(OPTION), as_of).map(|()| None);
         assert!(is_option(found));
     }
-    // Nothing is in memory that could be served without being asked for.
+    // The page cache does not serve it either.
     let page_cache: PageCache<Plain> = PageCache::new(1 << 20);
     let query = question_of(&format!("{OPTION} 1m {{0, -, -, 5}}")).unwrap();
     let plan = history::Plan::of(&query, shop.history.venue(&query.symbol), AsOf::Live(now));

@@ -1,4 +1,4 @@
-//! Whatever files come in whatever order: one series, and roll-ups that are a fold of it.
+//! Files in any order give one series, and roll-ups that are its fold.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -56,7 +56,7 @@ fn overlapping_files_in_any_order_give_one_series() {
         let shop = Shop::new();
         let sizes =
             Sizes { flush_rows: *rng.pick(&[1, 100, 1_000_000]), block_rows: *rng.pick(&[7, 64, 4096]) };
-        // Random pieces, overlapping, unsorted; the last one holds what none of them had.
+        // Random pieces, overlapping, unsorted; the last one holds the rows that none of them had.
         let mut missing: BTreeMap<i64, (String, i64, i64)> =
             rows.iter().map(|row| (row.1, row.clone())).collect();
         let mut files = Vec::new();
@@ -125,7 +125,7 @@ fn the_last_import_of_a_stamp_wins_and_roll_ups_follow() {
                 }
                 files.push(shop.file(&format!("{round}-{number}.csv"), csv(&rows)));
             }
-            // Prices at random are much different from what is stored: the user says that they may replace it.
+            // Random prices are very different from the stored ones: allow replacing them.
             let replace = Options { replace: true, ..Options::default() };
             let reports = shop.import_with(&files, &replace, sizes, &AtomicBool::new(false));
             assert!(reports.iter().all(|report| report.outcome == Outcome::Imported), "{reports:?}");

@@ -1,4 +1,5 @@
-//! What is stored is not replaced in silence: corrections go through, another basis stops before anything is changed.
+//! Stored candles are not replaced silently: corrections are accepted, a file on another basis is
+//! stopped before anything changes.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -12,7 +13,7 @@ use crate::common::{Shop, days, minutes, venue};
 
 const SMALL: Sizes = Sizes { flush_rows: 1_000, block_rows: 300 };
 
-/// Candles with prices that wander about a hundred, and volumes that do as well.
+/// Candles with prices and volumes that vary randomly.
 fn lively(candles: Candles) -> Vec<Candle> {
     let mut state = 7u64;
     candles
@@ -51,7 +52,7 @@ fn times(candle: &Candle, numer: i64, denom: i64) -> Candle {
     Candle { open, high, low, close, ..*candle }
 }
 
-/// Candles of so many each, at the stamp of the last of them: as a file of a longer period has them.
+/// Candles of `each` source candles, at the stamp of the last: as in a file of a longer period.
 fn folded(candles: &[Candle], each: usize) -> Vec<Candle> {
     let fold = |part: &[Candle]| Candle {
         open: part[0].open,
@@ -76,7 +77,7 @@ fn import(shop: &Shop, content: String, options: &Options, sizes: Sizes) -> Repo
     shop.import_with(&[file], options, sizes, &AtomicBool::new(false)).remove(0)
 }
 
-/// Insists on a period, as a user may whose file of weeks was refused.
+/// Sets a period explicitly, as a user may whose file of weeks was refused.
 fn insisting(grain: Grain) -> Options {
     Options { read: files::ReadOptions { period: Some(grain), ..Default::default() }, ..Options::default() }
 }
@@ -139,7 +140,7 @@ fn another_basis_stops_before_anything_is_changed() {
                 writeln!(table, "{name}: {}", message.split_once("; nothing").unwrap().0).unwrap();
             }
         }
-        // With the word, the same command goes on in the same entry of the ledger.
+        // With the option, the same command resumes the same ledger entry.
         let report = import(&shop, csv("700.HK", &candles), &Options { replace: true, ..day.clone() }, SMALL);
         assert_eq!(report.outcome, Outcome::Imported, "{name}");
         assert!(report.notes.iter().any(|note| note.contains("much different")), "{:?}", report.notes);
@@ -191,14 +192,14 @@ fn corrections_go_through() {
         assert_eq!(is_said, name == "a few bad prints", "{name}: {:?}", report.notes);
         assert_eq!(shop.stored("700.HK/1d").iter().collect::<Vec<_>>(), candles, "{name}");
     }
-    // Volumes that were missing are welcome.
+    // Filling in missing volumes is accepted.
     let bare: Vec<Candle> = year.iter().map(|c| Candle { volume: 0, turnover: Turnover(0), ..*c }).collect();
     let report = import(&stocked(&bare), csv("700.HK", &year), &Options::default(), Sizes::default());
     assert_eq!((report.outcome, report.replaced), (Outcome::Imported, year.len() as u64));
 }
 
 #[test]
-fn minutes_are_not_replaced_by_five_minutes_that_pass_for_them() {
+fn minutes_are_not_replaced_by_five_minute_candles() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-01-08"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);
@@ -212,7 +213,7 @@ fn minutes_are_not_replaced_by_five_minutes_that_pass_for_them() {
 }
 
 #[test]
-fn what_differs_far_behind_the_first_flush_stops_the_whole_file() {
+fn a_difference_far_after_the_first_flush_stops_the_whole_file() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-03-28"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);
@@ -241,7 +242,7 @@ fn each_symbol_is_judged_and_many_symbols_together() {
     let report = import(&shop, one, &Options::default(), SMALL);
     let Outcome::NotReplaced(message) = &report.outcome else { panic!("{report:?}") };
     assert!(message.contains("40 of the 40 stored candles of 700.HK (1d)"), "{message}");
-    // One day of all of them: not that of today, which may have been running.
+    // One day of all of them: not the last, which may have been running.
     let of_day =
         |at: usize| -> String { names.iter().map(|name| body(name, &[times(&year[at], 1, 2)])).collect() };
     let report = import(&shop, header.clone() + &of_day(100), &Options::default(), SMALL);
@@ -251,9 +252,10 @@ fn each_symbol_is_judged_and_many_symbols_together() {
     assert_eq!((report.outcome, report.replaced), (Outcome::Imported, 40));
 }
 
-/// What a file replaces is held against all that it shares with the store, also the symbols of which it changes nothing.
+/// The replaced candles are compared with all stamps that the file shares with the store, including
+/// symbols that it does not change.
 #[test]
-fn a_file_is_judged_alike_whatever_it_leaves_unchanged_and_however_it_is_flushed() {
+fn the_decision_does_not_depend_on_unchanged_symbols_or_flushes() {
     let week = &year()[..6];
     let names: Vec<String> = (1..=200).map(|n| format!("{n}.HK")).collect();
     let body = |name: &str, candles: &[Candle]| csv(name, candles).split_once('\n').unwrap().1.to_owned();
@@ -287,7 +289,7 @@ fn a_file_is_judged_alike_whatever_it_leaves_unchanged_and_however_it_is_flushed
 }
 
 #[test]
-fn files_of_one_command_are_held_against_each_other_and_the_others_go_on() {
+fn files_of_one_command_are_compared_and_the_others_go_on() {
     let year = year();
     for sizes in [Sizes::default(), Sizes { flush_rows: 50, block_rows: 64 }] {
         let shop = Shop::new();
@@ -307,7 +309,7 @@ fn files_of_one_command_are_held_against_each_other_and_the_others_go_on() {
 }
 
 #[test]
-fn a_stop_before_the_answer_is_known_stores_nothing_and_the_next_run_goes_on() {
+fn a_stop_before_the_survey_ends_stores_nothing_and_the_next_run_resumes() {
     let minutes = lively(minutes(Market::Hk, "2024-01-02", "2024-03-28"));
     let shop = stocked(&minutes);
     let before = blocks(&shop);

@@ -1,4 +1,4 @@
-//! An import that stops, or whose process dies, goes on behind its last checkpoint.
+//! An import that stops, or whose process dies, resumes after its last checkpoint.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,11 +9,12 @@ use store::{ImportProgress, ImportState, Lane, NewBlock, NewImport, Series};
 
 use crate::common::{Shop, minutes, symbol, venues};
 
-/// Many batches of the reader: a stop asked for during the second commit comes before the last of them.
+/// Many batches of the reader: a stop during the second commit comes before the last of them.
 const ROWS: u64 = 110_001;
 const SMALL: Sizes = Sizes { flush_rows: 5_000, block_rows: 500 };
 
-/// Minutes of two symbols, with flaws on the way: a bad price, a bad minute, and at the end a row that stands twice.
+/// Minutes of two symbols, with invalid rows: a bad price, a bad minute, and at the end a
+/// duplicate.
 fn content() -> String {
     let mut text = "symbol,time,open,high,low,close,volume\n".to_owned();
     let times = minutes(Market::Hk, "2023-01-03", "2024-07-31").time;
@@ -31,7 +32,8 @@ fn content() -> String {
     text
 }
 
-/// Imports with a clock that stops the import once it has been read so many times: once for each commit.
+/// Imports with a clock that stops the import once it has been read `commits` times: once for each
+/// commit.
 fn import_until(shop: &Shop, path: &std::path::Path, commits: u64) -> Report {
     let (stop, options, progress) = (AtomicBool::new(false), Options::default(), Progress::default());
     let seen = std::sync::atomic::AtomicU64::new(0);
@@ -71,7 +73,7 @@ fn check_same(shop: &Shop, whole: &Shop) {
 }
 
 #[test]
-fn an_interrupted_import_goes_on_and_ends_as_if_it_had_never_stopped() {
+fn a_resumed_import_ends_as_if_it_had_never_stopped() {
     let whole = uninterrupted();
     for commits in [1, 2] {
         let shop = Shop::new();
@@ -84,14 +86,14 @@ fn an_interrupted_import_goes_on_and_ends_as_if_it_had_never_stopped() {
         assert_eq!(stopped.added + stopped.quarantined, stopped.rows_done);
         let second = shop.import_with(&[file], &Options::default(), SMALL, &AtomicBool::new(false)).remove(0);
         assert_eq!((second.outcome, second.resumed_at), (Outcome::Imported, stopped.rows_done));
-        // A report speaks of its own run, the ledger of the file.
+        // A report is about its own run, the ledger about the file.
         assert_eq!(second.added + second.quarantined, second.rows - second.resumed_at);
         check_same(&shop, whole);
     }
 }
 
 #[test]
-fn a_stop_while_earlier_rows_are_passed_over_loses_no_ground() {
+fn a_stop_while_skipping_earlier_rows_does_not_move_the_checkpoint_back() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
     import_until(&shop, &file, 2);
@@ -136,7 +138,8 @@ fn an_import_whose_process_died_is_resumed_from_the_ledger() {
 fn a_checkpoint_in_the_middle_of_a_batch_is_honoured() {
     let shop = Shop::new();
     let file = shop.file("a.csv", content());
-    // An entry that claims the first 12,345 rows, none of which is stored: what follows is all that may come.
+    // An entry that claims the first 12,345 rows, none of which is stored: only the rows after them
+    // may be imported.
     let bytes = std::fs::read(&file).unwrap();
     import_until(&shop, &file, 1);
     let entry = shop.imports().remove(0);
@@ -169,7 +172,7 @@ fn a_checkpoint_in_the_middle_of_a_batch_is_honoured() {
     let report = other.import_with(&[file], &Options::default(), SMALL, &AtomicBool::new(false)).remove(0);
     assert_eq!((report.resumed_at, report.rows), (12_345, ROWS));
     assert_eq!(report.added + report.quarantined, ROWS - 12_345);
-    // The duplicate of the very first row is one still.
+    // The duplicate of the very first row is still detected.
     assert_eq!(
         other.quarantine().last().map(String::as_str),
         Some("110002: this stamp stands twice in the file")

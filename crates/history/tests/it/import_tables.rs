@@ -6,7 +6,7 @@ use market::SecurityKind;
 use crate::common::{Shop, symbol};
 
 #[test]
-fn a_securities_file_with_some_columns_keeps_the_others() {
+fn a_securities_file_with_some_columns_leaves_the_others_unchanged() {
     let shop = Shop::new();
     let full = "symbol,name_en,name_cn,exchange,currency,lot_size,decimals\n700.HK,TENCENT,腾讯控股,SEHK,HKD,100,3\n5.HK,HSBC,,SEHK,HKD,400,3\n";
     let report = &shop.import(&[shop.file("full.csv", full)])[0];
@@ -31,7 +31,7 @@ fn symbols_of_a_securities_file_are_counted_once_however_many_rows_they_have() {
 }
 
 #[test]
-fn a_kind_stays_until_another_is_told_and_a_wrong_one_is_quarantined() {
+fn a_kind_stays_until_it_is_replaced_and_a_wrong_one_is_quarantined() {
     let shop = Shop::new();
     let kind = |text: &str| {
         let mut reader = shop.store.reader().unwrap();
@@ -96,7 +96,7 @@ fn pay_dates_go_in_with_their_actions_and_are_replaced_with_them() {
     let report = &shop.import(&[shop.file("second.csv", second)])[0];
     assert_eq!((report.added, report.replaced, report.unchanged), (0, 1, 1));
     assert_eq!(stored(), ["0.5 Some(2026-03-20)", "0.6 Some(2026-03-23)"]);
-    // Rows replace what their dates had, whatever columns they come with.
+    // Rows replace the actions of their dates, whatever columns the file has.
     shop.import(&[shop.file("third.csv", "symbol,ex_date,cash\n700.HK,2026-03-04,0.5\n")]);
     assert_eq!(stored(), ["0.5 None", "0.6 Some(2026-03-23)"]);
 }
@@ -129,7 +129,7 @@ fn margin_factors_are_replaced_by_symbol_and_counted() {
     let again = shop.import(&[shop.folder.path().join("first.csv")]);
     assert!(matches!(again[0].outcome, Outcome::Known { .. }), "{again:?}");
     assert_eq!(factors()[1], "700.HK 0.5 0.4 0.3");
-    // Factors make no security.
+    // Factors create no security.
     assert!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap().is_empty());
 }
 
@@ -156,7 +156,7 @@ fn strict_refuses_small_tables_too() {
 }
 
 #[test]
-fn all_rows_of_a_hopeless_table_are_kept_up_to_the_limit() {
+fn all_rows_of_an_invalid_table_are_quarantined_up_to_the_limit() {
     let shop = Shop::new();
     let rows: String = (0..10_050).map(|n| format!("700.HK,never{n},0.5\n")).collect();
     let report = &shop.import(&[shop.file("s.csv", format!("symbol,ex_date,cash\n{rows}"))])[0];

@@ -1,4 +1,4 @@
-//! Undoing imports, removing symbols, and what an import would do.
+//! Undoing imports, removing symbols, and dry runs.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ fn minutes(closes: impl Iterator<Item = (u32, u32)>) -> String {
     format!("symbol,time,open,high,low,close,volume\n{}", rows.collect::<String>())
 }
 
-/// Lets a file replace what it likes, and says what its rows are, however far they are apart.
+/// Lets a file replace anything, and sets its period explicitly.
 fn options(period: Grain) -> Options {
     let read = files::ReadOptions { period: Some(period), ..Default::default() };
     Options { read, replace: true, ..Options::default() }
@@ -48,7 +48,7 @@ fn undone(shop: &Shop, id: ImportId) -> Undo {
 }
 
 #[test]
-fn undoing_brings_back_what_was_replaced_and_takes_away_what_was_added() {
+fn undoing_restores_replaced_candles_and_removes_added_ones() {
     let shop = Shop::new();
     // Every other minute; then all of them, with some of the old ones changed.
     import(&shop, "a.csv", &minutes((0..80).step_by(2).map(|minute| (minute, 100))));
@@ -58,13 +58,13 @@ fn undoing_brings_back_what_was_replaced_and_takes_away_what_was_added() {
     assert_ne!(shop.content(), before);
     let plan = undone(&shop, id);
     assert_eq!((plan.removed(), plan.restored()), (60, 10));
-    // Minutes and what is rolled up from them, to the last candle.
+    // Minutes and their roll-ups, to the last candle.
     assert_eq!(shop.content(), before);
     let entry = shop.imports().pop().unwrap();
     assert_eq!((entry.state, entry.rows_done), (ImportState::Undone, 0));
     assert!(entry.message.unwrap().contains("60 candles removed, 10"));
     assert!(matches!(planned(&shop, id), Err(UndoError::Undone { .. })));
-    // The same file goes in again from its beginning, because the ledger has it as undone.
+    // The same file is imported again from its beginning, because the ledger has it as undone.
     let again = shop.import_with(
         &[shop.folder.path().join("b.csv")],
         &options(Grain::Minute),
@@ -75,7 +75,7 @@ fn undoing_brings_back_what_was_replaced_and_takes_away_what_was_added() {
 }
 
 #[test]
-fn an_import_that_a_later_one_has_changed_waits_for_its_turn() {
+fn an_import_cannot_be_undone_before_a_later_overlapping_one() {
     let shop = Shop::new();
     let first = import(&shop, "a.csv", &minutes((0..20).map(|minute| (minute, 100))));
     let second = import(&shop, "b.csv", &minutes((10..30).map(|minute| (minute, 101))));
@@ -85,7 +85,7 @@ fn an_import_that_a_later_one_has_changed_waits_for_its_turn() {
     assert!(refused.to_string().contains("--undo 2"), "{refused}");
     undone(&shop, second);
     undone(&shop, first);
-    // Nothing is left, not even the security that the import made in passing.
+    // Nothing is left, not even the security that the import created.
     assert_eq!(shop.content(), []);
     assert_eq!(shop.store.reader().unwrap().snapshot().unwrap().securities().unwrap(), []);
 }
@@ -107,20 +107,20 @@ fn a_plan_is_carried_out_only_while_it_holds() {
 }
 
 #[test]
-fn what_is_no_import_of_candles_is_not_undone() {
+fn only_imports_of_candles_can_be_undone() {
     let shop = Shop::new();
     assert!(matches!(planned(&shop, ImportId(7)), Err(UndoError::Unknown { .. })));
     shop.import(&[shop.file("names.csv", "symbol,name_en\n700.HK,TENCENT\n")]);
     let refused = planned(&shop, shop.imports()[0].id).unwrap_err();
     assert!(matches!(&refused, UndoError::Kind { kind, .. } if kind == "securities"), "{refused}");
-    // Nor what changed nothing: it stays in the ledger as what it is.
+    // An import without changes cannot be undone either: it stays in the ledger.
     import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
     let same = import(&shop, "b.csv", &minutes((0..5).map(|minute| (minute, 100))));
     assert!(matches!(planned(&shop, same), Err(UndoError::Nothing { .. })));
 }
 
 #[test]
-fn a_symbol_goes_with_all_it_has_or_by_period_and_the_ledger_says_so() {
+fn a_symbol_is_removed_whole_or_by_period_and_the_ledger_records_it() {
     let shop = Shop::new();
     import(&shop, "m.csv", &minutes((0..20).map(|minute| (minute, 100))));
     let days =
@@ -133,7 +133,7 @@ fn a_symbol_goes_with_all_it_has_or_by_period_and_the_ledger_says_so() {
     assert!(matches!(plan("1.HK", None), Err(RemovalError::Unknown(_))));
     let week = Some("week".parse::<Period>().unwrap());
     assert!(matches!(plan("700.HK", week), Err(RemovalError::NoSuchPeriod { .. })));
-    // Minutes, with the quarter hours and hours that are made of them.
+    // Minutes, with their roll-ups of 15 and 60 minutes.
     let minutes = plan("700.HK", Some(Period::MINUTE)).unwrap();
     assert_eq!((minutes.candles(), minutes.series.len()), (20, 3));
     remove(&shop.store, venues(), &minutes, Timestamp(5)).unwrap();
@@ -148,7 +148,7 @@ fn a_symbol_goes_with_all_it_has_or_by_period_and_the_ledger_says_so() {
     assert_eq!((entry.kind.as_str(), entry.file.as_str()), ("removal", "700.HK"));
     assert_eq!(entry.message.as_deref(), Some("removed: 1 candles, 1 corporate actions"));
     assert_eq!(reader.check_tables(store::Depth::Full).unwrap(), []);
-    // What was removed comes back from its file.
+    // Removed candles can be imported again from their file.
     let again = Options { again: true, ..Options::default() };
     let path = shop.folder.path().join("m.csv");
     shop.import_with(&[path], &again, Sizes::default(), &AtomicBool::new(false));
@@ -156,7 +156,7 @@ fn a_symbol_goes_with_all_it_has_or_by_period_and_the_ledger_says_so() {
 }
 
 #[test]
-fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
+fn a_dry_run_reports_the_rows_and_writes_nothing() {
     let shop = Shop::new();
     import(&shop, "a.csv", &minutes((0..10).map(|minute| (minute, 100))));
     let before = (shop.content(), shop.imports().len());
@@ -173,7 +173,7 @@ fn a_dry_run_says_what_would_be_stored_and_writes_nothing() {
     let at = |seconds| (Timestamp(seconds), Market::Hk);
     assert_eq!(report.range, Some((at(1_704_159_300), at(1_704_159_840))));
     assert_eq!(report.import, None);
-    // A store that is not there yet has nothing to replace.
+    // A new store has nothing to replace.
     assert_eq!(check(None, &Options::default()).added, 10);
     assert_eq!((shop.content(), shop.imports().len()), before);
 }
@@ -210,7 +210,7 @@ fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
     let again = check(Some(&shop.store), &Options { again: true, ..Options::default() });
     assert_eq!((again.added, again.replaced, again.unchanged), (0, 0, 3), "{again:?}");
     assert_eq!(again.range, imported.range);
-    // What has no trades is refused as by the import.
+    // A table without trades is refused as by the import.
     let days = shop.file("d.csv", "symbol,time,open,high,low,close,volume\n700.HK,2024-01-02,1,1,1,1,1\n");
     let build = Options { build_candles: true, ..Options::default() };
     let stop = AtomicBool::new(false);
@@ -221,7 +221,7 @@ fn a_dry_run_of_trades_shows_them_and_counts_as_an_import_would() {
     );
 }
 
-/// Every example of the documents goes in; what the commands there pass beside the file is said here.
+/// Imports every example of the documentation; the options of the commands there are given here.
 #[test]
 fn the_examples_of_the_documents_are_imported() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../files/tests/examples");

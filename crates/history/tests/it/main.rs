@@ -1,5 +1,5 @@
-//! Questions and imports against the specification's page on candles, text in and text out. One binary, because
-//! linking the database and the file formats once is enough.
+//! Queries and imports against the specification's page on candles, text in and text out. One
+//! binary, because linking the database and the file formats once is enough.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 mod coarse_files;

@@ -1,5 +1,5 @@
-//! The shelf against the long way: whatever is asked, in whatever order, an answer cut out of encoded pages is the one that is
-//! decoded from blocks.
+//! The page cache against the slow path: an answer sliced from encoded pages equals the one decoded
+//! from blocks, for any query in any order.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Encoded for Plain {
     }
 }
 
-/// A random question: mostly about stamps that are there or beside them, sometimes about all or nothing.
+/// A random query: mostly about stored stamps or their neighbours, sometimes about all or nothing.
 fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Keep) {
     let mut edge = |otherwise: i64| match rng.below(5) {
         0 => Timestamp(otherwise),
@@ -55,7 +55,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
         let days = days(market, "2023-01-02", "2025-06-20");
         let cut = Cut { block_rows: *rng.pick(&[40, 500, 4096]), page_rows: *rng.pick(&[3, 16, 256]) };
         shop.stock(&security, &minutes, &days, cut);
-        // One with room for everything, one that has to let go all the time, one that keeps nothing.
+        // One with room for everything, one that evicts all the time, one that is disabled.
         let page_caches: [PageCache<Plain>; 3] =
             [PageCache::new(64 << 20), PageCache::new(40 << 10), PageCache::new(0)];
         let mut reader = shop.store.reader().unwrap();

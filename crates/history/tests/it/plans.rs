@@ -1,4 +1,4 @@
-//! A plan, read aloud.
+//! Plans as text.
 
 use crate::common::{at, question_of, venue};
 use history::{AsOf, Plan};
@@ -15,7 +15,7 @@ fn check_as_of(clock: impl Fn(Timestamp) -> AsOf, now: &str, question: &str, exp
 }
 
 #[test]
-fn a_day_query_reads_as_many_days_as_it_keeps() {
+fn a_day_query_reads_as_many_days_as_it_returns() {
     check(
         "2026-11-15 12:00",
         "700.HK day {0}",
@@ -111,7 +111,7 @@ fn us_minutes_read_a_lane_for_each_kind_of_session() {
 }
 
 #[test]
-fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
+fn at_the_edge_minutes_replace_unfinished_candles() {
     check_as_of(
         AsOf::Replay,
         "2026-11-12 10:45:30",
@@ -143,7 +143,7 @@ fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
             "700.HK/1d 2004-05-31T16:00:00Z..2026-11-12T02:45:31Z, 14 rows back, fold week, minutes 2026-11-08T16:00:00Z..2026-11-12T02:45:31Z from 2026-11-11T16:00:00Z on, stamps ..2026-11-12T02:45:31Z, keep last 2"
         ],
     );
-    // What ended before is read as it is stored.
+    // Finished candles are served as stored.
     check_as_of(
         AsOf::Replay,
         "2026-11-12 10:45:30",
@@ -179,7 +179,7 @@ fn at_the_edge_minutes_stand_in_for_what_is_not_finished() {
 }
 
 #[test]
-fn what_lies_in_the_future_or_below_the_floor_is_not_read() {
+fn candles_in_the_future_or_below_the_floor_are_not_read() {
     check(
         "2026-11-15 12:00",
         "700.HK day {1, 20300101, -, 2}",

@@ -91,7 +91,7 @@ fn times(price: Price, by: &Fraction) -> Price {
     Price(i64::try_from(rounded).unwrap() * 1000)
 }
 
-/// R1 to R3: what may be known of the world at an instant.
+/// R1 to R3: the known part of the world at an instant.
 fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
     let now = as_of.now();
     let minutes = match as_of {
@@ -104,7 +104,8 @@ fn known(world: &World, venue: &Venue, query: &Query, as_of: AsOf) -> World {
         Period::Calendar(span) if venue.calendar().kind(today).is_some() => span.floor(today),
         _ => today,
     };
-    // Today is made of minutes until it is over; and so is, in the candle in which it falls, whatever day is not stored.
+    // Today is folded from minutes until it is over; and so are, in the candle that contains it,
+    // days that are not stored.
     for (date, _) in venue.calendar().days(first, today) {
         let midnight = venue.zone().midnight(date);
         let of_day = |c: &&Candle| {
@@ -194,7 +195,7 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
     }
 }
 
-/// Stretches with something in them: floors, clock changes, half days, year ends, Golden Week.
+/// Ranges with special cases: floors, clock changes, half days, year ends, Golden Week.
 pub(crate) const STRETCHES: [(Market, &str, &str, &str); 10] = [
     (Market::Hk, "5.HK", "2022-09-20", "2022-10-06"),
     (Market::Hk, "5.HK", "2025-12-22", "2026-01-05"),
@@ -224,7 +225,7 @@ pub(crate) fn world(rng: &mut Rng, market: Market, from: Date, through: Date) ->
     let venue = venue(market);
     let minutes_one_in = *rng.pick(&[3, 10, 30, 150]);
     let days_one_in = *rng.pick(&[1, 2, 9]);
-    // Days reach over the floor of their own and over years.
+    // Days reach beyond their own floor and over years.
     let first_day = if rng.one_in(2) {
         Floors::published(market).day.unwrap().checked_sub(market::DateSpan::new().days(40)).unwrap()
     } else {
@@ -264,7 +265,7 @@ pub(crate) fn world(rng: &mut Rng, market: Market, from: Date, through: Date) ->
                 action.rights_price = Amount::parse("6.1").unwrap();
             }
         }
-        // The store keeps one of several equal rows.
+        // The store deduplicates equal rows.
         if !made.actions.contains(&action) {
             made.actions.push(action);
         }
@@ -322,7 +323,7 @@ pub(crate) fn random_now(rng: &mut Rng, world: &World) -> Timestamp {
 }
 
 #[test]
-fn every_answer_is_that_of_the_page() {
+fn every_answer_matches_the_specification() {
     let mut answered = 0;
     for seed in 0..40u64 {
         let mut rng = Rng(seed);
@@ -343,7 +344,7 @@ fn every_answer_is_that_of_the_page() {
             }
             let found = match shop.candles(&query, as_of) {
                 Ok(answer) => answer.candles.iter().collect(),
-                // All there is lies ahead.
+                // All candles are in the future.
                 Err(HistoryError::NoCandles(_)) => Vec::new(),
                 Err(error) => panic!("{error}"),
             };

@@ -1,4 +1,4 @@
-//! D6: which kinds of trading hours are answered.
+//! D6: which trading hours are returned.
 
 use crate::common::full_shop;
 use market::{Candle, Session};
@@ -37,7 +37,7 @@ fn d6_count_counts_candles_of_all_returned_kinds() {
     check("AAPL.US 240m +all {1, 20250708, -, 3}", "2025-07-08 00:00o 04:00p 08:00p");
     check("AAPL.US 1m +all {1, 20250708, 0928, 4}", "2025-07-08 09:28p 09:29p 09:30 09:31");
     check("AAPL.US 1m {1, 20250708, 0928, 2}", "2025-07-08 09:30 09:31");
-    // The anchor may lie in hours that are not asked for.
+    // The anchor may be in hours that are not requested.
     check("AAPL.US 60m {0, 20250708, 2200, 1}", "2025-07-08 15:30");
 }
 

@@ -1,4 +1,5 @@
-//! F4 to F7 through questions: source candles are adjusted, then folded, and only by what is effective.
+//! F4 to F7 through queries: source candles are adjusted, then folded, and only by effective
+//! actions.
 
 use crate::common::{COARSE, Shop, at, candle, date, minutes, symbol};
 use market::adjust::Amount;
@@ -63,7 +64,8 @@ fn f7_the_worked_example() {
     check("2026-03-09 12:00", "5.HK day forward [-, -]", forward);
     check("2026-03-09 12:00", "5.HK week {0}", "2026-03-02 9.800 10.200 4.250 4.310");
     check("2026-03-09 12:00", "5.HK week forward {0}", "2026-03-02 4.033 4.350 3.992 4.310");
-    // One day alone has the same factor as among others, and the first ex-date's close is found without being asked for.
+    // A day alone has the same factor as among others, and the close before the first ex-date is
+    // found although it is not requested.
     check("2026-03-09 12:00", "5.HK day forward [20260303, 20260303]", "2026-03-03 4.074 4.157 4.054 4.115");
     check("2026-03-09 12:00", "5.HK day forward [20260304, 20260304]", "2026-03-04 4.150 4.250 4.100 4.225");
 }

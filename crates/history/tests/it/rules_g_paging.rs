@@ -1,4 +1,4 @@
-//! G5: paging with the stamps of the last page meets every candle, whatever the period and direction.
+//! G5: paging with the stamps of the last page returns every candle, for any period and direction.
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
 use history::{Adjust, Anchor, AsOf, Direction, Paged, Paging, Plan, Query, Select, Sessions};
@@ -53,7 +53,7 @@ fn paged(
 }
 
 #[test]
-fn every_period_pages_without_gap_or_double_in_both_directions() {
+fn every_period_pages_without_gaps_or_duplicates_in_both_directions() {
     let mut rng = Rng(11);
     for market in [Market::Hk, Market::Us, Market::Cn] {
         let security = symbol(match market {
@@ -125,7 +125,7 @@ fn pages_of_a_plan_never_repeat_a_candle() {
 }
 
 #[test]
-fn an_answer_of_many_pages_is_what_one_long_answer_would_be_and_says_where_to_go_on() {
+fn an_answer_of_many_pages_equals_one_long_answer_and_has_a_continuation_point() {
     let security = symbol("A.US");
     let shop = Shop::new();
     let stored = days(Market::Us, "2012-01-01", "2026-11-13");

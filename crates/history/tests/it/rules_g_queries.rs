@@ -1,4 +1,4 @@
-//! G: which candles a question selects. Unless a line says otherwise it is Sunday 2026-11-15, 12:00.
+//! G: which candles a query selects. Unless a line says otherwise it is Sunday 2026-11-15, 12:00.
 
 use crate::common::{Shop, days, full_shop, symbol, volume};
 use market::Market;
@@ -12,7 +12,7 @@ fn check_at(now: &str, question: &str, expected: &str) {
 }
 
 #[test]
-fn g1_anchors_are_stamps_and_nothing_is_snapped() {
+fn g1_anchors_are_stamps_and_are_not_rounded() {
     check("700.HK week {0, 20231018, -, 2}", "2023-10-09 2023-10-16");
     check("700.HK week {1, 20231018, -, 2}", "2023-10-23 2023-10-30");
     check("700.HK month {0, 20231018, -, 1}", "2023-10-01");
@@ -28,7 +28,8 @@ fn g1_anchors_are_stamps_and_nothing_is_snapped() {
 #[test]
 fn g1_an_anchor_does_not_cut_the_candle_it_selects() {
     let content = |question: &str| full_shop().ask_with("2026-11-15 12:00", question, volume);
-    // The week of the anchor's Wednesday is whole: its candle is compared by its stamp, then served as it is.
+    // The week of the anchor's Wednesday is whole: its candle is selected by its stamp, then served
+    // unchanged.
     assert_eq!(content("700.HK week {0, 20231018, -, 1}"), "2023-10-16×5");
     assert_eq!(content("700.HK 60m {0, 20230103, 0935, 1}"), "2023-01-03 09:30×60");
     assert_eq!(content("700.HK 120m {0, 20230103, 1500, 1}"), "2023-01-03 15:00×61");
@@ -115,7 +116,7 @@ fn g5_without_a_date_the_latest_trading_day_is_meant() {
     check("700.HK 60m {1}", "2026-11-13 09:30 10:30 11:30 13:00 14:00 15:00 16:00");
     check("700.HK 60m {1, -, 1400, 3}", "2026-11-13 14:00 15:00 16:00");
     check("700.HK 60m {0, -, 1030, 2}", "2026-11-13 09:30 10:30");
-    // "Today" begins when the quotes roll; what is stamped today exists before.
+    // "Today" begins when the quotes roll; candles stamped today exist before.
     check_at("2026-11-16 08:49:59", "700.HK day {1}", "2026-11-13 2026-11-16");
     check_at("2026-11-16 08:50", "700.HK day {1}", "2026-11-16");
     check_at("2026-11-16 08:50", "700.HK 60m {1}", "");
@@ -173,7 +174,7 @@ fn g6_examples_of_the_page() {
 }
 
 #[test]
-fn g7_which_thousand_a_date_query_keeps() {
+fn g7_which_thousand_a_date_query_returns() {
     check("700.HK day [-, -]", &thousand_until("2026-11-13"));
     check("700.HK day [20040601, -]", &thousand_from("2004-06-01"));
     check("700.HK day [-, 20120601]", &thousand_until("2012-06-01"));
@@ -204,7 +205,7 @@ fn g8_edges_of_a_date_query() {
 }
 
 #[test]
-fn g8_minutes_may_not_be_asked_for_before_their_floor() {
+fn g8_minutes_before_their_floor_are_refused() {
     const REFUSED: &str = "bad: out of minute kline begin date";
     check("700.HK 60m [20220927, 20220929]", REFUSED);
     check("700.HK 60m [20220927, -]", REFUSED);

@@ -1,4 +1,4 @@
-//! H: how far back answers reach, and what has no answer.
+//! H: how far back answers reach, and which queries are refused.
 
 use crate::common::{COARSE, Shop, at, candle, date, days, full_shop, symbol, volume};
 use market::adjust::Amount;
@@ -45,13 +45,13 @@ fn h1_without_a_floor_everything_that_is_stored_is_served() {
     check("700.HK day whole {1, 19900101, -, 1}", "2003-01-01×1");
     check("AAPL.US day whole {1, 19900101, -, 1}", "2010-01-04×1");
     check("700.HK 240m whole {1, 20200101, -, 1}", "2022-09-26 09:30×150");
-    // A range of minutes is refused by the floor of whoever asks, and without one by none.
+    // A range of minutes is refused by the caller's floor; without a floor it is not.
     check("700.HK 240m [20220926, 20220926]", "bad: out of minute kline begin date");
     check("700.HK 240m whole [20220926, 20220926]", "2022-09-26 09:30×150 13:00×181");
 }
 
 #[test]
-fn h3_what_is_not_supported() {
+fn h3_unsupported_queries() {
     check(
         "AAPL230317P160000.US day {0}",
         "error: AAPL230317P160000.US is an option: history for options is unavailable",
@@ -72,7 +72,7 @@ fn h3_a_security_with_days_alone_has_empty_minutes() {
     shop.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2026-11-12", "2026-11-13"), COARSE);
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK 1m {0}"), "");
     assert_eq!(shop.ask("2026-11-15 12:00", "5.HK day {0}"), "2026-11-12 2026-11-13");
-    // Some candles, none of them served: below the floor, or to come.
+    // Some candles, none of them served: below the floor, or in the future.
     let old = Shop::new();
     old.stock(&symbol("5.HK"), &Candles::default(), &days(Market::Hk, "2004-05-27", "2004-05-31"), COARSE);
     assert_eq!(old.ask("2026-11-15 12:00", "5.HK day {0}"), "");
@@ -88,11 +88,12 @@ fn h1_candles_below_the_floor_adjust_nothing() {
     let close = |candle: &market::Candle| format!("={}", candle.close.text(3));
     let shop = Shop::new();
     shop.stock(&symbol("5.HK"), &Candles::default(), &all, COARSE);
-    // The only candle before the first ex-date is below the floor: that split changes nothing that is served, the second does.
+    // The only candle before the first ex-date is below the floor: that split changes no served
+    // candle, the second does.
     shop.act(&symbol("5.HK"), &[split("2004-06-01"), split("2004-06-02")]);
     let forward = shop.ask_with("2026-11-15 12:00", "5.HK day forward {0}", close);
     assert_eq!(forward, "2004-06-01=5.000 2004-06-02=10.000");
-    // Whoever sees all that is stored sees both at work.
+    // The owner of the store sees both applied.
     let whole = shop.ask_with("2026-11-15 12:00", "5.HK day forward whole {0}", close);
     assert_eq!(whole, "2004-05-31=2.500 2004-06-01=5.000 2004-06-02=10.000");
     let mut reader = shop.store.reader().unwrap();

@@ -44,7 +44,8 @@ fn i2_at_the_edges_of_hours() {
 fn i2_days_qualify_from_local_midnight_on() {
     check("2026-11-11 23:59:59", "700.HK day {0, -, -, 1}", "2026-11-11×1");
     check("2026-11-12 00:00:00", "700.HK day {0, -, -, 1}", "2026-11-12×1");
-    // Of a day that is not over the minutes are taken: 150 of the morning, and the days of the week before it.
+    // Of a day that is not over the minutes are used: 150 of the morning, and the days of the week
+    // before it.
     check("2026-11-11 12:00:00", "700.HK week {0, -, -, 1}", "2026-11-09×152");
     check("2026-11-11 12:00:00", "700.HK month {0, -, -, 1}", "2026-11-01×157");
     check("2026-11-11 12:00:00", "AAPL.US week {0, -, -, 1}", "2026-11-09×153");
@@ -84,7 +85,7 @@ fn i2_every_minute_period_of_every_market_holds_the_minutes_up_to_now() {
 }
 
 #[test]
-fn i2_a_question_about_a_time_to_come_sees_the_present() {
+fn i2_a_query_about_the_future_sees_the_present() {
     let now = at(Market::Hk, "2026-11-12 10:45:30");
     for question in
         ["700.HK 60m {0, 20261116, 1500, 1}", "700.HK 60m [-, 20261116]", "700.HK 60m {0, -, 1600, 1}"]

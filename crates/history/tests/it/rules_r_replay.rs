@@ -1,5 +1,6 @@
-//! R1 to R3: under a clock that was set, answers hold nothing that happened later. First what is told, as tables; then a
-//! property: deleting from a copy of the store all that lies ahead changes no answer, whatever is asked.
+//! R1 to R3: under a simulated clock, answers hold nothing that happened later. First the answers,
+//! as tables; then a property: deleting all future data from a copy of the store changes no answer,
+//! for any query.
 
 use std::sync::OnceLock;
 
@@ -11,8 +12,9 @@ use crate::reference::{STRETCHES, World, random_query, world};
 use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
-/// A shop where each number says where it is from: minute n of a day opens at 100 + n, reaches up by 2 and down by 1, closes 1
-/// above its open and trades 10; days open at 100 and close at 900 with a volume of 90,000.
+/// A store where each number shows its origin: minute n of a day opens at 100 + n, reaches up by 2
+/// and down by 1, closes 1 above its open and trades 10; days open at 100 and close at 900 with a
+/// volume of 90,000.
 fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
@@ -73,7 +75,7 @@ fn check(now: &str, question: &str, expected: &str) {
     assert_eq!(found, expected, "{question} at {now}");
 }
 
-/// T1 of the engine's worked examples; the mark of that instant is told by a test of `trading`.
+/// T1 of the engine's worked examples; a test of `trading` has the mark of that instant.
 #[test]
 fn t1_in_the_second_minute_of_a_day() {
     let (shop, security) = (Shop::new(), symbol("700.HK"));
@@ -96,14 +98,14 @@ fn t1_in_the_second_minute_of_a_day() {
 }
 
 #[test]
-fn r1_of_a_running_minute_only_the_open_is_told() {
+fn r1_of_a_running_minute_only_the_open_is_shown() {
     let minutes = "5.HK 1m {0, -, -, 2}";
     check("2025-12-22 09:29:59", minutes, "error: 5.HK is known, but has no candles");
     check("2025-12-22 09:30:00", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
     check("2025-12-22 09:30:59", minutes, "2025-12-22 09:30 100 100 100 100 ×0;");
     check("2025-12-22 09:31:00", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", minutes, "2025-12-22 09:30 100 102 99 101 ×10; 09:31 101 101 101 101 ×0;");
-    // Longer periods take it in that form, whether they are folded from minutes or from a roll-up.
+    // Longer periods use it in that form, whether they are folded from minutes or from a roll-up.
     for period in ["2m", "5m", "15m", "30m", "60m", "240m"] {
         check(
             "2025-12-22 09:31:20",
@@ -113,10 +115,10 @@ fn r1_of_a_running_minute_only_the_open_is_told() {
     }
     check("2025-12-22 09:34:59", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:30 100 105 99 104 ×40;");
     check("2025-12-22 09:35:00", "5.HK 5m {0, -, -, 1}", "2025-12-22 09:35 105 105 105 105 ×0;");
-    // Whoever names the minute, or the day, sees no more of it.
+    // A query for that minute, or the day, shows no more of it.
     check("2025-12-22 09:31:20", "5.HK 1m {1, 20251222, 0931, 9}", "2025-12-22 09:31 101 101 101 101 ×0;");
     check("2025-12-22 09:31:20", "5.HK 60m [20251222, 20251224]", "2025-12-22 09:30 100 102 99 101 ×10;");
-    // Over lunch nothing runs, and the last minute of the morning has passed.
+    // At lunch nothing is running, and the last minute of the morning has passed.
     check("2025-12-22 12:00:00", "5.HK 60m {0, -, -, 1}", "2025-12-22 11:30 220 251 219 250 ×300;");
 }
 
@@ -133,7 +135,7 @@ fn r1_holds_in_every_lane() {
 }
 
 #[test]
-fn r2_nothing_of_a_closing_candle_is_told_before_its_tail_is_over() {
+fn r2_a_closing_candle_is_hidden_until_its_tail_is_over() {
     let last = "5.HK 1m {0, -, -, 1}";
     for now in ["2025-12-22 16:00:00", "2025-12-22 16:00:59", "2025-12-22 16:01:00", "2025-12-22 16:09:59"] {
         check(now, last, "2025-12-22 15:59 429 431 428 430 ×10;");
@@ -165,7 +167,7 @@ fn r3_a_day_that_is_not_over_is_built_of_the_minutes_that_are_complete() {
     check("2025-12-24 12:10:00", "5.HK day {0, -, -, 1}", "2025-12-24 100 902 99 900 ×90000;");
     check("2026-11-12 15:09:59", "600000.SH day {0, -, -, 1}", "2026-11-12 100 341 99 340 ×2400;");
     check("2026-11-12 15:10:00", "600000.SH day {0, -, -, 1}", "2026-11-12 100 902 99 900 ×90000;");
-    // Regular hours alone: what is traded before the bell is in no day.
+    // Regular hours only: pre-market trades are in no day.
     check("2025-11-28 09:31:20", "A.US day {0, -, -, 1}", "2025-11-28 910 912 909 911 ×10;");
     check("2025-11-28 09:30:20", "A.US day [20251128, -]", "");
     check("2025-11-28 12:59:59", "A.US day {0, -, -, 1}", "2025-11-28 910 1120 909 1119 ×2090;");
@@ -186,7 +188,7 @@ fn r3_longer_spans_hold_the_stored_days_before_and_the_minutes_of_today() {
 }
 
 #[test]
-fn r3_minutes_stand_in_for_a_day_that_is_over_until_its_candle_is_there() {
+fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
     let (monday, tuesday) = ("2025-12-22 100 902 99 900 ×90000;", "2025-12-23 100 432 99 431 ×3310;");
     for clock in [AsOf::Replay, AsOf::Live] {
         let check = |now: &str, question: &str, expected: &str| {
@@ -205,7 +207,7 @@ fn r3_minutes_stand_in_for_a_day_that_is_over_until_its_candle_is_there() {
         check("2025-12-23 16:10:00", days, &format!("{monday} {tuesday}"));
         check("2025-12-23 23:59:59", days, &format!("{monday} {tuesday}"));
         check("2025-12-24 00:00:00", days, monday);
-        // A longer candle that is being made misses none of its days.
+        // A forming longer candle misses none of its days.
         for (period, stamp) in [("week", "2025-12-22"), ("month", "2025-12-01"), ("year", "2025-01-01")] {
             let question = format!("6.HK {period} {{0, -, -, 1}}");
             check("2025-12-23 18:00:00", &question, &format!("{stamp} 100 902 99 431 ×93310;"));
@@ -220,11 +222,12 @@ fn r3_minutes_stand_in_for_a_day_that_is_over_until_its_candle_is_there() {
 }
 
 #[test]
-fn by_the_clock_of_the_machine_what_has_arrived_is_known() {
+fn by_the_machines_clock_all_stored_candles_are_known() {
     let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, told);
     assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
     assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
-    // A day that is not over is built of minutes, where there are any; before, the stored candle is all there is.
+    // A day that is not over is built from minutes, if there are any; before the first one, the
+    // stored candle is served.
     let day = "5.HK day {0, -, -, 1}";
     assert_eq!(live("2025-12-22 09:29:59", day), "2025-12-22 100 902 99 900 ×90000;");
     assert_eq!(live("2025-12-22 09:31:20", day), "2025-12-22 100 103 99 102 ×20;");
@@ -232,8 +235,9 @@ fn by_the_clock_of_the_machine_what_has_arrived_is_known() {
     assert_eq!(live("2025-12-23 09:31:20", "5.HK week {0, -, -, 1}"), "2025-12-22 100 902 99 102 ×90020;");
 }
 
-/// The world without what lies ahead: later candles, of the running minute all but the open, the closing candle whose tail is
-/// not over, the day that is not over, and actions that are not effective.
+/// The world without future data: later candles, of the running minute all but the open, the
+/// closing candle whose tail is not over, the day that is not over, and actions that are not
+/// effective.
 fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
     let today = venue.zone().date(now);
     let unfinished = unfinished_day(venue, now).map(|day| venue.zone().midnight(day));
@@ -253,7 +257,7 @@ fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
     shop
 }
 
-/// In the hours of a day of the world, around all the instants at which something comes to be known.
+/// In the hours of a day of the world, around all the instants at which something becomes known.
 fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
     let after = *rng.pick(&[0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3600]);
     let all: Vec<i64> = world.minutes.iter().chain(&world.days).map(|c| c.time.0).collect();
@@ -265,7 +269,7 @@ fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
     }
 }
 
-/// Everything that can be asked about a security besides its candles, as text.
+/// All queries about a security except its candles, as text.
 fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     let venue = venue(security.market());
     let reader = &mut shop.store.reader().unwrap();
@@ -285,7 +289,7 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     [has, covered, states, series].join("\n")
 }
 
-/// The candles of a question, or why there are none.
+/// The candles of a query, or the error.
 fn asked(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>, String> {
     match shop.candles(query, as_of) {
         Ok(answer) => Ok(answer.candles.iter().collect()),
@@ -297,7 +301,7 @@ fn asked(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>
 }
 
 #[test]
-fn deleting_what_lies_ahead_changes_no_answer() {
+fn deleting_future_data_changes_no_answer() {
     let (mut answered, mut cached) = (0, 0);
     for seed in 0..30u64 {
         let mut rng = Rng(seed ^ 0xC10C);
@@ -335,7 +339,7 @@ fn deleting_what_lies_ahead_changes_no_answer() {
     assert!(answered > 2000 && cached > 50, "{answered} {cached}");
 }
 
-/// A plan that pages in memory can answer is answered as every other.
+/// A plan that cached pages can answer has the same answer.
 fn check_page_cache(
     page_cache: &PageCache<Plain>,
     shop: &Shop,
@@ -358,7 +362,7 @@ fn check_page_cache(
 }
 
 #[test]
-fn a_security_whose_candles_all_lie_ahead_has_none() {
+fn a_security_with_only_future_candles_has_none() {
     let shop = numbered_shop();
     let now = at(Market::Hk, "2025-12-21 12:00");
     let query = question_of("5.HK day {0}").unwrap();
@@ -377,7 +381,7 @@ fn the_last_price_is_that_of_the_minute_until_the_day_is_over() {
     };
     for (local, wanted) in [
         ("2025-12-21 12:00", None),
-        // Of the minute that runs, the open is known.
+        // Of the running minute, the open is known.
         ("2025-12-23 09:31:30", Some(101)),
         ("2025-12-23 12:30", Some(250)),
         ("2025-12-23 20:00", Some(900)),

@@ -1,16 +1,16 @@
-//! Candles as they are stored, for the engine that fills orders: against a plain filter over everything.
+//! Stored candles for the engine that fills orders: against a plain filter over everything.
 
 use market::{Candle, Candles, Market, Price, Session, Timestamp};
 
 use crate::common::{COARSE, Cut, Rng, Shop, at, candle, date, days, minutes, symbol};
 
-/// Every price its own, so that no candle passes for another.
+/// Distinct prices, so that no candle equals another.
 fn distinct(candles: Candles) -> Candles {
     (1..).zip(candles.iter()).map(|(n, one)| candle(one.time, one.session, 10_000 * n, n)).collect()
 }
 
 #[test]
-fn minutes_of_all_lanes_come_merged_and_as_stored() {
+fn minutes_of_all_lanes_are_merged_and_unchanged() {
     for (seed, (name, market)) in (0..6u64).zip([("A.US", Market::Us), ("5.HK", Market::Hk)].iter().cycle()) {
         let mut rng = Rng(seed);
         let (shop, security) = (Shop::new(), symbol(name));
@@ -38,7 +38,7 @@ fn minutes_of_all_lanes_come_merged_and_as_stored() {
 }
 
 #[test]
-fn what_is_not_there_is_none() {
+fn missing_candles_are_none() {
     let (shop, security) = (Shop::new(), symbol("5.HK"));
     shop.stock(&security, &minutes(Market::Hk, "2025-06-03", "2025-06-03"), &Candles::default(), COARSE);
     let mut reader = shop.store.reader().unwrap();
@@ -88,7 +88,7 @@ fn the_mark_is_the_newest_minute_of_any_lane() {
         let found = shop.history.last_minute(&snapshot, &security, at(Market::Us, local)).unwrap();
         assert_eq!(close(found), expected, "{local}");
     }
-    // What was traded after hours is no intraday close, and neither is another day's.
+    // After-hours trades are not the intraday close, and neither are those of another day.
     let of_day = |day: &str| shop.history.intraday_close(&snapshot, &security, date(day)).unwrap();
     assert_eq!(of_day("2026-03-18"), Some(Price(4_000_000)));
     assert_eq!((of_day("2026-03-17"), of_day("2026-03-19"), of_day("2026-03-21")), (None, None, None));
@@ -126,7 +126,7 @@ fn the_close_before_a_date_is_that_of_the_last_stored_day() {
         let expected = days.iter().rfind(|one| one.time < midnight).map(|one| one.close);
         assert_eq!(close(day), expected, "{day}");
     }
-    // Actions do not change what was traded.
+    // Corporate actions do not change traded prices.
     let split = market::Action {
         split: market::adjust::Amount::parse("5").unwrap(),
         ..market::Action::none(date("2026-03-18"))
@@ -151,7 +151,7 @@ fn a_day_without_a_daily_candle_closes_with_its_last_regular_minute() {
         ])
         .map(|(n, (local, session))| candle(at(Market::Us, local), session, n * 1_000_000, 10))
         .collect();
-    // The daily file ends with the 17th, and rounds what the minutes have.
+    // The daily file ends with the 17th, and rounds the prices of the minutes.
     let days: Candles =
         [candle(at(Market::Us, "2026-03-17"), Session::Intraday, 9_000_000, 10)].into_iter().collect();
     shop.stock(&security, &minutes, &days, COARSE);

@@ -1,4 +1,5 @@
-//! Single trades: import, questions under a clock, sizes by the days before, candles built of them.
+//! Single trades: import, queries under a clock, thresholds from the days before, candles built
+//! from trades.
 
 use std::fmt::Write;
 use std::sync::atomic::AtomicBool;
@@ -52,7 +53,7 @@ fn import(shop: &Shop, name: &str, text: &str, options: &Options, sizes: Sizes) 
 }
 
 #[test]
-fn a_second_is_what_the_last_file_says_of_it_and_the_same_file_changes_nothing() {
+fn the_last_file_replaces_a_second_and_the_same_file_changes_nothing() {
     let shop = Shop::new();
     let first = table("2026-03-18", "09:30:00 10 100\n09:30:00 10 100\n09:30:01 11 100");
     let report = import(&shop, "a.csv", &first, &Options::default(), Sizes::default());
@@ -79,7 +80,7 @@ fn a_second_is_what_the_last_file_says_of_it_and_the_same_file_changes_nothing()
 }
 
 #[test]
-fn a_file_that_is_committed_in_parts_is_stored_as_in_one() {
+fn a_file_committed_in_several_flushes_is_stored_as_in_one() {
     // Seven trades alike in each second: more rows than are read at a time, so that a flush ends within a second.
     let clock =
         |second: usize| format!("{:02}:{:02}:{:02}", 10 + second / 3600, second / 60 % 60, second % 60);
@@ -97,7 +98,7 @@ fn a_file_that_is_committed_in_parts_is_stored_as_in_one() {
 }
 
 #[test]
-fn what_breaks_a_rule_goes_to_the_quarantine_with_its_line() {
+fn invalid_rows_are_quarantined_with_their_line() {
     let shop = Shop::new();
     let mut text = table(
         "2026-03-18",
@@ -139,7 +140,7 @@ fn flow(shop: &Shop, now: &str) -> Result<(usize, String), HistoryError> {
         shop.history.capital_distribution(&mut reader, &hk(), Floors::NONE, ClassShares::default(), as_of)?;
     let net = capital.capital_in.sum().0 - capital.capital_out.sum().0;
     let last = flow.lines.last().map(|(_, total)| *total).unwrap_or_default();
-    // The check of the specification.
+    // The invariant of the specification.
     assert_eq!(net, last.0, "{now}");
     Ok((flow.lines.len(), last.text().to_string()))
 }
@@ -176,7 +177,7 @@ fn the_flow_ends_at_now_and_the_day_is_the_last_that_has_opened() {
     assert_eq!(times, [at(Market::Hk, "2026-03-18 09:20").0, at(Market::Hk, "2026-03-18 09:30").0]);
 }
 
-/// What is large on a day, by what was stored before: `large medium small` of what came in.
+/// Inflow by size, with thresholds from the trades stored before: `large medium small`.
 fn inflow(shop: &Shop, now: &str, shares: ClassShares) -> String {
     let mut reader = shop.store.reader().unwrap();
     let as_of = AsOf::Live(at(Market::Hk, now));
@@ -186,7 +187,7 @@ fn inflow(shop: &Shop, now: &str, shares: ClassShares) -> String {
 }
 
 #[test]
-fn sizes_are_told_by_twenty_days_else_by_all_before_else_by_the_day() {
+fn thresholds_follow_from_twenty_days_else_all_before_else_the_day() {
     let shop = Shop::new();
     let today = table("2026-03-18", "09:30:00 1 50 up\n09:30:01 1 20 up\n09:30:02 1 10 up");
     import(&shop, "today.csv", &today, &Options::default(), Sizes::default());
@@ -194,7 +195,7 @@ fn sizes_are_told_by_twenty_days_else_by_all_before_else_by_the_day() {
     // The day so far: 50 of 80 reaches both shares.
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "50.000 0.000 30.000");
     assert_eq!(inflow(&shop, "2026-03-18 09:30:00", standard), "50.000 0.000 0.000");
-    // All before, though long ago and few: 40 of 100 is large, 20 medium.
+    // All days before, though long ago and few: 40 of 100 is large, 20 medium.
     let old = table(
         "2025-12-01",
         "09:30:00 1 40 up\n09:30:01 1 20 up\n09:30:02 1 20 up\n09:30:03 1 10 up\n09:30:04 1 10 down",
@@ -208,19 +209,19 @@ fn sizes_are_told_by_twenty_days_else_by_all_before_else_by_the_day() {
     let many = |amount: i64| -> String {
         (0..1000).map(|at| format!("10:{:02}:{:02} 1 {amount} up\n", at / 60, at % 60)).collect()
     };
-    // The 13th of February is the twentieth trading day before, the 12th is one too many.
+    // The 13th of February is the twentieth trading day before, the 12th is too early.
     import(&shop, "far.csv", &table("2026-02-12", &many(60)), &Options::default(), Sizes::default());
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "0.000 0.000 80.000");
     import(&shop, "near.csv", &table("2026-02-13", &many(15)), &Options::default(), Sizes::default());
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "70.000 0.000 10.000");
-    // What is kept is what is reckoned.
+    // The stored thresholds equal the computed ones.
     let mut reader = shop.store.reader().unwrap();
     let kept = reader.snapshot().unwrap().trade_days(&hk()).unwrap().last().unwrap().sizes.unwrap();
     assert_eq!((kept.large_percent, kept.medium_percent, kept.large_from), (30, 55, 15_000_000));
 }
 
 #[test]
-fn all_that_is_stored_before_counts_however_many_days_that_is() {
+fn all_earlier_trades_count_over_any_number_of_days() {
     let shop = Shop::new();
     // One trade of 500 long ago, then one of 1 on each of more than 250 days.
     let mut text = table("2024-12-02", "10:00:00 1 500 up");
@@ -234,16 +235,17 @@ fn all_that_is_stored_before_counts_however_many_days_that_is() {
     import(&shop, "sparse.csv", &text, &Options::default(), Sizes::default());
     let today = table("2026-03-18", "09:30:00 1 500 up\n09:30:01 1 300 up\n09:30:02 1 1 up");
     import(&shop, "today.csv", &today, &Options::default(), Sizes::default());
-    // 500 alone is more than 55 % of what is stored before.
+    // 500 alone is more than 55 % of the amounts stored before.
     let standard = ClassShares::default();
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "500.000 0.000 301.000");
-    // With shares for which nothing is kept it is reckoned by the question: 90 % are reached among those of 1.
+    // With shares whose thresholds are not stored, the query computes them: 90 % are reached among
+    // those of 1.
     let other = ClassShares { large: 30, medium: 90 };
     assert_eq!(inflow(&shop, "2026-03-18 17:00", other), "500.000 301.000 0.000");
 }
 
 #[test]
-fn candles_are_built_of_all_that_is_stored_of_the_days_that_a_file_touches() {
+fn candles_are_built_from_all_trades_of_the_days_that_a_file_changes() {
     let shop = Shop::new();
     let build = Options { build_candles: true, ..Options::default() };
     import(
@@ -271,7 +273,7 @@ fn candles_are_built_of_all_that_is_stored_of_the_days_that_a_file_touches() {
         ["09:30 10.0 12.0 10.0 12.0 200", "09:31 11.0 11.0 11.0 11.0 100", "16:00 10.5 10.5 10.5 10.5 300"]
     );
     assert_eq!(line("700.HK/1d"), ["00:00 10.0 12.0 10.0 10.5 650"]);
-    // The same file with the option is another import, and builds what is there already.
+    // The same file with the option is another import, and builds candles that are already stored.
     let report = import(
         &shop,
         "a.csv",
@@ -287,7 +289,7 @@ fn candles_are_built_of_all_that_is_stored_of_the_days_that_a_file_touches() {
 }
 
 #[test]
-fn nothing_is_answered_of_what_has_no_trades() {
+fn a_security_without_trades_is_refused() {
     let shop = Shop::new();
     let mut reader = shop.store.reader().unwrap();
     let as_of = AsOf::Live(at(Market::Hk, "2026-03-18 17:00"));

@@ -1,5 +1,5 @@
-//! Text in, text out: what the tables of `rules_*.rs` are written with. Clock readings are turned into instants by
-//! jiff's own zoned arithmetic, so no table is checked with the code it checks.
+//! Helpers for the tables of `rules_*.rs`: text in, text out. Wall-clock times are converted by
+//! jiff's own zoned arithmetic, so no table is checked with the code under test.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
 use std::sync::OnceLock;
@@ -73,8 +73,8 @@ pub fn clock(market: Market, at: Timestamp) -> String {
     format(market, at, "%H:%M")
 }
 
-/// The minute candle a print counts in, by A3 and A4: the minute it happens in, or the closing minute when it lies
-/// in the closing tail. The crate itself is given finished minutes and never sees a print.
+/// The minute candle of a trade, by A3 and A4: the minute it happens in, or the closing minute if
+/// it is in the closing tail. The crate itself gets finished minutes only.
 pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
     let venue = venue(market);
     if let Some(slot) = venue.slot(when) {
@@ -90,7 +90,8 @@ pub fn print(market: Market, when: Timestamp) -> Option<(Slot, Timestamp)> {
     Some((venue.slot(closing)?, closing))
 }
 
-/// The stamp of the candle of `period` that holds a print (minute class) or a trading day (day class).
+/// The stamp of the candle of `period` that holds a trade (minute class) or a trading day (day
+/// class).
 pub fn stamp(market: Market, period: Period, when: &str) -> Option<Timestamp> {
     let when = at(market, when);
     match period {
@@ -120,8 +121,8 @@ pub fn flat(time: Timestamp, session: Session) -> Candle {
     }
 }
 
-/// A fully traded day, overnight to close. The closing minute of a tail has no volume and a turnover instead, so
-/// that a fold shows where it went.
+/// A fully traded day, overnight to close. The closing minute of a tail has turnover but no volume,
+/// so that it is visible in a fold.
 pub fn full_day(market: Market, day: &str) -> Candles {
     let day = venue(market).day(date(day)).expect("a trading day");
     let mut candles = Candles::default();
@@ -140,7 +141,7 @@ pub fn only(candles: &Candles, session: Session) -> Candles {
     candles.iter().filter(|candle| candle.session == session).collect()
 }
 
-/// Minutes after midnight as `HH:MM`; the eve's evening counts as its own clock shows it.
+/// Minutes after midnight as `HH:MM`; those of the eve's evening as its own clock shows them.
 pub fn wall(minute: i32) -> String {
     let shown = if minute <= 0 { minute + 1440 } else { minute };
     let shown = if minute == 0 { 0 } else { shown };

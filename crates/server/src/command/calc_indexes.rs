@@ -1,5 +1,6 @@
-//! Command 26: calculated indexes, those that follow from stored prices, trades, shares and earnings. An index that does not is left empty, as the
-//! protocol has it for one that does not apply: nothing is estimated.
+//! Command 26: calculated indexes that follow from stored prices, trades, shares and earnings. Any
+//! other index is left empty, as the protocol does for one that does not apply. Nothing is
+//! estimated.
 
 use std::ops::RangeInclusive;
 
@@ -20,9 +21,9 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Daily candles that are looked back at: more than a year has.
+/// Daily candles to look back: more than a year has.
 const DAYS_BACK: usize = 270;
-/// Percent and other ratios have so many decimals.
+/// Decimals of percentages and other ratios.
 const RATIO_DECIMALS: u32 = 2;
 const SCALE: u32 = market::DECIMALS_MAX;
 /// In seconds.
@@ -44,7 +45,7 @@ impl Command for CalcIndexes {
 
     fn parse(request: CalcIndexesRequest, _: &Context<'_>) -> Result<CalcIndexes, Refusal> {
         let symbols = symbols(&request.symbols)?;
-        // Indexes that newer clients may know are passed over.
+        // Indexes that only newer clients know are ignored.
         let indexes: Vec<CalcIndex> =
             request.calc_index.iter().filter_map(|number| CalcIndex::try_from(*number).ok()).collect();
         if request.calc_index.is_empty() {
@@ -84,7 +85,7 @@ impl Command for CalcIndexes {
     }
 }
 
-/// What indexes are calculated from.
+/// Inputs of the calculations.
 struct Facts {
     last: Price,
     previous: Price,
@@ -93,7 +94,7 @@ struct Facts {
     security: Option<Security>,
     /// The day of the quote.
     day: Date,
-    /// Closes of the days before, adjusted, the oldest first; empty if no index needs them.
+    /// Adjusted closes of earlier days, oldest first; empty if no index needs them.
     closes: Vec<(Date, Price)>,
     /// The net inflow of the day, where its trades are stored and an index needs it.
     flow: Option<Turnover>,
@@ -120,7 +121,7 @@ impl Facts {
             let query = Query {
                 symbol: symbol.clone(),
                 period: Period::DAY,
-                // A split is no loss.
+                // Adjusted, so that a split does not count as a loss.
                 adjust: Adjust::Forward,
                 sessions: Sessions::Intraday,
                 floors,
@@ -191,19 +192,20 @@ impl Facts {
                     row.pb_ratio = ratio(self.last.0, self.stored(|security| &security.bps));
                 }
                 CalcIndex::DividendRatioTtm => {
-                    // What is stored is the dividend of a share.
+                    // The stored value is the dividend per share.
                     let dividend = self.stored(|security| &security.dividend_yield);
                     row.dividend_ratio_ttm =
                         dividend.map(|dividend| percent(dividend, self.last.0)).unwrap_or_default();
                 }
-                // Those of warrants and options need their terms, the others more than is stored.
+                // Indexes of warrants and options need their terms; the others need data that is
+                // not stored.
                 _ => {}
             }
         }
         row
     }
 
-    /// The change since the close before, with the decimals of the price.
+    /// The change since the previous close, with the decimals of the price.
     fn change(&self, quote: &Quote) -> String {
         let decimals = quote.last_done.split_once('.').map_or(0, |(_, decimals)| decimals.len());
         Price(self.last.0 - self.previous.0).text(u32::try_from(decimals).unwrap_or(SCALE)).to_string()
@@ -214,13 +216,13 @@ impl Facts {
         price.map(|price| percent(self.last.0 - price.0, price.0)).unwrap_or_default()
     }
 
-    /// The close so many trading days before.
+    /// The close that many trading days before.
     fn days_before(&self, days: usize) -> Option<Price> {
         let at = self.closes.len().checked_sub(days)?;
         self.closes.get(at).map(|(_, close)| *close)
     }
 
-    /// The last close of the year before.
+    /// The last close of the previous year.
     fn year_end(&self) -> Option<Price> {
         let (date, close) = self.closes.iter().rfind(|(date, _)| date.year() < self.day.year())?;
         (date.year() == self.day.year() - 1).then_some(*close)
@@ -249,7 +251,8 @@ impl Facts {
     }
 }
 
-/// The net inflow of a day so far, as the last line of command 24 has it; `None` if no trades of that day are stored.
+/// The net inflow of a day so far, equal to the last line of command 24; `None` if no trades of
+/// that day are stored.
 fn day_flow(
     symbol: &Symbol,
     (day, floors): (Date, Floors),
@@ -269,7 +272,8 @@ fn day_flow(
     }
 }
 
-/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no such minutes.
+/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no
+/// such minutes.
 fn five_minutes_before(
     symbol: &Symbol,
     (day, floors): (Date, Floors),
@@ -298,7 +302,7 @@ fn looks_back(index: CalcIndex) -> bool {
     )
 }
 
-/// A part of a whole in percent; empty if there is no whole.
+/// A part of a whole in percent; empty if the whole is zero.
 fn percent(part: i64, whole: i64) -> String {
     quotient(i128::from(part) * 100, i128::from(whole))
 }
@@ -411,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_stored_leaves_its_indexes_empty() {
+    fn indexes_without_stored_data_are_empty() {
         let row = all(&Facts { closes: Vec::new(), previous: Price(0), ..facts(None) });
         let wanted = Row {
             symbol: "700.HK".to_owned(),
@@ -432,7 +436,7 @@ mod tests {
         let row = all(&facts(Some(odd)));
         assert!([row.pe_ttm_ratio, row.pb_ratio, row.turnover_rate].iter().all(String::is_empty));
         assert_eq!(row.total_market_value, "1844674407370955161400.000");
-        // The closes of a listing in this year say nothing of the year before.
+        // Closes of this year alone give no year-to-date change.
         let mut young = facts(None);
         young.closes.retain(|(day, _)| *day >= date("2026-11-01"));
         let row = all(&young);

@@ -1,5 +1,5 @@
-//! What the two candle commands share: the question, its answers from the store or the shelf, and the numbers that stand for periods,
-//! adjustment and trading hours in messages.
+//! Shared by the two candle commands: the query, answers from the store or the page cache, and the
+//! wire numbers of periods, adjustment and trading hours.
 
 use bytes::Bytes;
 use history::{Adjust, Answer, AsOf, COUNT_MAX, HistoryError, Paged, Paging, Plan, Query, Sessions, Slices};
@@ -12,18 +12,18 @@ use crate::core::Core;
 use crate::encoded_page::rows;
 use crate::refusal::Refusal;
 
-/// Candles that one HTTP request may ask for. An answer of the protocol has at most [`COUNT_MAX`].
+/// Most candles of one HTTP request. An answer of the protocol has at most [`COUNT_MAX`].
 pub const PAGED_MAX: usize = 10_000;
 
-/// The values of a request's session selector.
+/// Values of a request's session selector.
 const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
 
-/// A question for candles.
+/// A request for candles.
 #[derive(Debug)]
 pub(super) struct CandleQuestion {
     pub(super) query: Query,
-    /// The plan, if one was made before the question was handed to a worker thread: nothing is planned twice.
+    /// The plan, if one was made before the work moved to a worker thread.
     planned: Option<Planned>,
 }
 
@@ -39,7 +39,7 @@ impl CandleQuestion {
         CandleQuestion { query, planned: None }
     }
 
-    /// Leaves out candles before the floors of the account, and overnight candles if it lacks the right.
+    /// Removes candles before the account's floors, and overnight candles if it lacks the right.
     pub(super) fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         let Query { symbol, sessions, .. } = &self.query;
         let (sessions, floors) = (seen(*sessions, caller), floors.of(symbol.market()));
@@ -47,7 +47,7 @@ impl CandleQuestion {
         self.query.floors = floors;
     }
 
-    /// The answer from memory, or with the one short read that a question for stored candles takes.
+    /// Answers from memory, or with the single short read that a query for stored candles needs.
     pub(super) fn reply_at_once(&mut self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
         let query = &self.query;
         if query.adjust != Adjust::None {
@@ -55,12 +55,12 @@ impl CandleQuestion {
         }
         let planned = Planned::now(query, core);
         let is_plain = planned.plan.stored().is_some();
-        // An error is not lost: it happens again below and is returned there.
+        // An error is not lost: it recurs below and is returned there.
         if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &planned.plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
-        // Candles that are folded, or made from minutes, take longer, and are not in any cache.
+        // Candles that are folded or built from minutes take longer and are never cached.
         if !is_plain || planned.plan.edge.is_some() {
             self.planned = Some(planned);
             return None;
@@ -69,20 +69,22 @@ impl CandleQuestion {
         Some(planned.reply(query, core))
     }
 
-    /// The answer for the wire: from encoded pages of the shelf if the candles are stored as asked, else from columns.
+    /// The answer for the wire: from cached encoded pages if the candles are stored in this form,
+    /// otherwise from columns.
     pub(super) fn reply(self, core: &Core) -> Result<Reply, Refusal> {
         let planned = self.planned.unwrap_or_else(|| Planned::now(&self.query, core));
         planned.reply(&self.query, core)
     }
 
-    /// The answer in columns, for doors that do not send protobuf.
+    /// The answer in columns, for transports other than protobuf.
     pub(super) fn columns(&self, core: &Core) -> Result<CandleResponse, Refusal> {
         let as_of = core.as_of();
         let answer = core.with_reader(|reader| core.history.candles(reader, &self.query, as_of));
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// The same for more than the thousand candles of one answer, and where the next page begins.
+    /// Like [`columns`](Self::columns) for more candles than one answer holds, and where the next
+    /// page begins.
     pub(super) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let as_of = core.as_of();
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
@@ -115,7 +117,7 @@ impl Planned {
     }
 }
 
-/// A response from encoded pages.
+/// Builds a response from encoded pages.
 fn put_together(symbol: &Symbol, slices: Slices<Bytes>) -> Reply {
     let Slices { pieces: mut body, rows } = slices;
     let mut head = Vec::new();
@@ -163,12 +165,14 @@ impl Response for CandleResponse {
     }
 }
 
-/// The calls that an answer counts as in the rate window: one for every [`COUNT_MAX`] candles, rounded up.
+/// The calls that an answer counts as in the rate window: one per [`COUNT_MAX`] candles, rounded
+/// up.
 pub(crate) fn calls(candles: usize) -> u32 {
     u32::try_from(candles.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
 }
 
-/// The trading hours of a selector; overnight hours only for a caller that asked for them when it signed in.
+/// The trading hours of a selector; overnight hours only for a caller that requested them at
+/// sign-in.
 pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refusal> {
     match selector {
         INTRADAY => Ok(Sessions::Intraday),
@@ -177,7 +181,7 @@ pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refus
     }
 }
 
-/// The part of some trading hours that a caller sees.
+/// The part of the trading hours that a caller may see.
 pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     match sessions {
         Sessions::All if !caller.overnight => Sessions::Extended,
@@ -185,13 +189,13 @@ pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     }
 }
 
-/// A period by its number on the wire.
+/// The period with this wire number.
 pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
     let of_number = |period: &Period| period_number(*period) == number;
     Period::all().find(of_number).ok_or_else(|| bad(format!("period {number} is unknown")))
 }
 
-/// Periods in minutes have their minutes as number; the others have numbers by convention.
+/// Minute periods use their length as number; the others have assigned numbers.
 fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),

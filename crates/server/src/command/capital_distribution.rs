@@ -1,4 +1,4 @@
-//! Command 25: what came in and went out on the day, by the size of the trades.
+//! Command 25: capital inflow and outflow of the day, by trade size.
 
 use access::Permit;
 use history::HistoryError;

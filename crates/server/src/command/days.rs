@@ -9,12 +9,13 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Clients ask for 30 days, and published examples for 31.
+/// Clients request 30 days, published examples 31.
 const DAYS_MAX: i32 = 31;
-/// How far back the service knows trading days.
+/// How far back trading days are served.
 const PAST_DAYS_MAX: i64 = 366;
 
-/// Trading days of a market from one date through another. Singapore is a market of the protocol, but not of ours.
+/// Trading days of a market, both dates included. Singapore is a market of the protocol, but not
+/// supported here.
 #[derive(Debug)]
 pub(crate) struct TradingDays {
     market: Option<Market>,

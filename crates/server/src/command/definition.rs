@@ -1,6 +1,7 @@
-//! What a command consists of: its request message, the question in typed values, and its response.
+//! The parts of a command: its request message, the typed query, and its response.
 //!
-//! The three are tied together by type, so a question can be answered only with the response of its own command.
+//! They are tied together by type, so a query can be answered only with the response of the same
+//! command.
 
 use std::fmt;
 
@@ -15,11 +16,12 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// A command of the quote gateway. The type that implements it is the parsed question: its values need no further checks.
+/// A command of the quote gateway. The implementing type is the parsed query: its values need no
+/// further checks.
 pub(crate) trait Command: Sized + Send + 'static {
-    /// Its number on the wire.
+    /// Wire number.
     const NUMBER: u8;
-    /// Its name in metrics and logs.
+    /// Name in metrics and logs.
     const LABEL: &'static str;
     const PACE: Pace = Pace::Calls;
     /// The request message.
@@ -27,25 +29,26 @@ pub(crate) trait Command: Sized + Send + 'static {
     /// The response, before it is encoded as bytes or JSON.
     type Response: Response;
 
-    /// Parses a message. Questions from HTTP query strings are built without one.
+    /// Parses a message. Queries from HTTP query strings are built without one.
     fn parse(request: Self::Request, context: &Context<'_>) -> Result<Self, Refusal>;
 
-    /// What it is about, which decides the rights that it needs.
+    /// The subject, which decides the rights that the command needs.
     fn subject(&self) -> Subject<'_>;
 
-    /// Removes from the question what the account may not see, instead of refusing it. `caller.overnight` is set only if the account has
-    /// the right.
+    /// Removes what the account may not see from the query, instead of refusing it.
+    /// `caller.overnight` is set only if the account has the right.
     fn narrow(&mut self, _caller: &Caller, _floors: FloorTable) {}
 
     /// Answers. May block on the disk.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Self::Response, Refusal>;
 
-    /// The same in the bytes of the wire. A command with a faster way to encode its answer overrides it.
+    /// Like `answer`, encoded for the wire. A command with a faster encoding overrides it.
     fn reply(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Reply, Refusal> {
         self.answer(caller, permit, core).map(Response::encode)
     }
 
-    /// The bytes, if they are there without a noticeable wait. If not, work that was done may be kept for [`Command::reply`].
+    /// Encoded reply, if it is available without noticeable waiting. Otherwise, work done so far
+    /// may be stored for [`Command::reply`].
     fn reply_at_once(&mut self, _core: &Core, _version: i64) -> Option<Result<Reply, Refusal>> {
         None
     }
@@ -56,35 +59,36 @@ pub(crate) trait Command: Sized + Send + 'static {
 pub(crate) enum Pace {
     /// The general limit of quote commands.
     Calls,
-    /// The account's window of history requests. Such a request also counts toward the monthly quota.
+    /// The account's window of history requests. Such a request also counts toward the monthly
+    /// quota.
     History,
 }
 
-/// What a question is about, which decides who may ask it.
+/// The subject of a query, which decides who may send it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Subject<'a> {
     /// The prices of one security.
     Security(&'a Symbol),
-    /// The single trades of one security.
+    /// The individual trades of one security.
     Trades(&'a Symbol),
-    /// The capital flow that is reckoned from them.
+    /// The capital flow computed from them.
     CapitalFlow(&'a Symbol),
-    /// The prices of several securities; those that the account may not see are left out of the answer.
+    /// The prices of several securities; those that the account may not see are omitted.
     Prices,
     /// No prices: answered to accounts of every region at every listener.
     Open,
 }
 
-/// What parsing a message needs besides the message.
+/// Input of [`Command::parse`] besides the message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
-    /// Where the history that the account is served begins.
+    /// Where the account's history begins.
     pub(crate) floors: FloorTable,
     pub(crate) core: &'a Core,
 }
 
-/// A request message, decoded from protobuf, or from JSON with the field names of the message.
+/// A request message, decoded from protobuf, or from JSON with the message's field names.
 pub(crate) trait Request: DeserializeOwned {
     fn decode(body: &[u8]) -> Result<Self, Refusal>;
 }
@@ -95,7 +99,7 @@ impl<M: prost::Message + Default + DeserializeOwned> Request for M {
     }
 }
 
-/// A response, encoded as protobuf, or as JSON with the field names of the message.
+/// A response, encoded as protobuf, or as JSON with the message's field names.
 pub(crate) trait Response {
     fn encode(self) -> Reply;
     fn json(&self) -> Value;
@@ -117,7 +121,7 @@ impl<M: prost::Message + Serialize> Response for M {
     }
 }
 
-/// The body of a response on a long connection.
+/// A response body on a long connection.
 #[derive(Debug)]
 pub(crate) struct Reply {
     /// In pieces, in order.

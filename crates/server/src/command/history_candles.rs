@@ -69,7 +69,7 @@ impl Command for HistoryCandles {
 }
 
 impl HistoryCandles {
-    /// A question that did not come as a message.
+    /// A query that did not arrive as a message.
     pub(crate) fn new(query: Query) -> HistoryCandles {
         HistoryCandles(CandleQuestion::new(query))
     }

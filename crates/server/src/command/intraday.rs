@@ -1,4 +1,4 @@
-//! Command 18: the line of the day, minute by minute, with the average price so far.
+//! Command 18: the intraday line, minute by minute, with the average price so far.
 
 use access::Permit;
 use history::{Adjust, Answer, AsOf, HistoryError, Keep, Plan, Query, Select, Sessions};
@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Average prices have so many decimals.
+/// Decimals of average prices.
 const AVERAGE_DECIMALS: u32 = 6;
 /// More minutes than any trading day has, overnight included.
 const MINUTES_MAX: usize = 2000;
@@ -78,7 +78,8 @@ fn lines(answer: &Answer) -> Vec<IntradayLine> {
     answer.candles.iter().map(line).collect()
 }
 
-/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was traded.
+/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was
+/// traded.
 fn average(turnover: i128, volume: i128) -> Option<Price> {
     if turnover <= 0 || volume <= 0 {
         return None;
@@ -86,8 +87,8 @@ fn average(turnover: i128, volume: i128) -> Option<Price> {
     i64::try_from((turnover + volume / 2) / volume).ok().map(Price)
 }
 
-/// The trading day of the newest minute in these sessions. Before regular hours begin, it may be a day later with pre-market or
-/// overnight hours than without.
+/// The trading day of the newest minute in these sessions. Before regular hours begin, pre-market
+/// or overnight hours may already belong to the next day.
 pub(super) fn last_day(
     query: &Query,
     core: &Core,
@@ -137,7 +138,7 @@ pub(super) struct Sum {
     pub(super) last: Timestamp,
 }
 
-/// The candles of one session folded into one; `None` if there are none.
+/// Folds the candles of one session into one; `None` if there are none.
 pub(super) fn sum(answer: &Answer, session: market::Session) -> Option<Sum> {
     let mut sum: Option<Sum> = None;
     for candle in answer.candles.iter().filter(|candle| candle.session == session) {

@@ -1,4 +1,4 @@
-//! Command 19: the latest candles, the one that is forming included.
+//! Command 19: the latest candles, including the forming one.
 
 use access::Permit;
 use history::{Anchor, COUNT_MAX, Direction, Query, Select};

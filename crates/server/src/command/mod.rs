@@ -1,5 +1,5 @@
-//! The commands of the quote gateway, a file each: request message, typed question, answer. They implement [`Command`]; `dispatch.rs`
-//! finds one by its number.
+//! The commands of the quote gateway, one file each: request message, typed query, answer. They
+//! implement [`Command`]; `dispatch.rs` finds one by its number.
 
 mod calc_indexes;
 mod candles;

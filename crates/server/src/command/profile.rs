@@ -1,4 +1,5 @@
-//! Command 4: what an account may do. Clients send it right after they sign in, take their rate limits from it, and print its packages.
+//! Command 4: the account's rights and limits. Clients send it right after signing in, take their
+//! rate limits from it, and print its packages.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +17,15 @@ use crate::core::Core;
 use crate::dispatch::CommandRow;
 use crate::refusal::Refusal;
 
-/// The markets of the table that clients print, by the names that it has: the package without which there is a warning, and the optional
-/// ones.
+/// The markets of the table that clients print, by the names in it: the package whose absence
+/// causes a warning, and the optional ones.
 const MARKETS: [(&str, Right, &[Right]); 4] = [
     ("US", Right::Us, &[Right::UsOvernight]),
     ("HK", Right::Hk, &[]),
     ("CN", Right::Cn, &[]),
     ("USOption", Right::UsOptions, &[]),
 ];
-/// The end of rights that have none. Clients need one before the year 10000.
+/// The expiry sent for rights without one. Clients need a year before 10000.
 const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
 const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
 
@@ -40,7 +41,7 @@ impl Command for Profile {
     type Response = QuoteProfileResponse;
 
     fn parse(request: QuoteProfileRequest, context: &Context<'_>) -> Result<Profile, Refusal> {
-        // A client that named no language when it signed in may do so here.
+        // A client that named no language at sign-in may do so here.
         let named = Some(request.language.as_str()).filter(|text| !text.is_empty());
         Ok(Profile { language: named.map_or(context.caller.language, Language::preferred) })
     }
@@ -61,7 +62,7 @@ impl Command for Profile {
         Ok(QuoteProfileResponse {
             member_id: account.id.0,
             quote_level: markets(permit),
-            // Nothing can be subscribed to.
+            // Subscriptions are not offered.
             subscribe_limit: 0,
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
             rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
@@ -70,7 +71,7 @@ impl Command for Profile {
     }
 }
 
-/// The quota of the month, which is shown in the name of every package.
+/// The month's quota, shown in the name of every package.
 struct Month {
     used: u32,
     limit: u32,
@@ -82,11 +83,12 @@ fn markets(permit: &Permit) -> String {
     held.map(|right| format!("{right}:LV1")).collect::<Vec<String>>().join(",")
 }
 
-/// The rate limit of each command: requests a second, and how many may come at once.
+/// The rate limit of each command: requests per second, and the burst.
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    // Clients would wait for ever if we announced a limit of zero, so it is left out then.
+    // Clients would wait forever for an announced limit of zero, so it is omitted.
     let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
-    // What keeps a client inside its window: half of the requests as a burst, the rest spread over the seconds of the window.
+    // Limits a client to its window: half of the requests as a burst, the rest spread over the
+    // seconds of the window.
     let history = match rule {
         RateRule::Unlimited => None,
         RateRule::Window { requests, seconds } => {
@@ -137,7 +139,7 @@ fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> 
         Language::ZhHk => (format!("，{level} 級"), format!("本月歷史 K 線已用 {used}/{limit} 隻")),
     };
     let name = match right {
-        // Neither has a history of its own that could be counted.
+        // Neither has a separate history to count.
         Right::UsOvernight | Right::UsOptions => title(right, language),
         _ => format!("{} ({used}/{limit}{})", title(right, language), level),
     };

@@ -55,7 +55,7 @@ impl Command for Quotes {
     }
 }
 
-/// `None` where nothing was traded yet.
+/// `None` if nothing was traded yet.
 pub(super) fn quote(
     symbol: &Symbol,
     floors: Floors,
@@ -78,8 +78,8 @@ pub(super) fn quote(
     let dated = |candle: &Candle| venue.zone().date(candle.time);
     let traded = minutes.as_ref().and_then(|(day, answer)| Some((*day, sum(answer, Session::Intraday)?)));
     let before_last = days.candles.get(0).filter(|_| days.candles.len() > 1).map(|day| day.close);
-    // Daily candles are imported as such and win. Minutes stand in for a day without one, and for a day that is not over: its last price is
-    // the open of the current minute.
+    // Imported daily candles win. Minutes replace a missing day, and a day that is not over: its
+    // last price is the open of the current minute.
     let (today, previous) = match (days.candles.last(), traded) {
         (Some(day), Some((date, sum))) if dated(&day) < date => (sum, Some(day.close)),
         (Some(day), Some((date, sum))) if dated(&day) == date && !as_of.is_over(venue, date) => {
@@ -103,7 +103,8 @@ pub(super) fn quote(
         low: price(sum.low),
         prev_close: price(reference),
     };
-    // Overnight and pre-market hours of a day whose regular hours have not begun are compared with the close of the day before.
+    // Overnight and pre-market hours of a day whose regular hours have not begun are compared with
+    // the previous close.
     let day = days.candles.last().map(|day| dated(&day)).max(minutes.as_ref().map(|(day, _)| *day));
     let ahead = newest.as_ref().filter(|(newest, _)| day.is_none_or(|day| *newest > day));
     let of_day = minutes.as_ref().filter(|_| symbol.market() == Market::Us);

@@ -1,4 +1,4 @@
-//! Command 10: what a security is.
+//! Command 10: static information about securities.
 
 use access::Permit;
 use market::{Region, Symbol};
@@ -30,7 +30,7 @@ impl Command for StaticInfo {
         Subject::Open
     }
 
-    /// Leaves out unknown securities; the others are in the order of the request.
+    /// Omits unknown securities; the others are in the order of the request.
     fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
             let view = reader.view();
@@ -56,7 +56,7 @@ impl Command for StaticInfo {
 
 fn info(security: Security) -> quote::StaticInfo {
     let region = security.symbol.region();
-    // An option that is known by its candles alone is named by its terms.
+    // An option known only by its candles is named by its terms.
     let terms = security.symbol.option().map(|terms| terms.to_string()).unwrap_or_default();
     let board = if security.symbol.is_us_option() { OPTION_BOARD } else { board(region) };
     quote::StaticInfo {
@@ -85,7 +85,7 @@ fn info(security: Security) -> quote::StaticInfo {
 
 const OPTION_BOARD: &str = "USOption";
 
-/// The main board of a region. A client that gets no board asks again and again.
+/// The main board of a region. A client that gets no board repeats the request.
 fn board(region: Region) -> &'static str {
     match region {
         Region::Hk => "HKEquity",

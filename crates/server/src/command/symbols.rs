@@ -1,13 +1,13 @@
-//! Symbols as requests name them.
+//! Symbols in requests.
 
 use market::Symbol;
 
 use crate::refusal::Refusal;
 
-/// Symbols that one request may name.
+/// Most symbols of one request.
 pub(crate) const SYMBOLS_MAX: usize = 500;
 
-/// One symbol, as it was typed.
+/// Parses one symbol, as typed.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     if text.is_empty() {
         return Err(Refusal::BadQuery("symbol is missing".to_owned()));
@@ -15,7 +15,8 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
 }
 
-/// The symbols of a list: canonical, each once, in the order of the request. Texts that are not symbols are left out.
+/// Parses a list: canonical symbols, without duplicates, in the order of the request. Invalid texts
+/// are skipped.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
     if texts.is_empty() {
         return Err(Refusal::BadQuery("no symbol is named".to_owned()));

@@ -1,4 +1,4 @@
-//! Command 17: the latest single trades of a security.
+//! Command 17: the latest individual trades of a security.
 
 use access::Permit;
 use history::{HistoryError, LatestTrades, Sessions, TRADES_MAX};
@@ -73,7 +73,7 @@ fn message(trade: &Trade, session: Session, decimals: u32) -> quote::Trade {
         timestamp: trade.time.0,
         trade_type: trade.kind.to_string(),
         direction: match trade.direction {
-            // The protocol has no word for what is not known.
+            // The protocol has no value for an unknown direction.
             TradeDirection::Neutral | TradeDirection::Untold => 0,
             TradeDirection::Down => 1,
             TradeDirection::Up => 2,

@@ -1,5 +1,6 @@
-//! Reads the body of a request: completely from callers with a known proof, little before authentication, and nothing if no endpoint
-//! would read it. The memory for bodies is limited (`kit/bodies.rs`). A body that is a file goes to the disk (`receive.rs`).
+//! Reads the body of a request: in full from callers with recently used credentials, little before
+//! authentication, and nothing if no endpoint would read it. The memory for bodies is limited
+//! (`kit/bodies.rs`). A body that is a file is written to disk (`receive.rs`).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +25,14 @@ use crate::workers::Share;
 
 const BODY_WITHIN: Duration = Duration::from_secs(10);
 const BODY_MAX: usize = 256 << 10;
-/// The longest body before authentication. The longest form and the longest client registration fit, and a little more, so that their
-/// endpoints can refuse them in their own words.
+/// Longest body before authentication. Slightly more than the longest form or client registration,
+/// so that their endpoints can refuse longer ones with their own message.
 const STRANGERS_BODY_MAX: usize = 72 << 10;
-/// Bytes that are read and dropped of a body that is too large: a client that is still writing when the connection is closed may never see
-/// the refusal.
+/// Bytes of a too large body that are read and dropped: a client that is still writing when the
+/// connection is closed may never see the refusal.
 const DROPPED_MAX: usize = 4 << 20;
 
-/// A request that has been read completely.
+/// A request that was read completely.
 #[derive(Debug)]
 pub(super) struct WholeRequest {
     pub(super) parts: Parts,
@@ -44,7 +45,7 @@ pub(super) struct WholeRequest {
     pub(super) arriving: Option<Arriving>,
 }
 
-/// How much of a body is read into memory.
+/// How much of a body to read into memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BodyLimit {
     All,
@@ -96,13 +97,14 @@ pub(super) async fn read(
     Ok(WholeRequest { parts, body, share, held, arriving: None })
 }
 
-/// Reads and drops the body of a request that is refused, unless it is long or the client waits to be asked for it: a client that is still
-/// writing when the connection is closed may never see the refusal.
+/// Reads and drops the body of a refused request, unless it is long or the client waits for `100
+/// Continue`: a client that is still writing when the connection is closed may never see the
+/// refusal.
 pub(super) async fn drop_short(parts: &Parts, body: Incoming) {
     if body.size_hint().lower() > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT) {
         return;
     }
-    // Whatever comes of it, the request is refused.
+    // The request is refused even if this fails.
     timeout(BODY_WITHIN, gather(body, BodyLimit::Nothing, &mut [])).await.map(drop).ok();
 }
 
@@ -130,8 +132,9 @@ async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Resul
     }
 }
 
-/// How much is read from a caller whose proof is not among the recent ones. A request without a proof will be refused, so nothing is read.
-/// A valid token counts as a proof here. An app key is not secret, and its signature is checked over the body, so only little is read.
+/// How much to read from a caller without recently used credentials. A request without credentials
+/// will be refused, so nothing is read. A valid token counts as credentials. An app key is not
+/// secret, and its signature covers the body, so only little is read.
 async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<BodyLimit, Problem> {
     let text = |name: &str| parts.headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let (authorization, app_key) = (text("authorization"), text("x-api-key"));

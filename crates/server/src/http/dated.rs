@@ -1,4 +1,5 @@
-//! Requests of accounts that are answered as of a date: what was not there yet is refused or passed over, and the answer has its older form.
+//! Requests of accounts pinned to an API date: newer endpoints and fields are refused or ignored,
+//! and the answer is converted to its older form.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
@@ -11,10 +12,10 @@ use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
 use crate::kit::{Answer, Call, Problem, Row, envelope};
 use crate::versions::Dated;
 
-/// The date of the form that an answer has.
+/// The API date of an answer.
 const API_DATE: HeaderName = HeaderName::from_static("x-api-date");
 
-/// Has a request answered as of a date.
+/// Answers a request as of an API date.
 pub(super) fn answer(
     dated: Dated,
     row: &Row,
@@ -52,7 +53,7 @@ fn in_form(
     Ok(Answer::from_parts(parts, Full::new(older)))
 }
 
-/// The bytes of a body, which are all there.
+/// The bytes of a body, which is complete.
 fn whole(body: Full<Bytes>) -> Bytes {
     let mut body = pin!(body);
     match body.as_mut().poll_frame(&mut Context::from_waker(Waker::noop())) {

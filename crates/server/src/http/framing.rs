@@ -1,9 +1,9 @@
-//! Finds the request heads in the bytes of an HTTP/1 connection, and checks their line ends. It only tracks where requests begin and end;
-//! everything else is left to hyper's parser, which decides.
+//! Finds the request heads in the bytes of an HTTP/1 connection, and checks their line ends. It
+//! only tracks where requests begin and end; hyper's parser decides everything else.
 
-/// Bytes of a header line that are looked at: enough for the few headers that matter here.
+/// Bytes of a header line to inspect: enough for the few headers that matter here.
 const LINE_KEPT: usize = 64;
-/// Replaces a wrong line end. The parser refuses it anywhere in a head.
+/// Replaces an invalid line end. The parser rejects this byte anywhere in a head.
 const SPOILT: u8 = 0;
 
 #[derive(Debug)]
@@ -17,17 +17,18 @@ pub(super) struct Framing {
 enum State {
     /// Between requests, or inside the head of one.
     Head,
-    /// In a body of which this many bytes are left.
+    /// In a body with this many bytes left.
     Body(u64),
     Chunked(Chunk),
-    /// After an upgrade, or after bytes that cannot be followed: nothing is checked, and the parser decides.
+    /// After an upgrade, or after bytes that cannot be tracked: nothing is checked, and the parser
+    /// decides.
     Free,
 }
 
 /// The position in a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Chunk {
-    /// In the digits of a chunk length; then in the rest of their line.
+    /// In the digits of a chunk length; then in the rest of that line.
     Length(u64),
     LengthLine(u64),
     Data(u64),
@@ -42,19 +43,19 @@ enum Chunk {
 enum Line {
     Another,
     Last,
-    /// It gives the length of the body in a form that is not supported here. If the parser accepted it, we would not know where the next
-    /// head begins, so the line is made invalid and the request is refused.
+    /// It gives the length of the body in an unsupported form. If the parser accepted it, the start
+    /// of the next head would be unknown, so the line is made invalid and the request is refused.
     Unreadable,
 }
 
-/// The part of a head that has been read.
+/// The part of a head read so far.
 #[derive(Debug)]
 struct Head {
     length: usize,
     /// The beginning of the current line, in lower case.
     line: [u8; LINE_KEPT],
     line_length: usize,
-    /// Lines that were not empty.
+    /// Number of non-empty lines.
     lines: usize,
     last: u8,
     body: State,
@@ -70,7 +71,7 @@ impl Framing {
         Framing { head_max, state: State::Head, head: Head::NEW }
     }
 
-    /// Whether a head has begun and is not complete. The first one begins with the connection.
+    /// Whether a head has begun and is incomplete. The first one begins with the connection.
     pub(super) fn is_in_head(&self) -> bool {
         self.state == State::Head && !self.is_between()
     }
@@ -80,16 +81,18 @@ impl Framing {
         self.state == State::Head && self.head.length == 0 && self.head.last == b'\n'
     }
 
-    /// How many bytes may be read now. A head is not read beyond its limit; the parser then refuses it.
+    /// How many bytes may be read now. A head is not read beyond its limit; the parser then rejects
+    /// it.
     pub(super) fn room(&self) -> usize {
         match self.state {
-            // At least one byte, since a read of none would look like the end. The parser refuses a head that reaches the limit.
+            // At least one byte, since an empty read would look like the end. The parser rejects a
+            // head that reaches the limit.
             State::Head => self.head_max.saturating_sub(self.head.length).max(1),
             _ => usize::MAX,
         }
     }
 
-    /// Follows the bytes that were read. Line ends in a head that are not CR LF are made invalid.
+    /// Tracks the bytes that were read. Line ends in a head other than CR LF are made invalid.
     pub(super) fn follow(&mut self, bytes: &mut [u8]) {
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -212,10 +215,10 @@ mod tests {
     use super::*;
 
     const MAX: usize = 1 << 10;
-    /// A length after so many spaces that the line is longer than what is looked at.
+    /// A length after so many spaces that the line exceeds [`LINE_KEPT`].
     const LONG_LENGTH: &str = "POST / HTTP/1.1\r\ncontent-length:                                                              0\r\n\r\nGET / HTTP/1.1\n";
 
-    /// Follows a text in pieces of this size. Returns the text afterwards and the state.
+    /// Feeds a text in pieces of this size. Returns the resulting text and the state.
     fn follow(text: &str, size: usize) -> (String, Framing) {
         let (mut framing, mut seen) = (Framing::new(MAX), Vec::new());
         for piece in text.as_bytes().chunks(size) {
@@ -227,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_heads_end_in_cr_lf_and_bodies_are_not_touched() {
+    fn heads_require_cr_lf_and_bodies_are_unchanged() {
         for (text, spoilt) in [
             ("GET / HTTP/1.1\r\nhost: a\r\n\r\n", 0),
             ("GET / HTTP/1.1\nhost: a\n\n", 3),
@@ -265,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_whether_a_head_has_begun() {
+    fn the_start_of_a_head_is_detected() {
         for (text, in_head, between) in [
             ("", true, false),
             ("G", true, false),
@@ -284,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_is_read_to_its_size_and_a_body_without_a_bound() {
+    fn a_head_is_read_up_to_its_limit_and_a_body_without_one() {
         let long = format!("GET / HTTP/1.1\r\nx: {}", "x".repeat(2 * MAX));
         let mut framing = Framing::new(MAX);
         let mut given = 0;

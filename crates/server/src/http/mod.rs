@@ -1,6 +1,7 @@
-//! The HTTP door: connections, and a request from its head to its answer. A group of endpoints is a folder with a table of rows, `ROUTES`,
-//! and a file for each task. Groups do not know each other and are built on the [`kit`](crate::kit). `routes.rs` joins the tables and finds
-//! the row of a path; `document/` makes the OpenAPI document from them.
+//! The HTTP transport: connections, and the handling of a request from head to answer. A group of
+//! endpoints is a folder with a table of rows, `ROUTES`, and a file for each task. Groups do not
+//! depend on each other and are built on the [`kit`](crate::kit). `routes.rs` joins the tables and
+//! finds the row of a path; `document/` builds the OpenAPI document from them.
 
 mod account;
 mod admin;
@@ -72,11 +73,12 @@ pub use watchlist::watchlists_document;
 
 /// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);
-/// The same for monitoring, which comes from a near network and has few connections.
+/// The keep-alive timeout for monitoring, which comes from a near network with few connections.
 const WATCHERS_HEAD_WITHIN: Duration = Duration::from_secs(5);
 const HEAD_MAX: usize = 32 << 10;
 const HEADERS_MAX: usize = 100;
-/// How long a request waits until clients have taken enough unsent answers of its account, before it is refused.
+/// How long a request waits for clients to receive enough unsent answers of its account, before it
+/// is refused.
 const ROOM_WITHIN: Duration = Duration::from_secs(10);
 
 /// Serves one HTTP connection, which may be upgraded to a long connection.
@@ -116,15 +118,15 @@ where
     }
 }
 
-/// Answers a request. The answer and everything that is logged for it have a trace id. The request is counted here, and the answer to a
-/// caller that is refused again and again is delayed.
+/// Answers a request. The answer and its log lines share a trace id. Counts the request, and delays
+/// the answer to a caller with many refusals.
 async fn answer<S>(request: Request<Incoming>, entrance: Entrance, state: ConnectionState) -> Response<Sent>
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let _answering = state.answering();
     let trace = envelope::trace_id();
-    // A trusted proxy has connections of many accounts and limits them itself.
+    // A trusted proxy carries connections of many accounts and limits them itself.
     let is_proxy = proxies::is_trusted(&entrance.trusted, entrance.peer.ip());
     let (site, peer, unauthenticated) =
         (entrance.site.clone(), entrance.peer, entrance.unauthenticated.clone());
@@ -146,11 +148,12 @@ where
         } else if state.prove(place) {
             unauthenticated.leave();
         } else {
-            // The account has too many open connections: this one is answered and then closed.
+            // The account has too many open connections: answer this one, then close it.
             answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }
-    // The bytes after a request for an upgrade have not been checked as HTTP, so a refused upgrade closes the connection.
+    // The bytes after an upgrade request were not checked as HTTP, so a refused upgrade closes the
+    // connection.
     if has_upgrade && answer.status() != StatusCode::SWITCHING_PROTOCOLS {
         answer.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
@@ -186,7 +189,8 @@ fn is_refused(outcome: Outcome) -> bool {
     !matches!(outcome, Outcome::Ok | Outcome::Internal | Outcome::TimedOut | Outcome::Away)
 }
 
-/// Delays the answer to a caller with many refusals: the connection is not read before it is sent.
+/// Delays the answer to a caller with many refusals: the connection is not read before the answer
+/// is sent.
 async fn back_off(site: &Site, who: Who) {
     let pause = site.core.backoff.refused(who, site.core.uptime());
     if !pause.is_zero() {
@@ -195,7 +199,8 @@ async fn back_off(site: &Site, who: Who) {
     }
 }
 
-/// The answer, and when the request was complete: a duration in the metrics does not include the time in which the client wrote.
+/// The answer, and when the request was complete: durations in metrics exclude the time in which
+/// the client sent it.
 async fn answer_way<S>(
     request: Request<Incoming>,
     way: &RouteMatch,
@@ -228,7 +233,7 @@ where
             Err(problem) => problem.answer(),
         }
     };
-    // A person gets an error as a page, wherever it happened.
+    // A person gets every error as a page.
     if let Some((language, site)) = person
         && answer.headers().get(CONTENT_TYPE) == Some(&envelope::JSON)
     {
@@ -239,7 +244,8 @@ where
     (answer, since, noted)
 }
 
-/// The languages of a person who asks for a page, or with a browser for a path that does not exist. `None` for programs.
+/// The `Accept-Language` of a person who requests a page, or uses a browser for an unknown path.
+/// `None` for programs.
 fn person(request: &Request<Incoming>, way: &RouteMatch, listener_kind: ListenerKind) -> Option<HeaderValue> {
     let none = HeaderValue::from_static("");
     let language = || request.headers().get(ACCEPT_LANGUAGE).cloned().unwrap_or(none);
@@ -264,11 +270,12 @@ async fn respond(
     if timeout(ROOM_WITHIN, site.core.unsent.of(share.who).room()).await.is_err() {
         return (Problem::from(Refusal::Busy).answer(), RequestFacts::default());
     }
-    // Admission and answers may wait for the disk, which must not block the threads that serve connections.
+    // Admission and answers may wait for the disk and must not block the threads that serve
+    // connections.
     let workers = site.core.workers.clone();
     let told = workers.submit(share, move || {
         let note = RequestNotes::default();
-        // There was room before the request was queued; other answers may have taken it since.
+        // There was room before the request was queued; other answers may have used it since.
         if site.core.unsent.of(share.who).is_full() {
             return (Problem::from(Refusal::Busy).answer(), note.noted());
         }
@@ -305,7 +312,7 @@ async fn respond(
     }
 }
 
-/// The answer to a request that is there as a whole.
+/// Answers a request that was read completely.
 fn answer_found(call: &Call<'_>, found: &Destination, site: &Site) -> Result<Answer, Problem> {
     if call.listener_kind == ListenerKind::Internal && !found.row().is_some_and(Row::is_internal) {
         return Err(Problem::not_found());
@@ -360,8 +367,8 @@ fn serve_row(call: &Call<'_>, row: &Row, site: &Site) -> Result<Answer, Problem>
     }
 }
 
-/// The query of an endpoint that has a symbol there, if it has to be written anew for a counter id. A signature is over the query as it
-/// was sent, so this comes after authentication.
+/// The query with a counter id rewritten to a symbol, for endpoints that take one. Signatures cover
+/// the query as sent, so this happens after authentication.
 fn counter_query(call: &Call<'_>, row: &Row) -> Result<Option<String>, Problem> {
     if !row.doc.is_some_and(Doc::has_symbol) {
         return Ok(None);

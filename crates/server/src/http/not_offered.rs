@@ -1,16 +1,18 @@
-//! Endpoints that the public SDKs call and Chandler does not offer. The refusal names what is not offered, instead of 404: a program that
-//! tests its login by asking for the account's balance would take a 404 for a failed login.
+//! Endpoints that the public SDKs call and Chandler does not offer. The refusal names the missing
+//! feature instead of 404: a program that tests its login by requesting the account's balance would
+//! take a 404 for a failed login.
 
 use access::Scope;
 
 use crate::kit::{Admitted, Problem};
 use crate::refusal::Refusal;
 
-/// One feature that is not offered, and the paths under which the SDKs ask for it. When it is built, its row is removed from [`MISSING_FEATURES`] and
-/// its endpoints go into the `ROUTES` of a group; no path is in both.
+/// A feature that is not offered, and the paths that the SDKs use for it. Once it is implemented,
+/// its row is removed from [`MISSING_FEATURES`] and its endpoints go into the `ROUTES` of a group;
+/// no path is in both.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct MissingFeature {
-    /// As the refusal has it: "… are not offered here".
+    /// Worded for the refusal: "… are not offered here".
     pub(super) what: &'static str,
     kind: Kind,
     /// Methods, separated by spaces, and the path.
@@ -19,18 +21,18 @@ pub(super) struct MissingFeature {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    /// About a trading account. Programs call these to see whether their login is valid.
+    /// About a trading account. Programs call these to test whether their login is valid.
     Trading,
     Other,
 }
 
 impl MissingFeature {
-    /// Whether it would be about the account that asks.
+    /// Whether it is about the caller's account.
     pub(super) fn is_trading(&self) -> bool {
         self.kind == Kind::Trading
     }
 
-    /// What credentials would have to be good for.
+    /// The scope that credentials need.
     pub(super) fn scope(&self) -> Scope {
         match self.kind {
             Kind::Trading => Scope::Trade,
@@ -278,7 +280,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
 ];
 
-/// Method, path and row, one for each method of each path.
+/// Method, path and feature, one for each method of each path.
 pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'static MissingFeature)> {
     MISSING_FEATURES.iter().flat_map(|feature| {
         let of_path = move |(methods, path): &(&'static str, &'static str)| {
@@ -289,8 +291,8 @@ pub(super) fn paths() -> impl Iterator<Item = (&'static str, &'static str, &'sta
     })
 }
 
-/// Only authenticated callers get this refusal: others learn nothing about the server, and a program that tests its login with
-/// such a path learns whether it works.
+/// Only authenticated callers get this refusal: others learn nothing about the server, and a
+/// program that tests its login with such a path learns whether it works.
 pub(super) fn refusal(feature: &MissingFeature, _: &Admitted) -> Problem {
     match feature.kind {
         Kind::Trading => Problem::not_offered(feature.what),

@@ -1,5 +1,6 @@
-//! Who may ask for what. Every row is request for with every proof, by an account of every role, over a connection like a client's, and
-//! what comes of it is compared with `policy.txt`, which is to be read as the policy. `UPDATE_EXPECT=1` writes it anew.
+//! The access policy. Sends a request for every row with every kind of credentials, by an account
+//! of every role, over a connection like a client's, and compares the outcomes with `policy.txt`,
+//! which documents the policy. `UPDATE_EXPECT=1` rewrites it.
 
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -31,10 +32,10 @@ plain, operator: accounts of the listener's region. other region: a plain accoun
 Forms are sent without the token of the form.
 ";
 
-/// The order of the tables.
+/// Scopes in the order of the tables.
 const SCOPES: [&str; 6] = ["none", "quote", "quote or trade", "trade", "account", "operator"];
 
-/// The columns.
+/// The columns of the tables.
 const ROLES: [(&str, Role, Region); 3] = [
     ("plain", Role::User, Region::Ap),
     ("operator", Role::Operator, Region::Ap),
@@ -46,22 +47,22 @@ enum Credentials {
     Nothing,
     Signature,
     Bearer,
-    /// With the scope of the token.
+    /// A token with this scope.
     OAuth(&'static str),
     Session,
-    /// Without the token that our pages send besides.
+    /// Without the CSRF token that our pages send.
     BareSession,
     Address,
 }
 
-/// Whether a proof is still good.
+/// Whether the credentials are still valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Age {
     Good,
     Expired,
 }
 
-/// Where a request comes from.
+/// The origin of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Origin {
     Outside,
@@ -69,7 +70,7 @@ enum Origin {
     Internal,
 }
 
-/// The rows of the table.
+/// The rows of the tables.
 const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("signature", Credentials::Signature, Age::Good, Origin::Outside),
     ("bearer", Credentials::Bearer, Age::Good, Origin::Outside),
@@ -91,7 +92,7 @@ const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
     ("expired address", Credentials::Address, Age::Expired, Origin::Outside),
 ];
 
-/// A request that the policy is tried with.
+/// A request to test the policy with.
 struct PolicyRequest {
     method: &'static str,
     pattern: &'static str,
@@ -99,7 +100,7 @@ struct PolicyRequest {
     scope: String,
 }
 
-/// One for every row, and one for every feature that is not offered.
+/// One for every row, and one for every missing feature.
 fn requests() -> Vec<PolicyRequest> {
     let rows = routes::GROUPS.into_iter().flatten().map(|row| {
         let scope = match row.gate {
@@ -122,7 +123,8 @@ fn requests() -> Vec<PolicyRequest> {
 }
 
 impl PolicyRequest {
-    /// The path and the query of a question that is refused for nothing but who asks, where that is easily had.
+    /// A path and query that are valid, where that is easy, so that only the credentials can be
+    /// refused.
     fn target(&self, token: &str) -> (String, &'static str) {
         let segment = |segment: &str| match segment {
             "{symbol}" => "700.HK".to_owned(),
@@ -154,17 +156,17 @@ impl PolicyRequest {
         }
     }
 
-    /// Forms want their own type.
+    /// Form endpoints need their own content type.
     fn content_type(&self) -> &'static str {
         let is_form = self.scope == "none" && !self.pattern.ends_with("/register");
         if is_form { "application/x-www-form-urlencoded" } else { "application/json" }
     }
 }
 
-/// An account, and what it proves itself with.
+/// An account and its credentials.
 struct Person {
     created: Created,
-    /// Of OAuth or of a browser, where that is the proof.
+    /// The secret of OAuth or of a browser session, if those are the credentials.
     secret: String,
 }
 
@@ -177,7 +179,7 @@ impl Person {
         site: &Site,
     ) -> Person {
         let (access, now) = (&site.core.access, site.core.machine_now());
-        // What has expired was made so long ago that it ended a second ago.
+        // Expired credentials were issued so long ago that they expired a second ago.
         let begun = |life: i64| match age {
             Age::Good => now,
             Age::Expired => Timestamp(now.0 - life - 1),
@@ -198,7 +200,7 @@ impl Person {
         Person { created, secret }
     }
 
-    /// The headers of a request that prove who asks.
+    /// The headers with the credentials of a request.
     fn headers(
         &self,
         credentials: Credentials,
@@ -242,10 +244,10 @@ impl Person {
     }
 }
 
-/// A token of OAuth with a scope, also one that clients cannot ask for yet.
+/// An OAuth token with a scope, including scopes that clients cannot request yet.
 fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     let (access, moment) = (&site.core.access, Moment { now: at, uptime: site.core.uptime() });
-    // Whoever registers many clients is made to wait.
+    // Registrations are limited by address, so each account has its own.
     let from = IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + u32::try_from(created.account_id.0).unwrap()));
     let new = NewClient {
         name: Some("policy".to_owned()),
@@ -264,7 +266,7 @@ fn oauth(created: &Created, scope: &str, at: Timestamp, site: &Site) -> String {
     tokens.access_token.expose().to_owned()
 }
 
-/// What somebody is outcome_of.
+/// The outcome of one request.
 async fn outcome_of(
     request: &PolicyRequest,
     credentials: Credentials,
@@ -286,7 +288,7 @@ async fn outcome_of(
         Origin::ThisMachine => (ListenerKind::Public, "localhost"),
         Origin::Internal => (ListenerKind::Internal, "chandler.example"),
     };
-    // Everybody outside has an address of their own, so that nobody is kept waiting for the refusals of others.
+    // Each request from outside has its own address, so that refusals of one do not delay another.
     let peer = if from == Origin::ThisMachine {
         Ipv4Addr::LOCALHOST
     } else {
@@ -307,10 +309,11 @@ async fn outcome_of(
     let answer = String::from_utf8_lossy(&answer);
     let status = answer.split(' ').nth(1).unwrap();
     let is_refused = ["401", "403"].contains(&status)
-        // The internal listener has little to show; two proofs at once are none.
+        // The internal listener serves few paths, and two kinds of credentials in one request are
+        // refused.
         || (status == "404" && from == Origin::Internal)
         || (status == "400" && answer.contains("send one"));
-    // Datafeeds are outcome_of in the body.
+    // Datafeeds report refusals in the body.
     let is_foreign = answer.contains("\"s\":\"error\"") && answer.contains("this account is of region");
     assert_ne!(status, "500", "{method} {path}: {answer}");
     match status {
@@ -320,7 +323,7 @@ async fn outcome_of(
     }
 }
 
-/// What all are outcome_of about one thing to ask for, equal lines once, those of most at the end.
+/// The table of one request: equal lines are merged, and the line of the majority comes last.
 fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
     let mut lines: Vec<(&[String; ROLES.len()], Vec<&str>)> = Vec::new();
     for (cells, (name, ..)) in outcomes.iter().zip(PROOFS) {
@@ -344,7 +347,7 @@ fn matrix(outcomes: &[[String; ROLES.len()]]) -> String {
 }
 
 #[tokio::test]
-async fn every_row_lets_in_whom_the_policy_names() {
+async fn every_row_admits_exactly_the_callers_in_the_policy() {
     let (site, _dir) = site_with(CANDLES);
     let all = requests();
     let mut outcomes = vec![vec![<[String; ROLES.len()]>::default(); PROOFS.len()]; all.len()];
@@ -359,7 +362,7 @@ async fn every_row_lets_in_whom_the_policy_names() {
             }
         }
     }
-    // What all are outcome_of the same about stands together.
+    // Requests with equal tables are grouped.
     let mut groups: Vec<(&str, String, Vec<String>)> = Vec::new();
     for (request, outcomes) in all.iter().zip(&outcomes) {
         let (matrix, row) = (matrix(outcomes), format!("{} {}", request.method, request.pattern));

@@ -1,4 +1,5 @@
-//! Reads a body that is a file: not before its sender has been let in, a piece at a time onto the disk, and never as a whole into memory.
+//! Receives a body that is a file: only after authentication, in pieces to disk, and never
+//! completely in memory.
 
 use std::time::Duration;
 
@@ -16,14 +17,15 @@ use crate::kit::{Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row
 use crate::refusal::Refusal;
 use crate::workers::Share;
 
-/// Bytes of a file that are held in memory.
+/// Bytes of a file held in memory.
 const PIECE: usize = 256 << 10;
-/// How long nothing may come.
+/// Idle timeout of an upload.
 const IDLE_MAX: Duration = Duration::from_secs(30);
-/// How long all of it may take: the largest file of the default over a slow line.
+/// Total timeout: enough for the largest default file over a slow line.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(2 * 3_600);
 
-/// The request, with its body in a file. The file is removed if the request is refused or its connection ends.
+/// Reads the request, with its body in a file. The file is removed if the request is refused or its
+/// connection ends.
 pub(super) async fn read(
     (parts, mut file): (Parts, Incoming),
     way: &RouteMatch,
@@ -61,7 +63,8 @@ pub(super) async fn read(
     Ok(WholeRequest { parts, body, share, held, arriving: Some(arriving) })
 }
 
-/// Whether the caller is let in, and a place for the file. The request is authenticated once more when it is there as a whole, as all are.
+/// Authenticates the caller and reserves a place for the file. The complete request is
+/// authenticated again, like every request.
 fn begin(
     parts: &Parts,
     found: &Destination,

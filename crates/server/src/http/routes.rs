@@ -1,4 +1,4 @@
-//! The router: the rows of all groups, and which of them a request is for.
+//! The router: the rows of all groups, and the search for the row of a request.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -17,7 +17,7 @@ use crate::kit::{CredentialTerms, Home, PathValue, Row};
 use crate::metrics::Task;
 use crate::pages;
 
-/// The groups of endpoints. Endpoints that the SDKs know and we do not offer are in `not_offered.rs`.
+/// The groups of endpoints. SDK endpoints that are not offered are in `not_offered.rs`.
 pub(super) const GROUPS: [&[Row]; 16] = [
     watch::ROUTES,
     document::ROUTES,
@@ -39,15 +39,15 @@ pub(super) const GROUPS: [&[Row]; 16] = [
 
 /// The methods that a row may have, in the order of an `Allow` header.
 const METHODS: [&str; 4] = ["GET", "POST", "PUT", "DELETE"];
-/// The longest path parameter in bytes, once it is decoded: the longest name of an account fits, and a token.
+/// Longest path parameter in bytes, decoded: the longest account name fits, and a token.
 const PARAMETER_MAX: usize = 512;
 const _: () = assert!(access::NAME_CHARS_MAX * 4 <= PARAMETER_MAX);
 
-/// What a request is for.
+/// The target of a request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Target {
     Row(&'static Row),
-    /// An endpoint that the SDKs know and we do not offer.
+    /// An SDK endpoint that is not offered.
     NotOffered(&'static MissingFeature),
 }
 
@@ -68,7 +68,7 @@ impl Target {
         self.row().is_none_or(|row| row.needs_proof())
     }
 
-    /// What it says about the proof of a request.
+    /// The credentials that the target accepts.
     fn credential_terms(self) -> CredentialTerms {
         match self {
             Target::Row(row) => row.credential_terms(),
@@ -80,19 +80,19 @@ impl Target {
     }
 }
 
-/// Where a request leads.
+/// The result of routing a request.
 #[derive(Clone, Debug)]
 pub(super) enum Destination {
-    /// With the values of the path parameters, decoded.
+    /// With the decoded path parameters.
     Target(Target, Vec<PathValue>),
-    /// `OPTIONS`, with the methods to answer.
+    /// `OPTIONS`, with the allowed methods.
     Options(HeaderValue),
     OtherMethod(HeaderValue),
     /// The endpoint has a new path.
     Moved(&'static str),
-    /// A request for a WebSocket.
+    /// A WebSocket request.
     Upgrade,
-    /// A file of the front-end.
+    /// A file of the front end.
     File,
     Nothing,
 }
@@ -121,12 +121,13 @@ impl Destination {
     }
 }
 
-/// Where a request leads, and its names in the metrics and the log.
+/// The destination of a request, and its names in metrics and the log.
 #[derive(Clone, Debug)]
 pub(super) struct RouteMatch {
     pub(super) found: Destination,
     pub(super) task: Task,
-    /// The pattern of the path. An unknown path is not repeated: a client could make up any number of them.
+    /// The pattern of the path. An unknown path is not included: a client could make up any number
+    /// of them.
     pub(super) route: &'static str,
 }
 
@@ -191,7 +192,8 @@ impl Router {
     }
 
     fn place(&'static self, path: &str) -> Option<(&'static PathTargets, Vec<PathValue>)> {
-        // A client whose base URL ends in a slash sends two at the front. The signature is checked over the path as it was sent.
+        // A client whose base URL ends in a slash sends two at the front. The signature covers the
+        // path as sent.
         let path = format!("/{}", path.trim_start_matches('/'));
         let found = self.numbers.at(&path).ok()?;
         let values = found.params.iter().map(|(name, value)| Some((name, decoded(value)?)));
@@ -227,7 +229,7 @@ pub(super) fn way(method: &Method, path: &str) -> RouteMatch {
     }
 }
 
-/// The answer to a method without an endpoint, on a path that has others.
+/// The destination of a method without an endpoint, on a path that has others.
 fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Clone) -> Destination {
     let mut allow: Vec<&str> = Vec::new();
     for known in METHODS.into_iter().filter(|known| there.clone().any(|method| method == *known)) {
@@ -241,8 +243,8 @@ fn without_target<'a>(method: &Method, there: impl Iterator<Item = &'a str> + Cl
     if method == Method::OPTIONS { Destination::Options(allow) } else { Destination::OtherMethod(allow) }
 }
 
-/// Percent-decodes a path parameter. `None` if an escape is malformed or the result is not UTF-8. A plus stays a plus: it is a space only in
-/// query strings.
+/// Percent-decodes a path parameter. `None` if an escape is malformed or the result is not UTF-8. A
+/// plus stays a plus: it is a space only in query strings.
 fn decoded(value: &str) -> Option<String> {
     let is_byte = |rest: &str| {
         rest.as_bytes().first_chunk::<2>().is_some_and(|two| two.iter().all(u8::is_ascii_hexdigit))
@@ -254,17 +256,18 @@ fn decoded(value: &str) -> Option<String> {
     (text.len() <= PARAMETER_MAX).then(|| text.into_owned())
 }
 
-/// Whether a path has an endpoint that takes a token in its address, when it is asked with GET.
+/// Whether the path has a GET endpoint that accepts a token in its URL.
 pub(super) fn is_open_to_other_sites(path: &str) -> bool {
     way(&Method::GET, path).row().is_some_and(|row| row.takes_token_in_address())
 }
 
-/// Whether a path is one for programs, which expect JSON even if the path does not exist.
+/// Whether the path is for programs, which expect JSON even if the path does not exist.
 pub(super) fn is_of_programs(path: &str) -> bool {
     path.trim_start_matches('/').split('/').next().is_some_and(|root| PROGRAM_ROOTS.contains(root))
 }
 
-/// The first segments of the paths for programs, of what is offered and what is not. A path of one segment has nothing below it.
+/// The first segments of the paths for programs, offered or not. A path of one segment has nothing
+/// below it.
 static PROGRAM_ROOTS: LazyLock<BTreeSet<&str>> = LazyLock::new(|| {
     let rows = GROUPS.into_iter().flatten().filter(|row| row.task != Task::Page).map(|row| row.path);
     let paths = rows.chain(not_offered::paths().map(|(_, path, _)| path));

@@ -1,8 +1,9 @@
-//! How paths are matched, and rules for the route tables.
+//! Path matching, and rules for the route tables.
 
 use super::*;
 
-/// Where a request leads, as text: the pattern of its path and the values of its parameters, the allowed methods, or nothing.
+/// The destination of a request as text: the pattern of its path and the values of its parameters,
+/// the allowed methods, or nothing.
 fn found(method: &str, path: &str) -> String {
     let way = way(&Method::from_bytes(method.as_bytes()).unwrap(), path);
     match way.found {
@@ -39,7 +40,7 @@ fn a_path_is_found_by_its_method_however_many_slashes_it_begins_with() {
 }
 
 #[test]
-fn a_segment_in_braces_stands_for_any_text_that_is_not_too_long() {
+fn a_segment_in_braces_matches_any_text_up_to_the_limit() {
     let at = |name: &str| found("GET", &format!("/v1/securities/{name}/actions"));
     let is = |value: &str| format!("/v1/securities/{{symbol}}/actions {value}");
     assert_eq!(at("7"), is("7"));
@@ -67,21 +68,21 @@ fn rows() -> impl Iterator<Item = &'static Row> {
 }
 
 #[test]
-fn no_path_means_two_things_and_every_method_can_be_allowed() {
+fn no_two_rows_conflict_and_every_method_is_known() {
     for row in rows() {
         let Row { method, path, .. } = row;
         assert!(METHODS.contains(method), "{method} {path}");
         assert!(path.starts_with('/'), "{path}");
         let whole = |segment: &str| segment.starts_with('{') && segment.ends_with('}') && segment.len() > 2;
         assert!(path.split('/').all(|segment| !segment.contains(['{', '}']) || whole(segment)), "{path}");
-        // No row was left out because another pattern matches the same paths.
+        // No row was dropped because another pattern matches the same paths.
         let found = way(&Method::from_bytes(method.as_bytes()).unwrap(), path).row().unwrap();
         assert_eq!((found.method, found.path), (*method, *path));
     }
 }
 
 #[test]
-fn what_is_not_offered_is_listed_once_and_is_not_served_besides() {
+fn a_missing_feature_is_listed_once_and_not_served() {
     let served: BTreeSet<&str> = rows().map(|row| row.path).collect();
     let mut seen = BTreeSet::new();
     for (method, path, feature) in not_offered::paths() {
@@ -124,11 +125,11 @@ fn a_path_that_has_moved_leads_to_the_new_one_with_any_method() {
 }
 
 #[test]
-fn the_page_about_http_names_everything_that_is_not_offered() {
+fn the_page_about_http_names_every_missing_feature() {
     let page = include_str!("../../../../docs/http.md");
     let (_, section) = page.split_once("\n## Not offered\n").unwrap();
     let section = section.split("\n## ").next().unwrap();
-    // The last cell of each row, behind the head of the table.
+    // The last cell of each row after the table header.
     let cells = section.lines().filter_map(|line| line.strip_suffix(" |")?.rsplit_once("| ")).skip(1);
     let named: BTreeSet<&str> = cells.flat_map(|(_, cell)| cell.split(", ")).collect();
     let missing: BTreeSet<&str> = not_offered::MISSING_FEATURES.iter().map(|feature| feature.what).collect();
@@ -136,7 +137,7 @@ fn the_page_about_http_names_everything_that_is_not_offered() {
 }
 
 #[test]
-fn a_path_in_full_wins_over_a_parameter_in_either_table() {
+fn a_literal_path_wins_over_a_parameter_in_either_table() {
     let what = |path: &str| match way(&Method::GET, path).target() {
         Some(Target::NotOffered(feature)) => Some(feature.what),
         _ => None,
@@ -159,7 +160,7 @@ fn a_path_in_full_wins_over_a_parameter_in_either_table() {
 }
 
 #[test]
-fn the_parameters_of_candles_are_described_as_they_are_read() {
+fn the_described_parameters_of_candles_are_the_accepted_ones() {
     let document: serde_json::Value = serde_json::from_slice(document::openapi()).unwrap();
     let parameters = &document["paths"]["/v1/quote/history-candlesticks"]["get"]["parameters"];
     let described: BTreeSet<&str> =
@@ -169,15 +170,15 @@ fn the_parameters_of_candles_are_described_as_they_are_read() {
 }
 
 #[test]
-fn a_path_that_leads_nowhere_is_not_repeated() {
+fn an_unknown_path_is_not_used_as_the_route() {
     assert_eq!(way(&Method::GET, "/nothing.js").route, "-");
     assert_eq!(way(&Method::HEAD, "//v1/quota").route, "/v1/quota");
-    // Nor is a path that has other methods.
+    // With another method, the route is the pattern of the path.
     assert_eq!(way(&Method::PUT, "/v1/admin/accounts/alice").route, "/v1/admin/accounts/{name}");
 }
 
 #[test]
-fn the_example_of_a_contributor_is_the_one_that_is_compiled_here() {
+fn the_example_in_contributing_is_the_compiled_one() {
     let (page, example) = (include_str!("../../../../CONTRIBUTING.md"), include_str!("example.rs"));
     assert!(page.contains(&format!("```rust\n{example}```")), "CONTRIBUTING.md shows another example.rs");
     let [row] = super::super::example::ROUTES else { panic!("one row") };

@@ -1,5 +1,5 @@
-//! The body of an answer while it is sent: hyper gets it a piece at a time, and it counts as unsent for its caller until the last piece has
-//! been taken.
+//! The body of an answer while it is sent: hyper gets it in pieces, and it counts as unsent for its
+//! caller until hyper has taken the last piece.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -10,7 +10,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 use crate::unsent::Held;
 
-/// Bytes of a piece, and so what may wait for a slow client without being counted.
+/// Bytes of a piece, and so the most that may wait for a slow client without being counted.
 const PIECE: usize = 64 << 10;
 
 #[derive(Debug, Default)]

@@ -1,8 +1,9 @@
-//! The stream under an HTTP connection, with checks that hyper does not make: a head must be complete within seconds and within its size,
-//! its lines must end in CR LF, and a write to a client that takes nothing times out.
+//! The stream under an HTTP connection, with checks that hyper does not make: a head must be
+//! complete within seconds and within its size limit, its lines must end in CR LF, and a write to a
+//! client that reads nothing times out.
 //!
-//! It follows the framing only to know which bytes are a head. It never answers itself: a wrong line end is made invalid, so that the parser
-//! refuses it, and a head is not read beyond its limit.
+//! It tracks the framing only to know which bytes are a head. It never answers itself: an invalid
+//! line end is replaced, so that the parser rejects it, and a head is not read beyond its limit.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -19,25 +20,25 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::framing::Framing;
 use crate::places::Place;
 
-/// The time for a head, from its first byte; for the first head, from the beginning of the connection.
+/// The time for a head, from its first byte; for the first head, from the start of the connection.
 const HEAD_WITHIN: Duration = Duration::from_secs(5);
-/// The idle timeout between requests of a connection that has not been authenticated.
+/// The idle timeout between requests of an unauthenticated connection.
 const UNPROVEN_IDLE_MAX: Duration = Duration::from_secs(10);
-/// The write timeout: how long a client may take nothing while an answer waits.
+/// The write timeout: how long a client may read nothing while an answer waits.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// Bytes of one read.
 const READ_SIZE: usize = 8192;
 
-/// What the HTTP service tells the stream below it about the connection.
+/// State that the HTTP service shares with the stream below it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ConnectionState(Arc<SharedState>);
 
 #[derive(Debug, Default)]
 struct SharedState {
-    /// The place of the account that was authenticated on this connection.
+    /// The connection slot of the account that was authenticated on this connection.
     place: Mutex<Option<Place>>,
     is_proved: AtomicBool,
-    /// Whether a request is being answered. Meanwhile the client is not idle.
+    /// Whether a request is being answered, in which case the client is not idle.
     is_answering: AtomicBool,
 }
 
@@ -46,7 +47,8 @@ struct SharedState {
 pub(super) struct AnsweringGuard(ConnectionState);
 
 impl ConnectionState {
-    /// A request was authenticated. Returns whether its account has a place for the connection to stay open.
+    /// Marks the connection as authenticated. Returns whether its account has a slot for it to stay
+    /// open.
     pub(super) fn prove(&self, place: impl FnOnce() -> Option<Place>) -> bool {
         let mut taken = self.0.place.lock().unwrap_or_else(PoisonError::into_inner);
         if taken.is_none() {
@@ -56,7 +58,7 @@ impl ConnectionState {
         taken.is_some()
     }
 
-    /// The same for a connection that counts for no account, such as that of a proxy.
+    /// The same for a connection that counts for no account, such as a proxy's.
     pub(super) fn prove_without_place(&self) {
         self.0.is_proved.store(true, Ordering::Relaxed);
     }
@@ -90,7 +92,7 @@ pub(super) struct Strict<S> {
     writing: Deadline,
 }
 
-/// A timeout that starts when it is first asked for.
+/// A timeout that starts when it is first polled.
 #[derive(Debug, Default)]
 struct Deadline(Option<Pin<Box<Sleep>>>);
 
@@ -113,12 +115,12 @@ impl<S> Strict<S> {
         Strict { inner, framing: Framing::new(head_max), state, reading, writing }
     }
 
-    /// The stream below, for a connection that was upgraded.
+    /// The inner stream, for a connection that was upgraded.
     pub(super) fn into_inner(self) -> S {
         self.inner
     }
 
-    /// The current read timeout; `None` where another one applies.
+    /// The current read timeout; `None` if another one applies.
     fn patience(&self) -> Option<Duration> {
         if self.framing.is_in_head() {
             return Some(HEAD_WITHIN);
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_has_five_seconds_from_its_first_byte_and_silence_before_it_is_shorter_for_strangers() {
+    async fn a_head_times_out_after_five_seconds_and_an_idle_unauthenticated_connection_after_ten() {
         for (sent, proved, closed_after) in [
             // Nothing, or half a head: five seconds from the start of the connection.
             ("", false, Some(5)),
@@ -258,7 +260,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_head_that_comes_a_byte_a_second_gains_no_time_by_it() {
+    async fn a_slowly_written_head_gets_no_extra_time() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
         let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
@@ -276,12 +278,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_nobody_takes_is_given_up_after_half_a_minute() {
+    async fn an_answer_that_is_not_read_times_out_after_thirty_seconds() {
         let (near, mut far) = tokio::io::duplex(16);
         let mut strict = Strict::new(near, 1 << 10, ConnectionState::default());
         let begun = Instant::now();
         let writing = tokio::spawn(async move { strict.write_all(&[7; 64]).await });
-        // Reading a little now and then is enough.
+        // Reading a little resets the timeout.
         tokio::time::sleep(20 * SECOND).await;
         far.read_exact(&mut [0; 8]).await.unwrap();
         assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stranger_is_not_cut_off_while_we_work_for_them() {
+    async fn an_unauthenticated_client_is_not_disconnected_during_an_answer() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
         let state = ConnectionState::default();
         let mut strict = Strict::new(near, 1 << 10, state.clone());
@@ -309,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_connection_of_a_proxy_stays_open_once_somebody_has_proved_themselves_on_it() {
+    async fn a_proxy_connection_stays_open_once_authenticated() {
         let (near, mut far) = tokio::io::duplex(1 << 10);
         let known = ConnectionState::default();
         known.prove_without_place();
@@ -320,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_takes_one_place_of_an_account_and_gives_it_back() {
+    fn a_connection_takes_one_slot_of_an_account_and_returns_it() {
         let places = Places::new(1, 0);
         let (one, two) = (ConnectionState::default(), ConnectionState::default());
         assert!(one.prove(|| places.try_take(7)) && one.prove(|| places.try_take(7)));

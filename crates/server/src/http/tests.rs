@@ -1,4 +1,4 @@
-//! What a connection does as time passes, with a clock that stands still until everybody waits.
+//! Timeouts of a connection, with a paused clock that advances when all tasks wait.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
     site_with("")
 }
 
-/// With candles, as rows of a file.
+/// A site with these candles, given as rows of a file.
 pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
@@ -45,12 +45,12 @@ pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     (Arc::new(Site::new(Arc::new(core), Links::default())), dir)
 }
 
-/// The far end of a connection that is served.
+/// The client end of a served connection.
 fn connect(site: &Arc<Site>, listener_kind: ListenerKind) -> DuplexStream {
     connect_from("127.0.0.1:50000".parse().unwrap(), None, listener_kind, site)
 }
 
-/// The same from an address, through a listener that is for a region or for all.
+/// The same from an address, through a listener for one region or for all.
 pub(super) fn connect_from(
     peer: SocketAddr,
     region: Option<access::Region>,
@@ -81,7 +81,7 @@ pub(super) fn connect_from(
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
+async fn silent_connections_time_out_soonest_on_the_internal_listener() {
     let (site, _dir) = site();
     let (half, whole) = ("GET /healthz HTTP/1.1\r\nhost: x\r\n", "GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
     for (listener_kind, silence) in [(ListenerKind::Public, 10), (ListenerKind::Internal, 5)] {
@@ -96,7 +96,7 @@ async fn whoever_says_nothing_is_not_waited_for_and_those_who_watch_least() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
+async fn request_durations_exclude_the_time_to_receive_the_body() {
     let (site, _dir) = site();
     let begun = Instant::now();
     let mut far = connect(&site, ListenerKind::Public);
@@ -117,7 +117,7 @@ async fn how_slowly_a_client_writes_is_no_part_of_how_long_its_answer_took() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_file_that_stops_arriving_is_not_waited_for_and_leaves_nothing() {
+async fn a_stalled_upload_times_out_and_leaves_no_file() {
     let (site, dir) = site();
     let named = access::NewAccount::named("op", access::Terms::default());
     let new = access::NewAccount { role: access::Role::Operator, ..named };
@@ -136,13 +136,14 @@ async fn a_file_that_stops_arriving_is_not_waited_for_and_leaves_nothing() {
     assert_eq!(std::fs::read_dir(dir.path().join("uploads")).unwrap().count(), 0);
 }
 
-/// The row says who may ask; this test checks for every row that its handler does too.
+/// The row declares the required credentials; this test checks for every row that its handler
+/// enforces them.
 #[tokio::test]
-async fn every_row_that_needs_a_proof_refuses_a_stranger() {
+async fn every_row_that_needs_credentials_refuses_unauthenticated_callers() {
     let (site, _dir) = site();
     let mut tried = 0;
     for row in routes::GROUPS.into_iter().flatten().filter(|row| row.needs_proof()) {
-        // Where the token stands in the path, this is one that nobody has.
+        // In a path with a token, this is a token that does not exist.
         let path: Vec<&str> = row
             .path
             .split('/')
@@ -163,7 +164,7 @@ async fn every_row_that_needs_a_proof_refuses_a_stranger() {
     assert!(tried > 50, "{tried} rows");
 }
 
-/// What a browser gets that opens a one-time link, of a server that has such links.
+/// The answer to a browser that opens a one-time link.
 async fn open_link(site: &Arc<Site>, peer: &str, token: &access::Secret) -> String {
     let mut far = connect_from(peer.parse().unwrap(), None, ListenerKind::Public, site);
     let request = format!(
@@ -182,12 +183,12 @@ async fn open_link(site: &Arc<Site>, peer: &str, token: &access::Secret) -> Stri
 const HERE: &str = "127.0.0.1:50000";
 
 #[tokio::test]
-async fn a_one_time_link_is_looked_up_for_this_machine_alone() {
+async fn a_one_time_link_works_only_from_this_machine() {
     let (mut site, _dir) = site();
     Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
     let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();
     let token = site.core.access.issue_sign_in_link(local.id, "/", &access::Actor::Operator, NOW).unwrap();
-    // From other machines it is refused, whatever host they name.
+    // Refused from other machines, whatever host they name.
     for peer in ["192.0.2.9:50000", "[2001:db8::9]:50000", "[::ffff:192.0.2.9]:50000"] {
         let answer = open_link(&site, peer, &token).await;
         assert!(answer.starts_with("HTTP/1.1 403 "), "{peer}: {answer}");
@@ -196,13 +197,13 @@ async fn a_one_time_link_is_looked_up_for_this_machine_alone() {
             "{peer}: {answer}"
         );
     }
-    // Nothing of that has used it up.
+    // None of that has used it up.
     assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 303 "));
     assert!(open_link(&site, HERE, &token).await.starts_with("HTTP/1.1 403 "));
 }
 
 #[tokio::test]
-async fn a_one_time_link_is_refused_from_the_end_of_its_time_on() {
+async fn a_one_time_link_is_refused_after_it_expires() {
     let (mut site, _dir) = site();
     Arc::get_mut(&mut site).unwrap().has_sign_in_links = true;
     let local = site.core.access.local_account(&access::Actor::Operator, NOW).unwrap();

@@ -1,4 +1,5 @@
-//! The upgrade from HTTP to a WebSocket, on any path. The path may name a gateway; the query says which dialect the client speaks.
+//! The upgrade from HTTP to a WebSocket, on any path. The path may name a gateway; the query names
+//! the client's dialect.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -18,7 +19,7 @@ use crate::kit::envelope::Problem;
 use crate::kit::fields;
 use crate::link::{self, GatewayKind, Opening, Program, Transport};
 
-/// The only framing, codec and platform that are supported; they are also the defaults.
+/// The only supported framing, codec and platform, which are also the defaults.
 const DIALECT: [(&str, &str); 3] = [("version", "1"), ("codec", "1"), ("platform", "9")];
 
 pub(super) fn is_wanted(request: &Request<Incoming>) -> bool {
@@ -49,7 +50,7 @@ where
     let upgrading = hyper::upgrade::on(&mut request);
     let Entrance { hub, shutdown, tasks, place, peer, region, unauthenticated, .. } = entrance;
     tasks.spawn(async move {
-        // The client may have left before the upgrade.
+        // The client may have disconnected before the upgrade.
         let Ok(upgraded) = upgrading.await else { return };
         if let Ok(parts) = upgraded.downcast::<TokioIo<Strict<S>>>() {
             let opening = match wrong_dialect {
@@ -73,13 +74,15 @@ where
     response
 }
 
-/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor `Origin`.
+/// SDKs on the Rust core send `Accept-Language`, and unlike browsers neither `User-Agent` nor
+/// `Origin`.
 fn program(headers: &HeaderMap) -> Program {
     let has = |name: HeaderName| headers.contains_key(name);
     if has(ACCEPT_LANGUAGE) && !has(USER_AGENT) && !has(ORIGIN) { Program::CoreSdk } else { Program::Other }
 }
 
-/// What is wrong with the dialect of the query. The client is told over the WebSocket, where it expects the error.
+/// The error in the dialect of the query. It is sent over the WebSocket, where the client expects
+/// it.
 fn wrong_dialect(query: &str) -> Option<String> {
     let wrong = DIALECT.iter().find(|(name, only)| fields::values(query, name).any(|value| value != *only));
     wrong.map(|(name, only)| format!("{name} is not {only}"))

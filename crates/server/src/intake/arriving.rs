@@ -1,5 +1,5 @@
-//! A file on its way into the folder of uploads. Whatever ends its way before [`Arriving::keep`] removes it: a refusal, a connection that is
-//! cut, a client that is too slow.
+//! A file being uploaded. It is removed if the upload ends before [`Arriving::keep`]: by a refusal,
+//! a lost connection, or a client that is too slow.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,7 +16,7 @@ use super::folder::{Upload, UploadId};
 pub(crate) struct Arriving {
     id: UploadId,
     name: String,
-    /// Its folder until it is kept, and from then on.
+    /// Its temporary folder, then its final one.
     folder: PathBuf,
     kept_in: PathBuf,
     file: Arc<File>,
@@ -26,13 +26,13 @@ pub(crate) struct Arriving {
     _place: ArrivingPlace,
 }
 
-/// One of the few places for files that arrive at the same time.
+/// One of the few slots for concurrent uploads.
 #[derive(Debug)]
 pub(super) struct ArrivingPlace(Arc<AtomicUsize>);
 
 impl ArrivingPlace {
     pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<ArrivingPlace> {
-        // Taken first, and given back by the drop if there was none.
+        // Created first, so that dropping it undoes the increment if no slot was free.
         let place = ArrivingPlace(taken.clone());
         (taken.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
     }
@@ -56,20 +56,20 @@ impl Arriving {
         Ok(Arriving { id, name, folder, kept_in, file, limit, bytes: 0, is_kept, _place: place })
     }
 
-    /// Counts bytes that have come, before they are held anywhere.
+    /// Counts received bytes before they are buffered.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<(), IntakeError> {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.bytes > self.limit { Err(IntakeError::TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Writes a piece on a thread that may wait for the disk.
+    /// Writes a piece on a blocking thread.
     pub(crate) async fn write(&mut self, piece: Bytes) -> Result<(), IntakeError> {
         let file = self.file.clone();
         let written = tokio::task::spawn_blocking(move || (&*file).write_all(&piece)).await;
         written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(IntakeError::from_io)
     }
 
-    /// Keeps what has come, which is all of it.
+    /// Completes the upload by moving it to its final folder.
     pub(crate) fn keep(&self) -> Result<Upload, IntakeError> {
         if self.bytes == 0 {
             return Err(IntakeError::Empty);
@@ -86,7 +86,7 @@ impl Drop for Arriving {
         if !self.is_kept.load(Ordering::Acquire)
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
-            // The job that removes what has expired tries again.
+            // The expiry job tries again.
             tracing::warn!(%error, "cannot remove a file that did not arrive");
         }
     }

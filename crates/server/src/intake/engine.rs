@@ -1,4 +1,4 @@
-//! The one place where uploads meet the import of `history`: what a file would bring, bringing it, and taking it back.
+//! Connects uploads to the importer of `history`: dry run, import, and undo.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use store::{ImportId, Store, StoreError};
 
 use super::error::IntakeError;
 
-/// Rows of a file that are shown as they would be stored.
+/// Rows shown as they would be stored.
 const ROWS_SHOWN: usize = 10;
 
 pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What an import needs besides its file.
+/// Everything that an import needs besides its file.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) store: Store,
@@ -30,12 +30,13 @@ pub(super) struct Ground {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinishedAs {
     Done,
-    /// The ledger has this very file, imported with the same options.
+    /// The ledger has this exact file, imported with the same options.
     Known,
-    /// Stopped; importing the file again goes on behind the last checkpoint.
+    /// Stopped; importing the file again resumes after the last checkpoint.
     Stopped,
     Failed,
-    /// It would replace many stored candles by much different ones, which has to be allowed.
+    /// It would replace many stored candles with very different ones, which must be allowed
+    /// explicitly.
     NotReplaced,
 }
 
@@ -50,7 +51,7 @@ impl FinishedAs {
         }
     }
 
-    /// Of an archive: what has to be done something about goes before the rest.
+    /// Priority in an archive: outcomes that need action win.
     fn weight(self) -> u8 {
         match self {
             FinishedAs::Known => 0,
@@ -62,13 +63,13 @@ impl FinishedAs {
     }
 }
 
-/// What became of an import.
+/// The result of an import.
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) how: FinishedAs,
-    /// Why nothing was tried; a report has the reason why its file did not go in.
+    /// Why it could not start; a report contains the reason why its file was not imported.
     pub(crate) message: Option<&'static str>,
-    /// One, or those of an archive.
+    /// One report, or one per file of an archive.
     pub(crate) reports: Vec<Report>,
 }
 
@@ -77,14 +78,14 @@ impl Finished {
         Finished { how: FinishedAs::Failed, message: Some(message), reports: Vec::new() }
     }
 
-    /// A thread that ended without saying how.
+    /// The thread ended without a result.
     pub(super) fn unexpectedly() -> Finished {
         Finished::failed("the import ended unexpectedly: the log has more")
     }
 }
 
 impl Ground {
-    /// What a file would bring. Nothing is written.
+    /// The expected result of an import. Writes nothing.
     pub(super) fn check(
         &self,
         path: &Path,
@@ -102,7 +103,7 @@ impl Ground {
         })
     }
 
-    /// Imports a file. It may take long.
+    /// Imports a file. This may take long.
     pub(super) fn import(
         &self,
         path: &Path,
@@ -124,20 +125,20 @@ impl Ground {
         }
     }
 
-    /// What undoing an import would do. Nothing is written.
+    /// The expected result of undoing an import. Writes nothing.
     pub(super) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
         let mut reader = self.store.reader()?;
         let view = reader.snapshot()?;
         plan_undo(&view, id)
     }
 
-    /// Undoes an import, if that still does what was planned.
+    /// Undoes an import, if the result would still be as planned.
     pub(super) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         undo(&self.store, &self.venues, planned)
     }
 }
 
-/// What the caller is told of trouble with the store; the log has the rest.
+/// The message for store errors; the log has the details.
 fn store_failed(error: &ImportError) -> Finished {
     match error {
         ImportError::Store(StoreError::Busy { .. }) => {

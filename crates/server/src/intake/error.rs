@@ -2,10 +2,10 @@ use std::io;
 
 use store::StoreError;
 
-/// Files that may arrive at the same time; each has a buffer in memory.
+/// Most concurrent uploads; each has a buffer in memory.
 pub(super) const ARRIVING_MAX: usize = 4;
 
-/// Why a file is not taken, or not imported.
+/// Why a file is refused or not imported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IntakeError {
     #[error(

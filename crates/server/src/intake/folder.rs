@@ -1,6 +1,7 @@
-//! The folder of files that were sent to be imported, beside the databases of the store. A file is `uploads/ID/NAME`, and
-//! `uploads/ID.part/NAME` while it arrives: the name stays, since it may be all that says which security a file is about, and everything
-//! else that is known of a file follows from the folder, for every server of the store and after a restart.
+//! The folder of uploaded files, next to the store's databases. A file is `uploads/ID/NAME`, and
+//! `uploads/ID.part/NAME` during the upload. The name is preserved, since it may be the only
+//! indication of the security. All other state follows from the folder, for every server of the
+//! store and after a restart.
 
 use std::fmt;
 use std::fs;
@@ -11,14 +12,14 @@ use std::path::{Path, PathBuf};
 use market::Timestamp;
 
 const FOLDER: &str = "uploads";
-/// The end of a folder's name while its file arrives.
+/// Suffix of a folder during the upload.
 const PART: &str = ".part";
-/// A day: what was looked at in the evening can be imported in the morning.
+/// One day: a file checked in the evening can be imported in the morning.
 const LIFE_S: i64 = 86_400;
 const NAME_BYTES_MAX: usize = 200;
 const RANDOM_DIGITS: usize = 16;
 
-/// The name of an upload: when it came, and a random number.
+/// The id of an upload: its time, and a random number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UploadId {
     arrived_at: i64,
@@ -27,11 +28,11 @@ pub(crate) struct UploadId {
 
 impl UploadId {
     fn new(now: Timestamp) -> UploadId {
-        // Every state of this kind has keys of its own, from the system's random bytes.
+        // Each `RandomState` has new keys from the system's random number generator.
         UploadId { arrived_at: now.0.max(0), random: RandomState::new().build_hasher().finish() }
     }
 
-    /// Nothing else is ever looked up in the folder, so that no name leads out of it.
+    /// Only valid ids are looked up, so that no name leads out of the folder.
     pub(crate) fn parse(text: &str) -> Option<UploadId> {
         let (seconds, random) = text.split_once('-')?;
         let is_written_so = random.len() == RANDOM_DIGITS
@@ -57,7 +58,7 @@ impl fmt::Display for UploadId {
     }
 }
 
-/// A file that has arrived.
+/// A completely uploaded file.
 #[derive(Clone, Debug)]
 pub(crate) struct Upload {
     pub(crate) id: UploadId,
@@ -76,7 +77,7 @@ impl Folder {
         Folder { path: store.join(FOLDER) }
     }
 
-    /// What has arrived and is not expired, oldest first.
+    /// Complete uploads that have not expired, oldest first.
     pub(super) fn list(&self, now: Timestamp) -> io::Result<Vec<Upload>> {
         let mut uploads = Vec::new();
         for (id, path) in self.entries("")? {
@@ -99,14 +100,14 @@ impl Folder {
         fs::remove_dir_all(self.path.join(id.to_string()))
     }
 
-    /// Removes what has expired, whether it has arrived or not, except `kept`. Returns how many.
+    /// Removes expired uploads, complete or not, except `kept`. Returns how many.
     pub(super) fn expire(&self, now: Timestamp, kept: Option<&UploadId>) -> io::Result<usize> {
         let mut old = self.entries("")?;
         old.extend(self.entries(PART)?);
         old.retain(|(id, _)| id.expires_at() <= now && Some(id) != kept);
         for (_, path) in &old {
             match fs::remove_dir_all(path) {
-                // Another server was quicker.
+                // Another server removed it first.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -114,7 +115,7 @@ impl Folder {
         Ok(old.len())
     }
 
-    /// A place for a file to arrive at: its folder, and the one it is to have.
+    /// Creates the folder for a new upload. Returns it and the final one.
     pub(super) fn place(&self, now: Timestamp) -> io::Result<(UploadId, PathBuf, PathBuf)> {
         let id = UploadId::new(now);
         let (arriving, arrived) = (self.path.join(format!("{id}{PART}")), self.path.join(id.to_string()));
@@ -122,7 +123,7 @@ impl Folder {
         Ok((id, arriving, arrived))
     }
 
-    /// The folders that are named as ours with this end. A store to which nothing was sent has none.
+    /// The upload folders with this suffix. A store without uploads has none.
     fn entries(&self, end: &str) -> io::Result<Vec<(UploadId, PathBuf)>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -139,7 +140,7 @@ impl Folder {
     }
 }
 
-/// The one file in a folder.
+/// The single file in a folder.
 fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -150,7 +151,8 @@ fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     Ok(Some(Upload { id, name, path: entry.path(), bytes: entry.metadata()?.len() }))
 }
 
-/// The last part of a file's name, without what a browser or a shell may have put before it; `None` if that cannot be the name of a file.
+/// The last component of a path, without what a browser or a shell may have put before it; `None`
+/// if it is not a valid file name.
 pub(super) fn file_name(text: &str) -> Option<&str> {
     let name = text.rsplit(['/', '\\']).next()?.trim();
     let is_good = !name.is_empty()
@@ -201,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_expired_is_neither_found_nor_kept() {
+    fn expired_uploads_are_hidden_and_removed() {
         let dir = tempfile::tempdir().unwrap();
         let folder = Folder::beside(dir.path());
         assert!(folder.list(NOW).unwrap().is_empty());
@@ -220,7 +222,7 @@ mod tests {
         let listed: Vec<UploadId> = folder.list(NOW).unwrap().into_iter().map(|upload| upload.id).collect();
         assert_eq!(listed, std::slice::from_ref(&new));
         assert!(folder.find(&old, NOW).unwrap().is_none() && folder.find(&part, NOW).unwrap().is_none());
-        // What is being imported stays until that has ended.
+        // A file that is being imported stays until the import ends.
         assert_eq!(folder.expire(NOW, Some(&old)).unwrap(), 1);
         assert!(!dead.exists() && folder.find(&old, Timestamp(NOW.0 - 1)).unwrap().is_some());
         assert_eq!(folder.expire(NOW, None).unwrap(), 1);

@@ -1,5 +1,6 @@
-//! Files that are sent to be imported: they arrive in a folder beside the store (`folder.rs`, `arriving.rs`), can be looked at, and are
-//! imported one at a time (`runs.rs`). What looking and importing mean is said in `engine.rs` alone. It knows no door.
+//! Files uploaded for import: they are stored in a folder next to the store (`folder.rs`,
+//! `arriving.rs`), can be checked, and are imported one at a time (`runs.rs`). Only `engine.rs`
+//! calls the importer. Independent of transports.
 
 mod arriving;
 mod engine;
@@ -28,15 +29,15 @@ pub(crate) use folder::{Upload, UploadId};
 pub(crate) use runs::ImportRun;
 use runs::Runs;
 
-/// The default of the most bytes of a file.
+/// Default size limit of a file in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
-/// Files that may wait to be imported, and how many of the largest size fit beside each other on the disk.
+/// Most files that wait for import, and how many of the largest size must fit on the disk.
 const FILES_MAX: usize = 32;
 const LARGEST_MAX: u64 = 4;
 
 pub(crate) struct Intake {
     folder: Folder,
-    /// The most bytes of one file.
+    /// Size limit of one file in bytes.
     pub(crate) limit: u64,
     ground: Ground,
     arriving: Arc<AtomicUsize>,
@@ -54,7 +55,7 @@ impl fmt::Debug for Intake {
 impl Intake {
     pub(crate) fn new(store: Store, venues: Venues, clock: Clock) -> Intake {
         Intake {
-            // A store that has no folder of its own is given one by `in_folder`.
+            // For a store without a directory, `in_folder` sets one.
             folder: Folder::beside(store.dir().unwrap_or(&std::env::temp_dir())),
             limit: limit(FILE_BYTES_MAX),
             ground: Ground { store, venues, clock },
@@ -65,12 +66,12 @@ impl Intake {
         }
     }
 
-    /// The same with another folder.
+    /// Replaces the folder.
     pub(crate) fn in_folder(self, folder: &Path) -> Intake {
         Intake { folder: Folder::beside(folder), ..self }
     }
 
-    /// A place for a file that begins to arrive. `declared` is its size, if that is known.
+    /// Starts an upload. `declared` is its size, if known.
     pub(crate) fn receive(&self, name: Option<&str>, declared: Option<u64>) -> Result<Arriving, IntakeError> {
         let name = name.and_then(folder::file_name).ok_or(IntakeError::Name)?;
         if declared.is_some_and(|bytes| bytes > self.limit) {
@@ -88,7 +89,7 @@ impl Intake {
         Arriving::open(placed, name, self.limit, place).map_err(IntakeError::from_io)
     }
 
-    /// What has arrived, oldest first.
+    /// Complete uploads, oldest first.
     pub(crate) fn list(&self) -> Result<Vec<Upload>, IntakeError> {
         self.folder.list(self.now()).map_err(IntakeError::from_io)
     }
@@ -105,24 +106,25 @@ impl Intake {
         self.folder.remove(&upload.id).map_err(IntakeError::from_io)
     }
 
-    /// Removes files that nobody has imported within a day. Returns how many.
+    /// Removes files that were not imported within a day. Returns how many.
     pub(crate) fn expire(&self) -> io::Result<usize> {
         let running = self.runs.running();
         self.folder.expire(self.now(), running.as_deref().map(|run| &run.upload))
     }
 
-    /// What a file would bring, a report for each file of an archive. All of it is read, so one is looked at at a time.
+    /// The expected result of an import, one report per file of an archive. Reads the whole file,
+    /// so only one check runs at a time.
     pub(crate) fn check(&self, upload: &Upload, options: &Options) -> Result<Vec<Report>, IntakeError> {
         let _looking = match self.looking.try_lock() {
             Ok(looking) => looking,
-            // Whoever panicked has left nothing behind.
+            // A panicked check leaves no state behind.
             Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(IntakeError::Looking),
         };
         self.ground.check(&upload.path, options, &self.is_stopping)
     }
 
-    /// Begins to import a file. Must be called within a runtime.
+    /// Starts to import a file. Must be called within a runtime.
     pub(crate) fn start(&self, upload: &Upload, options: Options) -> Result<Arc<ImportRun>, IntakeError> {
         if self.is_stopping.load(Ordering::Acquire) {
             return Err(IntakeError::Stopping);
@@ -131,7 +133,7 @@ impl Intake {
         if let Some(run) = self.runs.running() {
             return Err(running(run));
         }
-        // An import of another process has the lock; the one that begins takes it once more.
+        // Fails if an import of another process holds the lock; the new import takes it again.
         self.ground.store.writer().map(drop).map_err(IntakeError::of_store)?;
         let ending = self.runs.begin(upload).map_err(running)?;
         let (run, ground, path) = (ending.run.clone(), self.ground.clone(), upload.path.clone());
@@ -142,12 +144,13 @@ impl Intake {
         Ok(run)
     }
 
-    /// What undoing an import would do.
+    /// The expected result of undoing an import.
     pub(crate) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
         self.ground.plan_undo(id)
     }
 
-    /// Undoes an import, if that still does what was planned. Not while another one runs: it has the store.
+    /// Undoes an import, if the result would still be as planned. Fails while an import holds the
+    /// store.
     pub(crate) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         self.ground.undo(planned)
     }
@@ -157,12 +160,12 @@ impl Intake {
         self.runs.of(&upload.id)
     }
 
-    /// The markets by whose rules files are imported.
+    /// The markets whose rules apply to imports.
     pub(crate) fn venues(&self) -> &Venues {
         &self.ground.venues
     }
 
-    /// Stops what runs at its next flush, and begins nothing more.
+    /// Stops a running import at its next flush, and starts no more.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         if let Some(run) = self.runs.running() {
@@ -180,7 +183,7 @@ impl Intake {
     }
 }
 
-/// A limit of the settings in bytes of a file.
+/// Converts a configured limit to bytes of a file.
 pub(crate) fn limit(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

@@ -1,4 +1,4 @@
-//! Imports that this server runs: one at a time, and what became of the last ones.
+//! Imports of this server: one at a time, and the results of the last ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::engine::Finished;
 use super::folder::{Upload, UploadId};
 
-/// Imports that are remembered.
+/// Number of imports in the history.
 const RUNS_MAX: usize = 64;
 
 /// One import of one upload.
@@ -20,13 +20,13 @@ pub(crate) struct ImportRun {
     pub(crate) file: String,
     pub(crate) bytes: u64,
     pub(crate) progress: Progress,
-    /// Set to end it at its next flush.
+    /// Set to stop it at its next flush.
     pub(super) stop: AtomicBool,
     finished: OnceLock<Finished>,
 }
 
 impl ImportRun {
-    /// What became of it; `None` while it runs.
+    /// Its result; `None` while it runs.
     pub(crate) fn finished(&self) -> Option<&Finished> {
         self.finished.get()
     }
@@ -58,7 +58,7 @@ impl Runs {
         self.lock().iter().rev().find(|run| run.upload == *id).cloned()
     }
 
-    /// Begins an import, or returns the one that runs.
+    /// Starts an import, or returns the running one.
     pub(super) fn begin(self: &Arc<Runs>, upload: &Upload) -> Result<Ending, Arc<ImportRun>> {
         let mut all = self.lock();
         if let Some(run) = all.back().filter(|run| run.finished().is_none()) {
@@ -81,10 +81,10 @@ impl Runs {
         Ok(Ending { run, runs: self.clone() })
     }
 
-    /// Waits until nothing runs.
+    /// Waits until no import runs.
     pub(super) async fn idle(&self) {
         let mut is_busy = self.is_busy.subscribe();
-        // An error means that the sender is gone, which it is not.
+        // Cannot fail: `self` owns the sender.
         is_busy.wait_for(|is_busy| !is_busy).await.map(drop).ok();
     }
 
@@ -93,7 +93,7 @@ impl Runs {
     }
 }
 
-/// Ends an import when it is dropped, also if its thread panics.
+/// Ends an import when dropped, even if its thread panics.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) run: Arc<ImportRun>,
@@ -129,7 +129,7 @@ mod tests {
         let ending = runs.begin(&first).unwrap();
         assert_eq!(runs.begin(&second).unwrap_err().upload, first.id);
         assert_eq!(runs.running().unwrap().upload, first.id);
-        // A thread that panics drops it, too.
+        // A panicking thread drops it, too.
         drop(ending);
         runs.idle().await;
         assert!(runs.running().is_none());

@@ -1,4 +1,4 @@
-//! Reads the certificate again when its files have changed, or at once on request (SIGHUP).
+//! Reloads the certificate when its files have changed, or immediately on request (SIGHUP).
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,5 +1,6 @@
-//! Notices what other processes have imported or changed and announces it through [`Core::changes`], without a request. It has database
-//! connections of its own: requests look for themselves and never wait for this job.
+//! Detects imports and changes of other processes and announces them through [`Core::changes`],
+//! without a request. It has its own database connections: requests check versions themselves and
+//! never wait for this job.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::{Core, Versions};
 use crate::metrics::JobName;
 
-/// A look that finds nothing costs two statements that read no page.
+/// A check without changes costs two statements that read no page.
 const EVERY: Duration = Duration::from_secs(1);
 
 struct Readers {
@@ -36,7 +37,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {
-    // Connections that fail are opened again by the next look.
+    // The next check reopens failed connections.
     let mut open = match readers.take() {
         Some(open) => open,
         None => Readers { store: core.store.version_reader()?, accounts: core.access.version_reader()? },

@@ -1,5 +1,6 @@
-//! Removes expired tokens, codes, devices, browser sessions and names of requests. Issuing new ones removes some as well; this job is for
-//! stores in which many were issued once and few are issued now.
+//! Removes expired tokens, codes, devices, browser sessions and idempotency keys. Issuing new ones
+//! removes some as well; this job is for stores in which many were issued once and few are issued
+//! now.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! One job: its name, how often it runs, on which servers, and what it does.
+//! One job: its name, its interval, the servers it runs on, and its work.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 use crate::metrics::JobName;
 use crate::tls::TlsError;
 
-/// Which servers of a store run it.
+/// The servers of a store that run it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsOn {
     /// Every server: it changes nothing in the store.
@@ -21,21 +21,22 @@ pub(crate) enum RunsOn {
     OneServer,
 }
 
-/// Why a run begins.
+/// Why a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Time,
-    /// It was asked for at once.
+    /// An immediate run was requested.
     Demand,
 }
 
-/// Work is done in portions, so that other writers of the store do not wait long and the server can stop.
+/// Result of one portion. Work is split into portions, so that other writers of the store do not
+/// wait long and the server can stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// There may be more to do in this run. It goes on after a pause.
+    /// There may be more to do in this run. It continues after a pause.
     More,
-    /// Nothing is to be done for so long, or until the next time, whichever is sooner.
+    /// Nothing to do for this long, or until the next interval, whichever is sooner.
     DoneFor(Duration),
 }
 
@@ -55,17 +56,17 @@ pub(crate) enum JobError {
     Panicked,
 }
 
-/// Does a portion of the work. It may block: it is called on a thread for that.
+/// Does one portion of the work. It runs on a blocking thread.
 pub(crate) type Work = Arc<dyn Fn(Trigger) -> Result<Progress, JobError> + Send + Sync>;
 
 pub(crate) struct Job {
     pub(crate) name: JobName,
     pub(crate) place: RunsOn,
-    /// The time from the start of the server to the first run, at most.
+    /// Maximum time from the start of the server to the first run.
     pub(crate) first_after: Duration,
-    /// The time from the end of a run to the next one, at most.
+    /// Maximum time from the end of a run to the next one.
     pub(crate) every: Duration,
-    /// Starts a run at once when notified.
+    /// Starts a run immediately when notified.
     pub(crate) demand: Arc<Notify>,
     pub(crate) work: Work,
 }

@@ -1,5 +1,6 @@
-//! Background jobs: what a server does at intervals, without a request. One file a job; `runner.rs` runs them, counts the runs and stops
-//! them with the server. To add one, write its file, give it a name in `metrics/labels.rs` and list it in [`of_server`].
+//! Background jobs, which run at intervals without a request. One file per job; `runner.rs` runs
+//! them, counts the runs and stops them with the server. To add one, write its file, name it in
+//! `metrics/labels.rs` and list it in [`of_server`].
 
 mod certificate;
 mod changes;
@@ -25,7 +26,7 @@ use crate::tls::Tls;
 pub(crate) use job::Job;
 pub(crate) use runner::Runner;
 
-/// Every job of a server with these settings.
+/// All jobs of a server with these settings.
 pub(crate) fn of_server(
     core: &Arc<Core>,
     links: &Links,

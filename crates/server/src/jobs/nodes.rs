@@ -1,5 +1,5 @@
-//! Says that this server is there, where several share a database: closes connections that others have ended, and notices when the database is
-//! away and when it is back.
+//! The heartbeat of this server among several that share a database: closes connections that other
+//! nodes have ended, and detects when the database becomes unreachable and reachable again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -13,11 +13,11 @@ use crate::core::Core;
 use crate::links::Links;
 use crate::metrics::JobName;
 
-/// Others miss a node after fifteen seconds.
+/// Other nodes consider a node gone after fifteen seconds.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Paper accounts put up with so much.
+/// Clock difference that paper accounts tolerate.
 const CLOCKS_APART_S: i64 = 2;
-/// Rows that have ended cost room and nothing else.
+/// Ended rows only cost space.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
@@ -45,7 +45,8 @@ pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
     }
 }
 
-/// Says once that this machine's clock and the database's are apart: other nodes have another present.
+/// Logs once that this machine's clock differs from the database's: other nodes then see another
+/// time.
 fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     let Some(there) = core.access.database_clock(core.uptime()) else { return };
     let ahead_s = core.machine_now().0.saturating_sub(there.0);
@@ -56,7 +57,7 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     is_apart.store(now, Ordering::Release);
 }
 
-/// Says once that the database is away, and that it is back.
+/// Logs once that the database is unreachable, and that it is back.
 fn tell(before: DatabaseState, now: DatabaseState) {
     let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {

@@ -1,8 +1,10 @@
-//! Lets happen to paper accounts what the market brings while nobody asks: to those with open orders, when a candle may fill one of
-//! them or the clock ends it. One server of a store does it; every server hears of what another has done, for those who listen here.
+//! Advances paper accounts without a request: those with open orders, when a candle may fill one or
+//! the clock ends it. One server of a store does it; every server follows the changes of others,
+//! for its listeners.
 //!
-//! Accounts are served round robin: each gets a portion of work in a turn. All accounts that are due come first. Accounts that need more
-//! than a portion follow in rotation, a bounded number of portions per turn.
+//! Accounts are served round robin: each gets a portion of work per round. All due accounts come
+//! first. Accounts that need more than a portion follow in rotation, a bounded number of portions
+//! per round.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -22,18 +24,18 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// What another process has given an account to wait for is found within this time, by the machine's clock.
+/// How soon orders placed by another process are noticed, by the machine's clock.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How soon those who listen hear of what another process has done.
+/// How soon listeners receive changes of another process.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
-/// Between two looks at accounts, at least: a market that is played quickly leaves time for requests.
+/// Minimum pause between two runs: a market replayed at speed leaves time for requests.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
-/// After a look that could not do all that was due.
+/// The pause after a run that could not finish all due work.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
 /// Accounts that are advanced together, and written in one transaction.
 const TOGETHER_MAX: usize = 1_024;
-/// Portions per turn for accounts that are behind. Each is about a thousand entries, so another account's fill is pushed after at most
-/// some thousands of them.
+/// Portions per round for accounts that are behind. Each is about a thousand entries, so another
+/// account's fill is pushed after at most some thousands of them.
 const PORTIONS_MAX: usize = 4;
 
 pub(super) fn advance(core: &Arc<Core>) -> Job {
@@ -53,16 +55,17 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Accounts that are behind, in the order of their turns.
+/// Accounts that are behind, in order of service.
 #[derive(Debug, Default)]
 struct Rotation {
     behind: VecDeque<AccountId>,
-    /// Could not be advanced. They are tried again after a pause, when no account is behind.
+    /// Accounts that could not be advanced. They are retried after a pause, when no account is
+    /// behind.
     failed: BTreeSet<AccountId>,
 }
 
 impl Rotation {
-    /// One turn: a portion of each account that is due, then of some that are behind.
+    /// One round: a portion of each due account, then of some that are behind.
     fn turn(
         &mut self,
         due: &[AccountId],
@@ -89,25 +92,26 @@ impl Rotation {
     }
 }
 
-/// `seen` is the version of the candles that accounts have been advanced by, `past` the last instant of statements that they have come past.
+/// `seen` is the candle version that accounts were advanced with, `past` the instant of the last
+/// statements that they passed.
 fn look(
     core: &Core,
     rotation: &mut Rotation,
     seen: &AtomicI64,
     past: &AtomicI64,
 ) -> Result<Progress, JobError> {
-    // No wake is planned during this run, so an order that is added meanwhile triggers another run.
+    // No wake-up is planned during this run, so an order added meanwhile triggers another run.
     core.listeners.plan(None);
     let moment = core.paper_moment();
     let now = moment.as_of.now();
     let version = core.with_reader(Reader::version)?;
-    // By the machine's clock a candle may come late, and then any order that waits may be the one it fills.
+    // In live mode a candle may come late and fill any waiting order.
     let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, u32::MAX)?;
     rotation
         .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, (reader, core)))))?;
     if has_come {
-        // Only now: a run that fails before is made again.
+        // Stored only now, so that a failed run is repeated.
         seen.store(version, Ordering::Release);
     }
     let next = core.paper.next_wake()?;
@@ -116,15 +120,15 @@ fn look(
         return Ok(Progress::More);
     }
     rotation.failed.clear();
-    // Journals that have come past the instant of a statement are what it is made of: without this, the look that was begun by the same
-    // clock would have found them where they were.
+    // Accounts were advanced past a statement's instant. The statement job may have run at the same
+    // tick, before they were, so it is woken again.
     let made_at = last_made_at(core.history.venues().of(Market::Hk).zone(), now);
     if !due.is_empty() && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
         core.statements_due.notify_one();
     }
     let Some(next) = next else { return Ok(Progress::Done) };
     let (now, pace) = (core.market_now(), core.market_clock().pace());
-    // Those that were due and still are could not be advanced.
+    // Accounts that are still due could not be advanced.
     let wait = if next <= moment.as_of.now() { Some(FAILED_PAUSE) } else { pace.wait(now, next) };
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
 }
@@ -148,7 +152,7 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
 mod tests {
     use super::*;
 
-    /// Accounts with so many portions of work each, and who was advanced when.
+    /// Accounts with their remaining portions of work, and the order in which they were advanced.
     struct Work {
         left: Vec<(AccountId, usize)>,
         turns: Vec<Vec<i64>>,
@@ -185,12 +189,12 @@ mod tests {
     }
 
     #[test]
-    fn an_account_with_a_lot_to_do_does_not_hold_up_the_others() {
+    fn a_busy_account_does_not_delay_the_others() {
         let mut work = Work::of(&[(1, 1_000), (2, 1), (3, 1)]);
         let mut rotation = Rotation::default();
         work.turn(&mut rotation);
         assert_eq!(work.turns, [vec![1, 2, 3]], "a portion each");
-        // One that is due later comes before the next portion of the one that is behind.
+        // A newly due account comes before the next portion of the one that is behind.
         work.left.extend([(AccountId(4), 1)]);
         work.turn(&mut rotation);
         work.turn(&mut rotation);
@@ -198,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_behind_take_turns_and_each_turn_is_bounded() {
+    fn accounts_that_are_behind_rotate_and_each_round_is_bounded() {
         let ids: Vec<(i64, usize)> = (1..=6).map(|id| (id, 3)).collect();
         let mut work = Work::of(&ids);
         let mut rotation = Rotation::default();
@@ -213,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_that_cannot_be_advanced_is_not_tried_again_while_others_are_behind() {
+    fn a_failed_account_is_not_retried_while_others_are_behind() {
         let mut rotation = Rotation::default();
         let mut tried = Vec::new();
         for _ in 0..3 {

@@ -1,5 +1,5 @@
-//! Tallies paper accounts when a day of the market has ended, where they count for levels. Where they do not, what was tallied before is
-//! forgotten, so that no level rests on it.
+//! Tallies paper accounts after each market day, if they count for levels. Otherwise removes
+//! earlier tallies, so that no level depends on them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,9 +12,9 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// What another process has begun or cut is found within this time, by the machine's clock.
+/// How soon accounts opened or rewound by another process are noticed, by the machine's clock.
 const EVERY: Duration = Duration::from_secs(60);
-/// Between two days of the market, at least: one that is played quickly leaves time for requests.
+/// Minimum pause between two market days: a market replayed at speed leaves time for requests.
 const PAUSE: Duration = Duration::from_millis(100);
 /// Accounts that are tallied in one portion, and written in one transaction.
 const TOGETHER_MAX: u32 = 128;
@@ -31,7 +31,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     }
 }
 
-/// `after` is the account up to which this run has come.
+/// `after` is the last account of the previous portion.
 fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     if !core.access.counts_paper() {
         core.paper.drop_tallies()?;
@@ -43,7 +43,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let ids = core.paper.untallied(days.today, done, TOGETHER_MAX)?;
     if let Some(last) = ids.last() {
         core.with_reader(|reader| core.paper.tally(&ids, &days, (reader, moment)))?;
-        // One that could not be tallied is not tried again in this run.
+        // An account that could not be tallied is not retried in this run.
         after.store(last.0, Ordering::Release);
         return Ok(Progress::More);
     }

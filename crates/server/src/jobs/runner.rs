@@ -1,6 +1,6 @@
-//! Runs the jobs: each has a task that waits for its time, does the work on a thread that may block, and counts the result. A run that
-//! fails or panics costs that run alone. Stopping the runner stops the tasks at once; a thread in the middle of a portion finishes it,
-//! and nothing waits for that.
+//! Runs the jobs: each has a task that waits for its time, does the work on a blocking thread, and
+//! counts the result. A failure or panic affects only that run. Stopping the runner aborts the
+//! tasks immediately; a thread in the middle of a portion finishes it, and nothing waits for that.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::metrics::JobOutcome;
 
 /// The pause between two portions of a run, in which requests can write to the store.
 const PORTION_PAUSE: Duration = Duration::from_millis(50);
-/// Jitter: a run may come sooner by this part of its interval.
+/// Jitter: a run may start sooner by this part of its interval.
 const JITTER_PART: u32 = 10;
 
 #[derive(Debug)]
@@ -35,21 +35,23 @@ impl Runner {
         Runner { tasks }
     }
 
-    /// Stops every job. A portion that waits for a thread may still run; each is one transaction.
+    /// Stops every job. A portion that is queued for a thread may still run; each is one
+    /// transaction.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-/// The store's lock for jobs, once this server has it. A running portion holds it too, so it is kept until the last one has ended.
+/// The store's lock for jobs, once this server has it. A running portion shares it, so it is held
+/// until the last one has ended.
 #[derive(Debug, Default)]
 struct HeldLock(Mutex<Option<JobLock>>);
 
 impl HeldLock {
-    /// Whether this server has it.
+    /// Takes the lock if it is free. Returns whether this server holds it.
     fn take(&self, store: &Store) -> Result<bool, StoreError> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Dropped first: what was lost cannot be taken again before.
+        // Dropped first: a lost lock must be released before it can be taken again.
         if held.as_ref().is_some_and(|lock| !lock.is_held()) {
             *held = None;
         }
@@ -78,7 +80,7 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
             }
             Err(error) => {
                 let error = error.to_string();
-                // A job that keeps failing for the same reason is logged once.
+                // A job that fails repeatedly for the same reason is logged once.
                 if last_error.as_ref() == Some(&error) && trigger == Trigger::Time {
                     tracing::debug!(job = job.name.as_str(), error, "a background job failed again");
                 } else {
@@ -93,7 +95,8 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
     }
 }
 
-/// All portions of one run, and for how long nothing is to be done afterwards, if the work says so.
+/// Runs all portions of one run. Returns for how long there is nothing to do, if the work reports
+/// it.
 async fn run(
     job: &Job,
     trigger: Trigger,
@@ -127,7 +130,8 @@ async fn on_thread<T: Send + 'static>(
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(JobError::Panicked))
 }
 
-/// A wait that is up to a tenth shorter, so that servers that started together do not stay in step. It is never longer.
+/// A wait shortened by up to a tenth, so that servers that started together do not stay in step.
+/// Never longer.
 pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
     let most = u64::try_from((wait / JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
     let sooner = random.checked_rem(most.saturating_add(1)).unwrap_or_default();
@@ -135,6 +139,6 @@ pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
 }
 
 fn random() -> u64 {
-    // Every state of this kind has keys of its own, from the system's random bytes.
+    // Each `RandomState` has new keys from the system's random number generator.
     RandomState::new().build_hasher().finish()
 }

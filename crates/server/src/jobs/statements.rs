@@ -1,5 +1,5 @@
-//! Makes the statements of paper accounts that have come so far. One that nobody asks about, and to which nothing happens, is not moved for
-//! this: its statements are made when somebody asks for them.
+//! Creates the statements of paper accounts that have passed their instants. An idle account is not
+//! advanced for this: its statements are created on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,11 +14,11 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// What another process has brought so far is found within this time, by the machine's clock.
+/// How soon the progress of other processes is noticed, by the machine's clock.
 const EVERY: Duration = Duration::from_secs(60);
-/// Between two dates of the market, at least: one that is played quickly leaves time for requests.
+/// Minimum pause between two market dates: a market replayed at speed leaves time for requests.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Accounts in one portion. Each is a transaction of its own.
+/// Accounts in one portion. Each is a separate transaction.
 const TOGETHER_MAX: u32 = 16;
 
 pub(super) fn job(core: &Arc<Core>) -> Job {
@@ -33,7 +33,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     }
 }
 
-/// `after` is the account up to which this run has come.
+/// `after` is the last account of the previous portion.
 fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.with_statements_due(done, TOGETHER_MAX)?;
@@ -43,7 +43,7 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
             core.paper.make_due_statements(&ids, (reader, moment));
             Ok::<_, PaperError>(())
         })?;
-        // One of which that was not possible is not tried again in this run.
+        // An account that failed is not retried in this run.
         after.store(last.0, Ordering::Release);
         return Ok(Progress::More);
     }

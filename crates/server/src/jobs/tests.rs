@@ -21,7 +21,7 @@ use crate::settings::Settings;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 const SECOND: Duration = Duration::from_secs(1);
-/// Any will do.
+/// Any name works.
 const NAME: JobName = JobName::StoreChanges;
 
 fn store() -> tempfile::TempDir {
@@ -30,7 +30,7 @@ fn store() -> tempfile::TempDir {
     dir
 }
 
-/// What a server over this folder would have.
+/// The core of a server over this folder.
 fn core(dir: &Path) -> Arc<Core> {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let (access, history) = (Access::open(dir, NOW).unwrap(), History::new(Venues::built_in().unwrap()));
@@ -49,7 +49,7 @@ fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'sta
     }
 }
 
-/// Runs of a job that ended well, badly, and not here.
+/// Runs of a job that succeeded, failed, and ran elsewhere.
 fn runs(core: &Core, name: JobName) -> [u64; 3] {
     [JobOutcome::Ok, JobOutcome::Failed, JobOutcome::Elsewhere]
         .map(|outcome| core.metrics.job_runs(name, outcome))
@@ -62,7 +62,7 @@ async fn a_job_runs_at_its_intervals_and_ends_with_the_runner() {
     let runner = Runner::start(&core, vec![job(|_| Ok(Progress::Done))]);
     sleep(Duration::from_millis(850)).await;
     assert_eq!(runs(&core, NAME), [0, 0, 0], "not at once");
-    // At 1, at most 11, 21 and 31, and the fifth not before 36.9.
+    // At 1, at most 11, 21 and 31; the fifth not before 36.9.
     sleep(35 * SECOND).await;
     assert_eq!(runs(&core, NAME), [4, 0, 0]);
     runner.stop().await;
@@ -71,7 +71,7 @@ async fn a_job_runs_at_its_intervals_and_ends_with_the_runner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_fails_or_panics_is_counted_and_costs_that_run_alone() {
+async fn a_failed_or_panicked_run_is_counted_and_the_next_one_runs() {
     let dir = store();
     let core = core(dir.path());
     let count = AtomicUsize::new(0);
@@ -105,7 +105,7 @@ async fn portions_are_one_run_with_pauses_between_them() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_demand_does_not_wait_for_the_time() {
+async fn a_demand_starts_a_run_immediately() {
     let dir = store();
     let core = core(dir.path());
     let (tell, told) = mpsc::channel();
@@ -127,7 +127,7 @@ async fn a_demand_does_not_wait_for_the_time() {
 }
 
 #[tokio::test]
-async fn a_run_that_hangs_does_not_hold_up_the_end() {
+async fn a_hanging_run_does_not_delay_shutdown() {
     let dir = store();
     let core = core(dir.path());
     let (begun, begins) = tokio::sync::oneshot::channel();
@@ -162,7 +162,7 @@ fn jitter_makes_a_wait_up_to_a_tenth_shorter_and_never_longer() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_two_servers_of_a_store_one_changes_it_and_the_other_takes_over() {
+async fn one_of_two_servers_runs_a_job_and_the_other_takes_over() {
     let dir = store();
     let (one, other) = (core(dir.path()), core(dir.path()));
     let once = || Job { place: RunsOn::OneServer, ..job(|_| Ok(Progress::Done)) };
@@ -178,7 +178,7 @@ async fn of_two_servers_of_a_store_one_changes_it_and_the_other_takes_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_audit_is_pruned_as_the_setting_says() {
+async fn the_audit_is_pruned_by_the_setting() {
     const DAY_S: i64 = 86_400;
     let dir = store();
     let core = core(dir.path());
@@ -194,7 +194,7 @@ async fn the_audit_is_pruned_as_the_setting_says() {
         let filter = AuditFilter { limit: 10, ..AuditFilter::default() };
         core.access.audit(&filter).unwrap().into_iter().map(|row| (row.at.0, row.actor, row.event)).collect()
     };
-    // Without the setting nothing is.
+    // Without the setting there is no such job.
     let jobs = of_server(&core, &Links::default(), None, &Settings::default());
     assert!(jobs.iter().all(|job| job.name != JobName::AuditRetention));
     let settings = Settings { audit_retention_days: Some(days), ..Settings::default() };
@@ -210,7 +210,7 @@ async fn the_audit_is_pruned_as_the_setting_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn files_that_nobody_has_imported_within_a_day_are_removed() {
+async fn files_not_imported_within_a_day_are_removed() {
     let dir = store();
     let core = core(dir.path());
     let [old, new, part] =
@@ -228,7 +228,7 @@ async fn files_that_nobody_has_imported_within_a_day_are_removed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_has_expired_is_removed_without_a_request() {
+async fn expired_sessions_are_removed_without_a_request() {
     let dir = store();
     let core = core(dir.path());
     let created =
@@ -243,13 +243,13 @@ async fn what_has_expired_is_removed_without_a_request() {
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
     runner.stop().await;
-    // As of before both ended, to see which are there.
+    // As of before both expired, to see which are stored.
     let is_there = |hash| accounts.browser(&hash, begun).unwrap().is_some();
     assert_eq!((is_there([1; 32]), is_there([2; 32])), (false, true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_another_process_are_told_without_a_request() {
+async fn changes_of_another_process_are_announced_without_a_request() {
     let dir = store();
     let core = core(dir.path());
     let mut told = core.changes();
@@ -299,7 +299,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
         core.paper.read(id, (reader, core.paper_moment()), |reading| reading.account.began())
     });
     assert_eq!(began.unwrap(), Some(NOW));
-    // What there was on paper at the end of Sunday, by currency.
+    // The paper assets at the end of Sunday, by currency.
     let sunday = || -> Vec<(String, i64)> {
         let held = core.access.journals().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
         held.into_iter().map(|one| (one.currency, one.amount)).collect()
@@ -322,7 +322,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn statements_are_made_when_an_account_has_come_so_far() {
+async fn statements_are_created_once_an_account_is_advanced() {
     let dir = store();
     let clock = Arc::new(AtomicI64::new(NOW.0));
     let shown = clock.clone();
@@ -338,7 +338,7 @@ async fn statements_are_made_when_an_account_has_come_so_far() {
     let last = || core.access.journals().last_statement(id, 1).unwrap().map(|date| date.to_string());
     let runner = Runner::start(&core, vec![statements::job(&core)]);
     sleep(SECOND).await;
-    // Sunday in Hong Kong; the account stays where it is, however far the clock goes.
+    // Sunday in Hong Kong. The clock alone does not advance the account.
     clock.fetch_add(3 * 86_400, Ordering::Relaxed);
     core.statements_due.notify_one();
     sleep(SECOND).await;

@@ -1,4 +1,4 @@
-//! Removes files that were sent to be imported a day ago, and what is left of files that did not arrive.
+//! Removes uploads older than a day, and the remains of incomplete ones.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Rate limit and quota headers: what an account has left, in every answer about history.
+//! Rate limit and quota headers: the account's remaining allowance, in every answer about history.
 
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -40,8 +40,8 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
     ),
 ];
 
-/// Sets the headers to the state after the request. An account without a rate limit does not get those three. If the state cannot be read,
-/// the answer is sent without the headers.
+/// Sets the headers to the state after the request. An account without a rate limit gets no rate
+/// headers. If the state cannot be read, the answer is sent without the headers.
 pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {
@@ -51,12 +51,12 @@ pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
             headers.insert(RATE_RESET, HeaderValue::from(seconds_up(allowance.more_in)));
         }
         Ok(None) => {}
-        // The beat says once that the database is away.
+        // The heartbeat job logs that the database is unreachable.
         Err(error) if error.is_away() => {}
         Err(error) => tracing::error!(%error, "cannot look up what an account may ask"),
     }
     if site.core.is_degraded() {
-        // Nobody waits here for a database that is known to be away.
+        // Does not wait for a database that is known to be unreachable.
         return;
     }
     match site.core.access.usage(caller.who.account(), site.core.market_now()) {

@@ -1,4 +1,4 @@
-//! The address that this service puts in front of its own paths.
+//! The base URL of links to this service.
 
 use hyper::header::HOST;
 
@@ -6,7 +6,7 @@ use super::call::Call;
 use super::site::Site;
 use crate::own_names::own_host;
 
-/// The base URL of the service: the configured public URL, or one that is certainly ours.
+/// The configured public URL, or else one that certainly belongs to this service.
 pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
     if let Some(url) = &site.public_url {
         return url.to_string();

@@ -1,12 +1,12 @@
-//! Memory limits for the bodies of HTTP requests: for each account, and before authentication for each address and for all addresses
-//! together.
+//! Memory limits for HTTP request bodies: for each account, and before authentication for each
+//! address and for all addresses together.
 
 use std::sync::Arc;
 
 use crate::unsent::{Held, Tally, Unsent};
 use crate::workers::Who;
 
-/// Bytes of bodies that are being read or answered: of one address, of all addresses, of one account.
+/// Limits in bytes for bodies being read or answered: per address, for all addresses, per account.
 const OF_ADDRESS_MAX: usize = 1 << 20;
 const OF_STRANGERS_MAX: usize = 16 << 20;
 const OF_ACCOUNT_MAX: usize = 8 << 20;
@@ -35,7 +35,7 @@ impl Bodies {
         self.addresses.bytes() + self.accounts.bytes()
     }
 
-    /// The counters that the bytes of a caller's body are added to.
+    /// The counters for the bytes of a caller's body.
     pub(crate) fn tallies(&self, who: Who) -> Vec<Held> {
         match who {
             Who::Account(_) => vec![self.accounts.of(who).hold(0)],

@@ -1,6 +1,7 @@
-//! Guesses the account of a request before it is authenticated: that decides in which queue it waits, and how much of its body is read.
-//! A claim is a hash of a secret that was valid a short time ago, so nobody can forge one for another account. It is no proof: every
-//! request is still authenticated.
+//! Guesses the account of a request before it is authenticated, which selects its queue and how
+//! much of its body is read. A claim is a hash of a secret that was valid a short time ago, so no
+//! client can forge one for another account. It does not authenticate: every request still needs
+//! valid credentials.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -9,14 +10,15 @@ use std::time::Duration;
 
 use crate::workers::Share;
 
-/// At this size expired claims are evicted, and all of them if that is not enough. Only valid proofs add one.
+/// At this size expired claims are evicted, or all of them if that is not enough. Only valid
+/// credentials add one.
 const KEPT_MAX: usize = 16_384;
 /// How long a claim is used before it is renewed: the share of an account can change.
 const FRESH_FOR: Duration = Duration::from_secs(5);
 /// How long a claim is valid.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// A keyed hash of the secret in a request's proof.
+/// A keyed hash of the secret in a request's credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claim(u64);
 
@@ -45,7 +47,7 @@ impl Claims {
         known.get(&claim).is_some_and(|(_, since)| uptime < *since + FRESH_FOR)
     }
 
-    /// Remembers the claim of a valid proof.
+    /// Stores the claim of valid credentials.
     pub(super) fn learn(&self, claim: Claim, share: Share, uptime: Duration) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT_MAX && !known.contains_key(&claim) {

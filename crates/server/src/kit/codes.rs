@@ -1,4 +1,5 @@
-//! The statuses and codes of refusals over HTTP. The OpenAPI document has the table, and the refusals of endpoints are described from it.
+//! The HTTP statuses and codes of refusals. The OpenAPI document contains the table, and describes
+//! the refusals of endpoints from it.
 
 use wire::code;
 
@@ -10,14 +11,14 @@ pub(crate) const NOT_AUTHORISED: u64 = 403_008;
 pub(crate) const SCOPE_MISSING: u64 = 403_008;
 pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
-/// A change was sent to the database, and its answer was lost.
+/// A change was sent to the database, and the response was lost.
 pub(crate) const OUTCOME_UNKNOWN: u64 = 503_001;
-/// A parameter of a trading request is wrong, or the account cannot do what it asks.
+/// A parameter of a trading request is invalid, or the account cannot fulfil the request.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;
-/// A number of a grid's rule that stands for one of a few words is missing, or is none of them.
+/// An enumeration number in a grid's rule is missing or invalid.
 pub(crate) const GRID_RULE: u64 = 602_080;
 pub(crate) const SHORT_SALE: u64 = 602_301;
-/// A request for the list of securities cannot be understood.
+/// An invalid request for the list of securities.
 pub(crate) const LIST_PARAMETER: u64 = 310_010;
 /// The list of securities cannot be read.
 pub(crate) const LIST_FAILED: u64 = 310_011;
@@ -101,7 +102,7 @@ pub(crate) const CODES: [(u16, u64, &str); 32] = [
     (507, 507, "the disk of the store is full"),
 ];
 
-/// What a code means with a status, written as in the document; `None` if there is no such pair.
+/// The meaning of a code with a status, as in the document; `None` if there is no such pair.
 pub(crate) fn meaning(status: &str, code: u64) -> Option<&'static str> {
     let found = CODES.iter().find(|(known, number, _)| *number == code && known.to_string() == status);
     found.map(|(_, _, words)| *words)

@@ -1,4 +1,5 @@
-//! The three cookies of the pages: the browser session, the CSRF secret of a visitor who is not signed in, and a browser that is known.
+//! The three cookies of the pages: the browser session, the CSRF secret of a visitor before
+//! sign-in, and the mark of a known browser.
 
 use access::{BROWSER_LIFE_S, Secret};
 use hyper::header::HeaderValue;
@@ -8,7 +9,7 @@ pub(crate) enum Kind {
     Session,
     /// For forms before sign-in.
     Visitor,
-    /// Marks a browser in which somebody has signed in before.
+    /// Marks a browser with an earlier sign-in.
     Device,
 }
 
@@ -16,7 +17,8 @@ pub(crate) enum Kind {
 const DEVICE_LIFE_S: i64 = 180 * 86_400;
 
 impl Kind {
-    /// With the prefix `__Host-` a browser accepts the cookie only over https, from this host itself, for all paths.
+    /// With the prefix `__Host-`, a browser accepts the cookie only over https, from this host
+    /// itself, for all paths.
     fn name(self, secure: bool) -> &'static str {
         match (self, secure) {
             (Kind::Session, false) => "chandler_session",
@@ -31,7 +33,7 @@ impl Kind {
     fn life_s(self) -> Option<i64> {
         match self {
             Kind::Session => Some(BROWSER_LIFE_S),
-            // Until the browser is closed.
+            // A session cookie, deleted when the browser is closed.
             Kind::Visitor => None,
             Kind::Device => Some(DEVICE_LIFE_S),
         }
@@ -65,7 +67,7 @@ impl Kind {
     }
 }
 
-/// The session cookie of a request. It has not been checked.
+/// The session cookie of a request, not verified.
 pub(crate) fn session(cookies: &str, is_https: bool) -> Option<&str> {
     Kind::Session.read(cookies, is_https)
 }
@@ -86,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_kept_from_scripts_and_other_sites() {
+    fn cookies_are_http_only_and_same_site() {
         let text = |header: Option<HeaderValue>| header.unwrap().to_str().unwrap().to_owned();
         let value = Secret::new("abc".to_owned());
         assert_eq!(

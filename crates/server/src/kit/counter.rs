@@ -1,5 +1,6 @@
-//! Counter ids: the form in which the newer SDKs and the official CLI name a security over HTTP, as `ST/HK/700`, `ETF/US/SPY` or
-//! `IX/US/.DJI` (kind, market, code). A request that has one as `counter_id` is read as if it had the symbol as `symbol`.
+//! Counter ids: the form in which the newer SDKs and the official CLI name a security over HTTP,
+//! such as `ST/HK/700`, `ETF/US/SPY` or `IX/US/.DJI` (kind, market, code). A `counter_id` in a
+//! request replaces its `symbol`.
 
 use std::borrow::Cow;
 
@@ -21,7 +22,7 @@ pub(crate) enum CounterError {
     Differs,
 }
 
-/// The symbol of a counter id. Whether there is such a symbol is not checked here.
+/// The symbol of a counter id. Does not check whether the symbol exists.
 fn symbol_of(counter_id: &str) -> Result<String, CounterError> {
     let parts: Vec<&str> = counter_id.splitn(4, '/').collect();
     match parts.as_slice() {
@@ -35,7 +36,7 @@ fn symbol_of(counter_id: &str) -> Result<String, CounterError> {
     }
 }
 
-/// Whether two lists of symbols mean the same, whatever their spelling.
+/// Whether two lists of symbols are equal in canonical form.
 fn are_same<'a>(some: impl IntoIterator<Item = &'a str>, others: impl IntoIterator<Item = &'a str>) -> bool {
     let canonical = |text: &'a str| match text.parse::<Symbol>() {
         Ok(symbol) => Cow::Owned(symbol.as_str().to_owned()),
@@ -44,7 +45,7 @@ fn are_same<'a>(some: impl IntoIterator<Item = &'a str>, others: impl IntoIterat
     some.into_iter().map(canonical).eq(others.into_iter().map(canonical))
 }
 
-/// A query with its counter ids as symbols; `None` if it has none.
+/// A query with its counter ids replaced by symbols; `None` if it has none.
 pub(crate) fn query(query: &str) -> Result<Option<String>, CounterError> {
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let ids: Vec<String> = pairs()
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_has_symbols_in_place_of_counter_ids() {
+    fn counter_ids_in_a_query_become_symbols() {
         for (sent, read) in [
             ("symbol=700.HK&count=1", None),
             ("counter_id=ST/HK/700&count=1", Some("count=1&symbol=700.HK")),
@@ -152,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_symbols_in_place_of_counter_ids() {
+    fn counter_ids_in_a_body_become_symbols() {
         let read = |sent: Value| {
             let Value::Object(mut sent) = sent else { panic!() };
             fields(&mut sent).map(|()| Value::Object(sent))

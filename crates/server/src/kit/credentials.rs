@@ -1,6 +1,8 @@
-//! Authentication of HTTP requests. A request has one of four proofs of identity: a signature in its headers, a bearer token in its headers,
-//! a token in its URL (only where the row allows it, for tools that can be configured with a URL only), or the cookie of a browser session.
-//! Browsers send cookies also with requests that other sites cause, so a session additionally needs a CSRF check.
+//! Authentication of HTTP requests. A request has one of four kinds of credentials: a signature in
+//! its headers, a bearer token in its headers, a token in its URL (only where the row allows it,
+//! for tools that can only be configured with a URL), or the cookie of a browser session. Browsers
+//! also send cookies with requests caused by other sites, so a session additionally needs a CSRF
+//! check.
 
 use std::borrow::Cow;
 
@@ -24,7 +26,7 @@ use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
 
-/// The headers of proofs. If one is there twice, it would be unclear which one counts.
+/// The headers with credentials. A duplicate is refused, because it would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
 /// The query parameter for a token: RFC 6750, section 2.3.
 const IN_QUERY: &str = "access_token";
@@ -33,13 +35,15 @@ const IN_PATH: &str = "/udf/key/";
 /// The header in which scripts of our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
-/// How much of an unknown path is logged, and how long a segment may be before it is cut: all paths of the SDKs fit, no token does.
+/// How much of an unknown path is logged, and how long a segment may be before it is cut: all paths
+/// of the SDKs fit, no token does.
 const PATH_CHARS_MAX: usize = 256;
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
-/// An authenticated account with the permit for this request. The caller may be a program that acts for the account.
+/// An authenticated account with the permit for this request. The caller may be a program that acts
+/// for the account.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
@@ -55,7 +59,7 @@ impl Admitted {
         self.permit.account()
     }
 
-    /// The date as of which it is answered, unless in the newest form.
+    /// The API date that the caller is pinned to; `None` for the newest.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.account())
     }
@@ -64,19 +68,20 @@ impl Admitted {
         &self.caller.who
     }
 
-    /// An error if the caller may not do what is for operators, besides what the row asks for.
+    /// Checks that the caller may act as an operator, in addition to the row's scope.
     pub(crate) fn as_operator(&self, site: &Site) -> Result<(), Problem> {
         permit(&self.caller, Scope::Operator, site).map(drop)
     }
 }
 
-/// The account was looked up a moment ago, by authentication, so the cached state is recent enough.
+/// Authentication has just read the account, so the cached state is recent enough.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
     let core = &site.core;
     Ok(core.access.admit_within(&caller.who, scope, Freshness::Recent, core.market_now())?)
 }
 
-/// A token from the URL, and the query string without it: the token must not be repeated in links and refusals.
+/// A token from the URL, and the query string without it: the token must not appear in links and
+/// refusals.
 #[derive(Debug)]
 pub(crate) struct Addressed<'a> {
     pub(crate) token: Option<Secret>,
@@ -111,7 +116,8 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// The claim of a request, if it has a proof. The same secret gives the same claim wherever it is in the request, and however it is escaped.
+/// The claim of a request with credentials. The same secret gives the same claim wherever it is in
+/// the request, and however it is escaped.
 pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let in_header = || text(AUTHORIZATION).map(|value| token(value).into());
@@ -121,7 +127,7 @@ pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     Some(site.claims.of(&secret))
 }
 
-/// Remembers the claim of a valid proof.
+/// Stores the claim of valid credentials.
 pub(crate) fn learn(claim: Claim, account: AccountId, site: &Site) {
     let uptime = site.core.uptime();
     if site.claims.is_fresh(claim, uptime) {
@@ -151,7 +157,7 @@ fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     fields::values(query, IN_QUERY).next().or_else(in_path)
 }
 
-/// A path for the log: without the token in it.
+/// A path for the log, without the token in it.
 pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     if !is_keyed(path) {
         return path.into();
@@ -160,8 +166,8 @@ pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     format!("{IN_PATH}…{}{}", if rest.is_some() { "/" } else { "" }, rest.unwrap_or_default()).into()
 }
 
-/// The same for a path without a route. Control characters are escaped, so that they cannot affect a terminal or a log parser, and long
-/// segments are cut, because they could be tokens.
+/// The same for a path without a route. Control characters are escaped, so that they cannot affect
+/// a terminal or a log parser, and long segments are cut, because they could be tokens.
 pub(crate) fn written(path: &str) -> String {
     let path = shown(path);
     let segments = path.split('/').map(|segment| cut(segment, SEGMENT_CHARS_MAX, SEGMENT_CHARS_KEPT));
@@ -221,11 +227,13 @@ impl Call<'_> {
         };
         let who = authenticated.map_err(refused)?;
         self.note.account(who.account());
-        // Before authentication the account was a guess at best, so its limit of unsent answers is checked here.
+        // Before authentication the account was only a guess, so its limit of unsent answers is
+        // checked here.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
             return Err(Refusal::Busy.into());
         }
-        // Last: a request that was refused as busy may be sent again with the same signature.
+        // Checked last: a request that was refused as busy may be sent again with the same
+        // signature.
         if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
             let repetition = self.terms.repetition();
             site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
@@ -235,8 +243,8 @@ impl Call<'_> {
             self.is_of_our_pages(cookie, site)?;
         }
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
-        // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get them. The SDKs leave them out for users
-        // who do not want them.
+        // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get
+        // them. The SDKs omit them for users who do not want them.
         let caller = Caller { who, language, overnight: true, entrance: self.region };
         if self.terms.home == Home::OwnRegion {
             site.core
@@ -246,8 +254,9 @@ impl Call<'_> {
         Ok(caller)
     }
 
-    /// The CSRF check of a browser session. Requests that other sites cause are refused by `Sec-Fetch-Site`, if the browser sends it; changes
-    /// also need the CSRF token, which only our pages can read.
+    /// The CSRF check of a browser session. Requests caused by other sites are refused by
+    /// `Sec-Fetch-Site`, if the browser sends it; changes also need the CSRF token, which only our
+    /// pages can read.
     fn is_of_our_pages(&self, cookie: &str, site: &Site) -> Result<(), Problem> {
         let mut sites = self.headers.get_all("sec-fetch-site").iter();
         if !sites.all(|site| site == "same-origin" || site == "none") {
@@ -261,17 +270,18 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The cookie of the browser session. It has not been checked.
+    /// The cookie of the browser session, not verified.
     fn session(&self, site: &Site) -> Option<&str> {
         cookies::session(self.header("cookie").unwrap_or_default(), site.is_https())
     }
 
-    /// The CSRF token that scripts of our pages send with every change. It is the same for the whole session.
+    /// The CSRF token that scripts of our pages send with every change. It is constant for a
+    /// session.
     pub(crate) fn session_csrf_token(&self, site: &Site) -> Option<String> {
         self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 
-    /// Writes a failed authentication to the audit. If that fails, the refusal stays the same.
+    /// Records a failed authentication in the audit. If that fails, the refusal is unchanged.
     fn note_denied(&self, offered: Offered<'_>, denial: &Denial, site: &Site) {
         if let Err(error) = site.core.access.note_denied(offered, denial, self.peer.ip(), site.core.moment())
         {
@@ -290,12 +300,12 @@ impl Call<'_> {
         }
     }
 
-    /// Authenticates the request and checks the scope. This is the only way to get the caller of a request.
+    /// Authenticates the request and checks the scope. The only way to get the caller of a request.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
         self.admit_either(scope, None, site)
     }
 
-    /// The same with credentials for one scope or for another.
+    /// The same with credentials for either of two scopes.
     pub(crate) fn admit_either(
         &self,
         scope: Scope,
@@ -308,7 +318,8 @@ impl Call<'_> {
         Ok(Admitted { caller, permit })
     }
 
-    /// Permission for monitoring: everybody at the internal listener and on this machine has it, elsewhere operators.
+    /// Permission for monitoring: granted to everyone at the internal listener and on this machine,
+    /// elsewhere to operators.
     pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
         if self.listener_kind != ListenerKind::Internal && !self.is_local {
             self.admit(Scope::Operator, site)?;
@@ -322,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_that_leads_nowhere_is_written_down_in_plain_letters_and_cut() {
+    fn an_unknown_path_is_logged_escaped_and_truncated() {
         let long = "x".repeat(SEGMENT_CHARS_MAX);
         let many = "/ab".repeat(1000);
         for (path, wanted) in [
@@ -336,12 +347,12 @@ mod tests {
         ] {
             assert_eq!(written(path), wanted);
         }
-        // Escaping does not make it longer than the limit.
+        // Escaping does not exceed the limit.
         assert_eq!(written(&"/é/é".repeat(1000)).chars().count(), PATH_CHARS_MAX + 1);
     }
 
     #[test]
-    fn a_path_is_written_down_without_its_token() {
+    fn a_path_is_logged_without_its_token() {
         for (path, written) in [
             ("/v1/quota", "/v1/quota"),
             ("/udf/config", "/udf/config"),
@@ -355,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_one_claim_however_it_is_spelled() {
+    fn a_token_has_one_claim_in_every_encoding() {
         let (site, _dir) = crate::http::tests::site();
         let of = |path: &str, authorization: Option<&str>| {
             let request = hyper::Request::get(path);

@@ -1,4 +1,4 @@
-//! The JSON envelope of answers over HTTP (code, message, data), refusals, and the trace id in the header.
+//! The JSON envelope of HTTP answers (code, message, data), refusals, and the trace id header.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -24,7 +24,7 @@ use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
-/// Added to the refusal of anything that an account to trade with has elsewhere.
+/// Appended to the refusal of features that other trading accounts have.
 const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
@@ -53,9 +53,9 @@ pub(crate) struct Success<T> {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(crate) struct ProblemBody {
-    /// What went wrong: see the table of codes in the description of this document.
+    /// The error code: see the table of codes in the description of this document.
     code: u64,
-    /// The same in words.
+    /// The error in words.
     message: String,
     data: (),
 }
@@ -71,7 +71,7 @@ pub(crate) struct Problem {
     code: u64,
     text: String,
     header: Option<(HeaderName, HeaderValue)>,
-    /// Its outcome in the metrics, if it does not follow from the status.
+    /// Its outcome in the metrics, if not derived from the status.
     outcome: Option<Outcome>,
 }
 
@@ -100,7 +100,7 @@ impl Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
     }
 
-    /// Something that the SDKs can request and a paper account does not have.
+    /// A feature that the SDKs can request and a paper account does not have.
     pub(crate) fn not_offered(what: &'static str) -> Problem {
         Problem::from(Refusal::NotOffered(what)).because(NO_TRADING)
     }
@@ -113,7 +113,7 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
-    /// What was asked for does not fit what is there.
+    /// The request conflicts with the current state.
     pub(crate) fn conflict(text: impl Into<String>) -> Problem {
         Problem::new(409, 409, text)
     }
@@ -132,14 +132,14 @@ impl Problem {
         access::Refusal::NotOperator(NotOperator::Program).into()
     }
 
-    /// A browser session, in a request that another site caused.
+    /// A browser session, in a request caused by another site.
     pub(crate) fn of_another_site() -> Problem {
         let text =
             "another site asks with the session of this browser: open the page itself, or send a token";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// A browser session without the CSRF token may not change anything.
+    /// A change by a browser session needs the CSRF token.
     pub(crate) fn without_csrf_token() -> Problem {
         let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
         Problem::new(403, code::NOT_AUTHORISED, text)
@@ -183,27 +183,27 @@ impl Problem {
         Problem::too_often("api request is limited: at most 100 calls about topics in 10 seconds", seconds)
     }
 
-    /// There is no such thing, or not for whoever asks.
+    /// Not found, or not visible to the caller.
     pub(crate) fn nothing_there(text: &str) -> Problem {
         Problem::new(404, 404, text)
     }
 
-    /// The account may not write topics or replies.
+    /// The account may not post topics or replies.
     pub(crate) fn may_not_post(text: &str) -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// A piece was asked for that begins behind the end.
+    /// The requested range begins after the end.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
         Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
     }
 
-    /// A trading request that cannot be understood or carried out, as clients of it know it.
+    /// An invalid trading request, with the code that its clients know.
     pub(crate) fn trade_parameter(text: impl Into<String>) -> Problem {
         Problem::new(400, code::TRADE_PARAMETER, text)
     }
 
-    /// A request for the list of securities that cannot be understood, as clients of it know it.
+    /// An invalid request for the list of securities, with the code that its clients know.
     pub(crate) fn list_parameter(text: impl Into<String>) -> Problem {
         Problem::new(400, code::LIST_PARAMETER, text)
     }
@@ -213,34 +213,34 @@ impl Problem {
         Problem::new(500, code::LIST_FAILED, "internal error")
     }
 
-    /// A whole number of a grid's rule is missing or out of range.
+    /// An integer of a grid's rule is missing or out of range.
     pub(crate) fn grid_rule(text: impl Into<String>) -> Problem {
         Problem::new(400, code::GRID_RULE, text)
     }
 
-    /// The rules of the account refuse it.
+    /// The account's rules refuse the request.
     pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
         Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone())
     }
 
-    /// The operator lets the account look, and change nothing.
+    /// The operator made the account read-only.
     pub(crate) fn read_only() -> Problem {
         let text =
             "this account is read-only: its operator lets it look at orders and assets, and change nothing";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// A download address that is not one of ours, or not any more.
+    /// An invalid or expired download URL.
     pub(crate) fn download_refused(text: impl Into<String>) -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// What this server could do if it had been set up for it.
+    /// A feature that this server is not configured for.
     pub(crate) fn not_set_up(text: impl Into<String>) -> Problem {
         Problem::new(501, wire::code::SERVER, text)
     }
 
-    /// A paper account has more to catch up with than one request waits for.
+    /// A paper account needs more time to catch up than one request waits.
     pub(crate) fn catching_up(text: impl Into<String>) -> Problem {
         Problem::new(503, wire::code::SERVER, text).with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
@@ -254,7 +254,7 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            // The thread that wrote the change has ended in the middle.
+            // The writing thread ended before its result was known.
             error @ PaperError::Lost => Problem::outcome_unknown(&error, PAPER_FAILED),
             error => match error.store() {
                 Some(error) => Problem::from_store(error, PAPER_FAILED),
@@ -266,7 +266,7 @@ impl Problem {
         }
     }
 
-    /// Why something could not be read or changed; `what` is for the log.
+    /// A read or change failed; `what` is for the log.
     pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
@@ -278,7 +278,7 @@ impl Problem {
         }
     }
 
-    /// A change may or may not have been made. Only its client can find out which.
+    /// A change may or may not have been made. Only the client can find out which.
     fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
         tracing::error!(%error, "{what}");
         Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
@@ -288,30 +288,31 @@ impl Problem {
         Problem::new(406, 406, text)
     }
 
-    /// The rest of the body is not read, so the connection cannot be used for another request.
+    /// The rest of the body is not read, so the connection cannot be reused.
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// The same of a file.
+    /// The same for a file.
     pub(crate) fn file_too_large(text: impl Into<String>) -> Problem {
         Problem::new(413, 413, text).with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// There is no room on the disk.
+    /// The disk is full.
     pub(crate) fn disk_full(text: impl Into<String>) -> Problem {
         Problem::new(507, 507, text)
     }
 
-    /// A signature covers the body, and a file is not read before its sender is known.
+    /// A signature covers the body, but a file is not read before its sender is authenticated.
     pub(crate) fn signed_file() -> Problem {
         let text = "a signature would cover the file, which is not read before its sender is known: send the token alone, as \
                     Authorization: Bearer";
         Problem::new(403, code::SIGNATURE_INVALID, text)
     }
 
-    /// The memory limit for request bodies is reached: that of the account, or that of requests without authentication.
+    /// The memory limit for request bodies is reached: the account's, or that of unauthenticated
+    /// requests.
     pub(crate) fn too_many_bodies() -> Problem {
         Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -338,7 +339,7 @@ impl Problem {
         }
     }
 
-    /// The caller could not be checked, so nothing of the request was done.
+    /// The caller could not be authenticated, so the request was not carried out.
     fn unchecked(error: AccessError) -> Problem {
         if error.is_away() || error.is_full() {
             return Refusal::of_access(&error).into();
@@ -412,7 +413,7 @@ impl From<WrongRegion> for Problem {
     }
 }
 
-/// When to try again while the database is away: sooner it is hardly there, later nobody need wait.
+/// Retry-After while the database is unreachable: it is unlikely to return sooner.
 const AWAY_RETRY_S: u32 = 5;
 
 impl From<Refusal> for Problem {
@@ -435,19 +436,20 @@ pub(crate) fn success(data: impl Serialize) -> Answer {
     document(200, &Success { code: 0, message: "success", data })
 }
 
-/// The body of a successful answer that is made once and sent often. `None` if it cannot be written.
+/// The body of a successful answer that is encoded once and sent often. `None` if it cannot be
+/// encoded.
 pub(crate) fn success_body(data: impl Serialize) -> Option<Bytes> {
     let value = serde_json::to_value(Success { code: 0, message: "success", data }).ok()?;
     Some(value.to_string().into())
 }
 
-/// A JSON document without the envelope. Serialising it as a tree sorts the names of fields, so the answer does not depend on their order in
-/// the struct.
+/// A JSON document without the envelope. Serializing it as a tree sorts the field names, so the
+/// answer does not depend on their order in the struct.
 pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
     match serde_json::to_value(document) {
         Ok(value) => json(status, value.to_string().into()),
         Err(error) => {
-            // Serialising fails only for maps whose keys are not text, and there are none.
+            // Serializing fails only for maps whose keys are not text, and there are none.
             tracing::error!(%error, "cannot write an answer");
             json(500, Bytes::from_static(br#"{"code":500000,"data":null,"message":"internal error"}"#))
         }
@@ -470,15 +472,15 @@ pub(crate) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> An
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
-    // Answers have passwords and data of single accounts, so proxies and browsers must not cache them.
+    // Answers contain passwords and account data, so proxies and browsers must not cache them.
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
-/// The trace id of an answer, which is also in its log lines: a random number of the process, then a count, so that ids are not repeated after a
-/// restart.
+/// The trace id of an answer, which is also in its log lines: a random number of the process, then
+/// a counter, so that ids are not repeated after a restart.
 pub(crate) fn trace_id() -> String {
-    // Each `RandomState` has other keys, from the random number generator of the system.
+    // Each `RandomState` has new keys from the system's random number generator.
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
@@ -530,13 +532,13 @@ mod tests {
             assert!(text.contains("may or may not have been made"), "{text}");
             assert!(text.contains("same client_request_id"), "{text}");
         }
-        // What could not be noted about a signature says nothing of the request, which was not carried out.
+        // A failure to record a signature is certain: the request was not carried out.
         let unchecked = Problem::from(Denial::Failed(AccessError::Store(lost())));
         assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
     }
 
     #[test]
-    fn an_account_that_catches_up_is_no_fault_of_ours_and_says_when_to_try_again() {
+    fn an_account_that_catches_up_gets_503_with_retry_after() {
         let (at, to) = (market::Timestamp(1_773_799_200), market::Timestamp(1_773_820_800));
         let answer = Problem::from_paper(PaperError::CatchingUp { at, to }).answer();
         assert_eq!((answer.status().as_u16(), &answer.headers()[RETRY_AFTER]), (503, &HeaderValue::from(1)));
@@ -562,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_database_cannot_do_is_told_by_its_reason_through_every_service() {
+    fn database_errors_have_the_same_code_through_every_service() {
         let place = || store::Place::from(std::path::Path::new("accounts.db"));
         let full = || StoreError::Full { what: "commit", place: place(), source: "no space left".into() };
         let away = || StoreError::Away { what: "commit", place: place(), source: "no answer".into() };

@@ -1,18 +1,19 @@
-//! The parser of query strings and forms (`name=value&name=value`). Callers turn its errors into refusals of their own.
+//! The parser of query strings and forms (`name=value&name=value`). Callers turn its errors into
+//! their own refusals.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Characters of a refused text that the refusal repeats.
+/// Characters of a refused text in the refusal.
 const ECHO_CHARS_MAX: usize = 40;
-/// Unknown names that a refusal repeats.
+/// Unknown names in the refusal.
 const ECHO_NAMES_MAX: usize = 5;
 
 /// Fields by name, each at most once.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
-/// The names that are accepted.
+/// The accepted names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Names<'a> {
     /// Only these.
@@ -23,7 +24,7 @@ pub(crate) enum Names<'a> {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldsError {
-    /// It would be unclear which one is meant.
+    /// It would be ambiguous.
     #[error("parameter {0} is there more than once")]
     Twice(String),
     #[error("unknown parameter {unknown}: there are {known}")]
@@ -61,7 +62,7 @@ impl Fields {
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Moves the text of a field out, so that no copy stays: it may be a secret.
+    /// Moves the text of a field out, so that no copy remains: it may be a secret.
     pub(crate) fn take(&mut self, name: &str) -> String {
         let found = self.0.iter_mut().find(|(known, _)| known == name);
         found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
@@ -86,7 +87,7 @@ pub(crate) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = 
     pairs.map(|(_, value)| value)
 }
 
-/// The beginning of a text, for a refusal that repeats it.
+/// The beginning of a text, to quote in a refusal.
 pub(crate) fn echo(text: &str) -> String {
     text.chars().take(ECHO_CHARS_MAX).collect()
 }
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_and_there_once() {
+    fn names_must_be_known_and_unique() {
         let fields = Fields::parse(b"limit=5&after=&end=a%20b+c", KNOWN).unwrap();
         assert_eq!(
             ["limit", "after", "end", "x"].map(|name| fields.get(name)),
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_form_are_any_but_not_too_many() {
+    fn a_form_accepts_any_names_up_to_a_limit() {
         let any = Names::Any { most: 2 };
         assert!(Fields::parse(b"", any).is_ok() && Fields::parse(b"\xff\xfe=%ff&&&=", any).is_ok());
         refused("a=1&b=2&c=3", any, "there are more than 2 fields");
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_taken_is_gone_and_no_text_is_printed() {
+    fn a_taken_field_is_emptied_and_debug_hides_texts() {
         let mut fields = Fields::parse(b"name=ann&password=secret", Names::Any { most: 9 }).unwrap();
         assert_eq!(format!("{fields:?}"), r#"["name", "password"]"#);
         assert_eq!((fields.take("password").as_str(), fields.get("password")), ("secret", None));

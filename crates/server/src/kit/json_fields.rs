@@ -1,5 +1,5 @@
-//! Values in the bodies of requests about orders. Decimals come as text or as numbers, numbers as text, and what is empty is not there: each SDK
-//! has a way of its own.
+//! Values in the bodies of order requests. Depending on the SDK, decimals are text or numbers,
+//! numbers may be text, and empty values count as absent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,19 +14,19 @@ use super::call::Call;
 use super::envelope::Problem;
 use super::query::{echo, missing, unknown};
 
-/// How long a text of a request may be, other than a remark.
+/// Longest text of a request, other than a remark.
 const TEXT_MAX: usize = 128;
-/// A remark is at most this long in bytes; the engine counts its letters.
+/// Longest remark in bytes; the engine limits its characters.
 const REMARK_MAX: usize = 2_048;
-/// Past the year 9999.
+/// The last second of the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
 
-/// The body as an object with fields; others than those asked for are passed over.
+/// Parses the body as an object. Unknown fields are ignored.
 pub(crate) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
     call.object().map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
 }
 
-/// A field as text, whether it came as text or as a number; nothing if it is empty, null or not there.
+/// A field as text, whether it was text or a number; `None` if it is empty, null or absent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Field(Option<String>);
 
@@ -56,7 +56,7 @@ impl Field {
         self.text(name)?.ok_or_else(|| missing(name))
     }
 
-    /// One of a closed set, or what is said of another one.
+    /// A value of a closed set. `otherwise` replaces the message for an unknown one.
     pub(crate) fn word<T: FromStr>(&self, name: &str, otherwise: Option<&str>) -> Result<T, Problem> {
         let text = self.required(name)?;
         text.parse().map_err(|_| otherwise.map_or_else(|| unknown(name, text), Problem::trade_parameter))
@@ -66,7 +66,7 @@ impl Field {
         self.decimal(name, parse_price)
     }
 
-    /// A price that no check of a tick follows.
+    /// A price without a later tick check.
     pub(crate) fn exact_price(&self, name: &str) -> Result<Option<Price>, Problem> {
         self.decimal(name, parse_exact_price)
     }
@@ -120,7 +120,7 @@ impl Field {
         }
     }
 
-    /// The first of two that is there: the same under another spelling.
+    /// This field, or else the same one under another spelling.
     pub(crate) fn or(self, other: Field) -> Field {
         if self.0.is_some() { self } else { other }
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decimal_comes_as_text_or_as_a_number() {
+    fn a_decimal_may_be_text_or_a_number() {
         for value in [json!("305.20"), json!(305.2), json!("305.2")] {
             assert_eq!(field(value).price("price").unwrap(), Some(Price(305_200_000)));
         }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn other_values_are_read_strictly() {
+    fn other_values_are_parsed_strictly() {
         assert_eq!(
             told(field(json!("0.00001")).quantity("quantity")),
             "quantity \"0.00001\" has more than 4 decimals"

@@ -1,4 +1,4 @@
-//! Where the server listens.
+//! The listeners of the server.
 
 use std::net::SocketAddr;
 
@@ -6,7 +6,7 @@ use access::Region;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A listener, as the server describes it to operators.
+/// A listener, as shown to operators.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listening {
     pub(crate) kind: &'static str,
@@ -21,7 +21,7 @@ pub(crate) struct Listening {
 pub(crate) struct ListenerDocument {
     kind: &'static str,
     address: String,
-    /// The one whose accounts it is for; null if it is for all.
+    /// The region whose accounts it serves; null for all.
     region: Option<&'static str>,
     tls: bool,
 }

@@ -1,6 +1,7 @@
-//! The HTTP kit: what endpoints and pages are made of. A request ([`Call`]), authentication ([`credentials`]), a refusal ([`Problem`]), JSON,
-//! gzip and range answers, cookies, and the state that all of HTTP shares ([`Site`]). A row of a route table also has its part of the
-//! OpenAPI document ([`doc`]). The kit knows no endpoint and no page.
+//! The HTTP kit: the building blocks of endpoints and pages. A request ([`Call`]), authentication
+//! ([`credentials`]), a refusal ([`Problem`]), JSON, gzip and range answers, cookies, and the
+//! shared state of HTTP ([`Site`]). A row of a route table also has its part of the OpenAPI
+//! document ([`doc`]). The kit does not depend on any endpoint or page.
 
 pub(crate) mod allowance;
 pub(crate) mod base_url;

@@ -1,4 +1,4 @@
-//! Query strings in which every name must be known and may appear once.
+//! Query strings in which every name must be known and unique.
 
 use std::ops::RangeInclusive;
 
@@ -21,7 +21,7 @@ impl QueryParameters {
         self.0.get(name)
     }
 
-    /// A whole number, or `otherwise` if it is absent.
+    /// An integer, or `otherwise` if absent.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_known_and_there_once() {
+    fn names_must_be_known_and_unique() {
         let named = QueryParameters::parse("limit=5&after=&end=2026-11-13", &KNOWN).unwrap();
         assert_eq!((named.get("limit"), named.get("after")), (Some("5"), None));
         refused(QueryParameters::parse("limit=5&limit=5", &KNOWN), "limit is there more than once");
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_dates_are_read_whole_or_refused() {
+    fn numbers_and_dates_are_parsed_strictly() {
         let of = |query: &str| QueryParameters::parse(query, &KNOWN).unwrap();
         assert_eq!(of("").number("limit", 1..=9, 7), Ok(7));
         assert_eq!(of("limit=9").number("limit", 1..=9, 7), Ok(9));

@@ -1,8 +1,9 @@
 //! CORS, for endpoints that pages of other sites may call with a token.
 //!
-//! Allowing every origin does not expose browser sessions. A browser does not send our cookie with a request that a script of another
-//! site makes (`SameSite=Lax`). If one did, `Sec-Fetch-Site` would say so and the request would be refused. And browsers withhold an
-//! answer that allows every origin from a script that sent cookies. So only requests remain whose page has been given a token.
+//! Allowing every origin does not expose browser sessions. A browser does not send our cookie with
+//! a request from a script of another site (`SameSite=Lax`). If one did, `Sec-Fetch-Site` would
+//! reveal it and the request would be refused. And browsers withhold an answer that allows every
+//! origin from a script that sent cookies. So only requests with a token remain.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -32,6 +33,6 @@ pub(crate) fn preflight(answer: &mut Answer) {
         ACCESS_CONTROL_ALLOW_HEADERS,
         HeaderValue::from_static("authorization, accept, range, if-range"),
     );
-    // Chromium caches a preflight for two hours at most.
+    // Chromium caches a preflight for at most two hours.
     headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("7200"));
 }

@@ -9,27 +9,29 @@ use crate::caller::Caller;
 use crate::command;
 use crate::lifting;
 
-/// The rate limit that the requests of a row count against, by account.
+/// The rate limit that the requests of a row count against, per account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowPace {
-    /// None of its own.
+    /// No rate limit.
     Unlimited,
-    /// That of searches, of what is stored and of coverage. An account without a rate limit has none here either.
+    /// The limit of searches, inventory and coverage. Accounts without a rate limit are exempt.
     Search,
-    /// That of watchlists and lists of securities. An account without a rate limit has none here either, nor a person at a page, where one
-    /// click is several requests.
+    /// The limit of watchlists and lists of securities. Accounts without a rate limit are exempt,
+    /// and so are browser sessions, where one click is several requests.
     Lists,
-    /// That of requests about orders and assets. It is the service's: an account without a rate limit has none here either. A person
-    /// at a page asks for several things at once and is exempt.
+    /// The limit of requests about orders and assets. Accounts without a rate limit are exempt, and
+    /// so are browser sessions, where a page sends several requests concurrently.
     Trade,
-    /// The same where all of an account's journal is read: a person at a page has a limit of their own.
+    /// Like `Trade`, for requests that read an account's whole journal: browser sessions have a
+    /// separate limit.
     Journal,
-    /// That of requests about topics. Writing them has limits of its own, which are kept with the topics.
+    /// The limit of requests about topics. Writing them has separate limits, in the crate `social`.
     Community,
-    /// The general limit of quote commands, which the route counts (`route.rs`), for long connections too.
+    /// The general limit of quote commands, which the route counts (`route.rs`), also for long
+    /// connections.
     Calls,
-    /// The account's window of history requests. The route counts them: one request may be worth several. Every answer has headers
-    /// that say what is left.
+    /// The account's window of history requests, counted by the route: one request may count as
+    /// several. Every answer has headers with the remaining allowance.
     History,
 }
 
@@ -41,7 +43,8 @@ impl RowPace {
         }
     }
 
-    /// Counts a request, or refuses it with the time to wait. An operator is told how to lift the limit, if it can be lifted.
+    /// Counts a request, or refuses it with the time to wait. For an operator, the refusal shows
+    /// how to lift the limit, if that is possible.
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         self.count(admitted, site).map_err(|problem| {
             let words =
@@ -53,7 +56,8 @@ impl RowPace {
         })
     }
 
-    /// Counts further requests for the work of one that was answered. Where there is no room for all of them, the next request waits.
+    /// Counts additional requests for the work of one that was answered. If not all of them fit,
+    /// the next request waits.
     pub(crate) fn charge(self, admitted: &Admitted, site: &Site, requests: u32) {
         for _ in 0..requests {
             if self.count(admitted, site).is_err() {
@@ -84,7 +88,7 @@ impl RowPace {
         }
     }
 
-    /// The answer, with headers that say what is left.
+    /// The answer, with headers for the remaining allowance.
     pub(crate) fn tell(
         self,
         answer: Result<Answer, Problem>,

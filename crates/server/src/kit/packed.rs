@@ -1,5 +1,5 @@
-//! gzip for long texts, if the client accepts it: a thousand candles as JSON shrink to a quarter. Binary formats are compressed already,
-//! and ranges are ranges of the uncompressed bytes.
+//! gzip for long texts, if the client accepts it: a thousand candles as JSON shrink to a quarter.
+//! Binary formats are already compressed, and ranges refer to uncompressed bytes.
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use hyper::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, ETAG, Head
 use super::call::Answer;
 use crate::preferences::preferences;
 
-/// Texts that fit into a packet or two are not worth compressing.
+/// Shorter texts fit into a packet or two and are not worth compressing.
 const BYTES_MIN: usize = 4 << 10;
 
 /// Whether a client accepts gzip.
@@ -29,7 +29,7 @@ pub(crate) fn packed(answer: Answer, text: &Bytes) -> Answer {
     let Some(packed) = (text.len() >= BYTES_MIN).then(|| pack(text).ok()).flatten() else { return answer };
     let (mut parts, _) = answer.into_parts();
     parts.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-    // The ETag and ranges are those of the uncompressed bytes.
+    // The ETag and ranges refer to the uncompressed bytes.
     parts.headers.remove(ACCEPT_RANGES);
     parts.headers.remove(ETAG);
     Answer::from_parts(parts, Full::new(packed))
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gzip_is_sent_to_those_who_take_it() {
+    fn gzip_is_used_only_if_accepted() {
         for (value, takes) in [
             ("gzip, deflate, br, zstd", true),
             ("GZIP;q=0.5", true),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_packed_unpacks_to_itself() {
+    fn compressed_text_round_trips() {
         let text = Bytes::from("candle ".repeat(10_000));
         let bytes = pack(&text).unwrap();
         assert!(bytes.len() * 4 < text.len());
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_short_stays_as_it_is() {
+    fn a_short_text_is_not_compressed() {
         let text = Bytes::from_static(b"{}");
         let answer = packed(envelope::json(200, text.clone()), &text);
         assert!(!answer.headers().contains_key(CONTENT_ENCODING));

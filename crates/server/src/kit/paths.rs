@@ -1,8 +1,8 @@
-//! Paths of pages that endpoints name in their answers.
+//! Paths of pages that endpoints refer to.
 
-/// Where a person enters the code of a device.
+/// The page to enter the code of a device.
 pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
-/// Where a person lets a program in.
+/// The page to authorize a program.
 pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
-/// Where a person sets the password of their account, with a link of an operator's.
+/// The page to set an account's password, with a link from an operator.
 pub(crate) const PASSWORD: &str = "/password";

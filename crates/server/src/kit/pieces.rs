@@ -1,5 +1,6 @@
-//! Range requests. Readers of Parquet ask for the length of a file, then for its end, then for the columns they want; all of these must
-//! come from the same answer. So an answer that is read in ranges is cached for a short time, and counted once.
+//! Range requests. Readers of Parquet request the length of a file, then its end, then the needed
+//! columns; all of these must come from the same answer. So an answer that is read in ranges is
+//! cached for a short time, and counted once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,13 +16,13 @@ use market::Floors;
 use super::call::{Answer, Call};
 use super::envelope::{self, Problem};
 
-/// How long an answer is cached; a program that reads it in ranges is done sooner.
+/// How long an answer is cached; a program that reads it in ranges finishes sooner.
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Answers in the cache, and their bytes together: the longest has about two megabytes.
+/// Limits of the cache: answers, and their total bytes. The longest has about two megabytes.
 const KEPT_MAX: usize = 32;
 const BYTES_MAX: usize = 32 << 20;
-/// How often an answer may be sent completely before it is counted again, the least that a piece counts as, and how many of the smallest
-/// pieces are allowed besides.
+/// How often an answer may be sent completely before it is counted again, the least that a piece
+/// counts as, and how many of the smallest pieces are allowed in addition.
 const TIMES_MAX: usize = 3;
 const PIECE_MIN: usize = 64 << 10;
 const SMALL_MAX: usize = 64;
@@ -37,16 +38,17 @@ pub(crate) struct WholeAnswer {
     pub(crate) scope: AnswerScope,
 }
 
-/// What the account could see when its answer was made. If that has changed, a cached answer is not used.
+/// The data visible to the account when the answer was created. If that has changed, the cached
+/// answer is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnswerScope {
-    /// Whether it can have overnight candles.
+    /// Whether it may contain overnight candles.
     pub(crate) has_overnight: bool,
     /// Where the history begins.
     pub(crate) floors: Floors,
 }
 
-/// The cache of answers that are read in ranges, the newest last.
+/// The cache of answers that are read in ranges, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces(Mutex<VecDeque<CachedAnswer>>);
 
@@ -94,7 +96,8 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// Counts a piece that is sent. An answer that has been sent several times over is evicted, so the next request for it counts again.
+    /// Counts a piece that is sent. An answer that was sent several times over is evicted, so the
+    /// next request for it counts again.
     pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kept.retain_mut(|one| {
@@ -112,7 +115,7 @@ pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
     *call.method == Method::HEAD || call.headers.contains_key(RANGE)
 }
 
-/// The range that the client asks for, and how many candles are sent with it.
+/// The requested range, and the number of candles sent with it.
 pub(crate) fn cut(
     whole: &WholeAnswer,
     method: &Method,
@@ -168,7 +171,8 @@ fn mark(body: &Bytes) -> String {
     format!("\"{:x}-{:08x}\"", body.len(), crc32fast::hash(body))
 }
 
-/// A range that cannot be parsed is ignored. So are several ranges, which a server may answer with the whole.
+/// A range that cannot be parsed is ignored. So are several ranges, which a server may answer with
+/// the whole.
 fn part(range: &str, length: usize) -> Part {
     let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
@@ -196,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_range_is_read_as_the_standard_has_it() {
+    fn a_range_is_parsed_as_the_standard_requires() {
         let some = |range: Range<usize>| Part::Some(range);
         for (range, wanted) in [
             ("bytes=0-0", some(0..1)),
@@ -228,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_parts_of_an_answer_have_its_candles_and_a_look_at_its_head_has_none() {
+    fn the_candles_of_parts_add_up_and_head_has_none() {
         let whole = whole(100);
         let candles = |method: Method, range: Option<&str>| {
             let range = range.map(|range| (RANGE, HeaderValue::from_str(range).unwrap()));
@@ -242,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_kept_for_its_account_its_question_and_a_moment() {
+    fn an_answer_is_cached_by_account_and_query_for_a_short_time() {
         let (pieces, second) = (Pieces::default(), Duration::from_secs(1));
         pieces.keep(AccountId(1), "a".to_owned(), second, whole(7));
         let found = |whose: i64, question: &str, now: Duration| {
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_given_out_a_few_times_and_then_counts_again() {
+    fn an_answer_is_sent_a_few_times_and_then_counts_again() {
         let large = 1 << 20;
         for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
             let pieces = Pieces::default();
@@ -272,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_has_a_limit_in_number_and_in_weight() {
+    fn the_cache_is_limited_in_number_and_bytes() {
         let pieces = Pieces::default();
         for number in 0..100 {
             pieces.keep(AccountId(1), number.to_string(), Duration::ZERO, whole(1));

@@ -1,4 +1,4 @@
-//! Query strings of SDKs: names may be there several times, and unknown ones are passed over.
+//! Query strings of SDKs: names may repeat, and unknown ones are ignored.
 
 use std::str::FromStr;
 
@@ -7,12 +7,12 @@ use trading::{Currency, GridId, OrderId};
 
 use super::envelope::Problem;
 
-/// Pairs that are read at most, and how long one of them may be.
+/// Limits of pairs, and of the length of each.
 const PAIRS_MAX: usize = 1_024;
 const TEXT_MAX: usize = 256;
-/// How much of a text that is refused is repeated.
+/// Characters of a refused text in the refusal.
 const ECHO_CHARS_MAX: usize = 40;
-/// Past the year 9999.
+/// The last second of the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
 
 const CURRENCIES: [Currency; 3] = [Currency::HKD, Currency::USD, Currency::CNH];
@@ -30,7 +30,7 @@ impl Query {
                 let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
                 return Err(Problem::trade_parameter(format!("{name} has more than {TEXT_MAX} bytes")));
             }
-            // An empty one is not there: some SDKs send every name always.
+            // Empty counts as absent: some SDKs always send every name.
             if !value.is_empty() {
                 pairs.push((name.into_owned(), value.into_owned()));
             }
@@ -66,7 +66,7 @@ impl Query {
         self.words("symbol")
     }
 
-    /// The currency of a question about an account.
+    /// The currency of a query about an account.
     pub(crate) fn currency(&self) -> Result<Option<Currency>, Problem> {
         let asked: Option<Currency> = self.word("currency")?;
         match asked {
@@ -77,17 +77,17 @@ impl Query {
         }
     }
 
-    /// An order by its id. What is no id of ours is one that nobody has.
+    /// The id of an order. An invalid one is not found.
     pub(crate) fn order(&self) -> Result<Option<OrderId>, Problem> {
         self.get("order_id").map(|text| text.parse().map_err(|_| not_found())).transpose()
     }
 
-    /// A grid by its id, under the name that a request has for it.
+    /// The id of a grid, in the parameter that the request uses for it.
     pub(crate) fn grid(&self, name: &str) -> Result<Option<GridId>, Problem> {
         self.get(name).map(|text| text.parse().map_err(|_| grid_not_found())).transpose()
     }
 
-    /// Unix seconds under one of several names; 0 is how one SDK says that there is none.
+    /// Unix seconds under one of several names; one SDK sends 0 for none.
     pub(crate) fn time(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (*name, text)));
         let Some((name, text)) = found else { return Ok(None) };
@@ -101,7 +101,7 @@ impl Query {
         }
     }
 
-    /// A whole number within bounds, or what stands for none.
+    /// An integer within bounds, or the default.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_of_an_sdk_is_read_with_patience() {
+    fn a_query_of_an_sdk_is_parsed_leniently() {
         let query =
             Query::parse("status=A&status=B&symbol=&start_at=0&end_at=12&x=y&is_attached=true").unwrap();
         assert_eq!(query.all("status").collect::<Vec<_>>(), ["A", "B"]);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn the_refusal_names_the_invalid_parameter() {
         let told = |problem: Problem| problem.into_parts().text;
         let query = Query::parse("symbol=700&start_at=1.5&page=0&order_id=abc&side=Hold").unwrap();
         assert_eq!(told(query.symbol().unwrap_err()), "symbol \"700\" is not known");

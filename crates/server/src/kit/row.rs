@@ -1,5 +1,5 @@
-//! A row of a route table: method, path, authentication and scope, handler, region rule, rate limit, metrics label,
-//! and documentation of one endpoint.
+//! A row of a route table: method, path, authentication and scope, handler, region rule, rate
+//! limit, metrics label, and documentation of one endpoint.
 
 use access::Scope;
 
@@ -15,7 +15,7 @@ use crate::metrics::Task;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// A segment in braces is a parameter; it matches any text that is not empty.
+    /// A segment in braces is a parameter and matches any text that is not empty.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,
@@ -32,17 +32,18 @@ pub(crate) struct Row {
 pub(crate) enum RowBody {
     /// Into memory.
     Whole,
-    /// Into a file, after the caller has been let in; the handler finds it in [`Call::arriving`].
+    /// Into a file, after authentication; the handler finds it in [`Call::arriving`].
     File,
 }
 
-/// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take a permit as an argument, so a row that
-/// does not check for one does not compile.
+/// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take
+/// a permit as an argument, so a row that does not check for one does not compile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate {
-    /// Answered without a worker thread: a liveness check must not fail because all of them are busy.
+    /// Answered without a worker thread: a liveness check must not fail because all of them are
+    /// busy.
     AtOnce(Audience, fn() -> Answer),
-    /// Without authentication, or the handler authenticates by itself.
+    /// Without authentication, or authenticated by the handler.
     Open(Audience, OpenHandler),
     /// For monitoring ([`Call::watcher`]).
     Watched(WatchedHandler),
@@ -59,32 +60,35 @@ pub(crate) struct Permitted {
     pub(crate) asks: Asks,
     /// The scope that the credentials must have.
     pub(crate) scope: Scope,
-    /// Another one that will do as well.
+    /// An alternative scope.
     pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
-    /// The form of the answer if authentication or authorization fails, or the rate limit is exceeded.
+    /// The form of the answer if authentication or authorization fails, or the rate limit is
+    /// exceeded.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
-/// Who an endpoint without authentication is for.
+/// The audience of an endpoint without authentication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Anyone,
-    /// A person with a browser. The page itself checks who is signed in.
+    /// A person with a browser. The page itself checks the sign-in.
     Person,
     /// Anyone, also at the internal listener: programs that monitor the service.
     Monitor,
 }
 
-/// Which proofs of identity an endpoint accepts.
+/// The credentials that an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// A signature or a bearer token in the headers. For endpoints that only SDKs call, and for credentials that outlive a browser session.
+    /// A signature or a bearer token in the headers. For endpoints that only SDKs call, and for
+    /// credentials that outlive a browser session.
     Program,
     /// The same, or a browser session.
     Account,
-    /// The same, or a token in the URL, for tools that can be configured with a URL only. URLs are stored in histories and logs, so only
-    /// candles can be requested like this. Pages of other sites may do so, too (CORS).
+    /// The same, or a token in the URL, for tools that can only be configured with a URL. URLs are
+    /// stored in histories and logs, so only candles can be requested this way. Pages of other
+    /// sites may do so, too (CORS).
     Address,
 }
 
@@ -183,7 +187,7 @@ impl Row {
         Row { effect: Effect::Question, ..self }
     }
 
-    /// A client may mean the same change twice.
+    /// A client may intend the same change twice.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
     }
@@ -203,7 +207,7 @@ impl Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// With another scope that will do as well.
+    /// With an alternative scope.
     pub(crate) const fn or_scope(self, scope: Scope) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
@@ -212,7 +216,8 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// With another form of the answer if authentication or authorization fails, or the rate limit is exceeded.
+    /// With another form of the answer if authentication or authorization fails, or the rate limit
+    /// is exceeded.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
@@ -221,12 +226,12 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// What it says about the proof of a request.
+    /// The credentials that the row accepts.
     pub(crate) fn credential_terms(&self) -> CredentialTerms {
         CredentialTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
-    /// The proofs that are accepted, if one is needed.
+    /// The accepted credentials, if any are needed.
     fn asks(&self) -> Option<Asks> {
         match self.gate {
             Gate::Permitted(Permitted { asks, .. }) => Some(asks),
@@ -244,12 +249,12 @@ impl Row {
         matches!(self.gate, Gate::Open(Audience::Person, _))
     }
 
-    /// Whether a browser session is accepted as proof.
+    /// Whether a browser session is accepted as credentials.
     pub(crate) fn takes_session(&self) -> bool {
         matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
     }
 
-    /// Whether a token in the URL is accepted as proof.
+    /// Whether a token in the URL is accepted as credentials.
     pub(crate) fn takes_token_in_address(&self) -> bool {
         self.asks() == Some(Asks::Address)
     }

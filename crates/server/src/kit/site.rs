@@ -1,4 +1,5 @@
-//! The state that all of HTTP shares besides the core: public address and listeners, limits for callers, and caches.
+//! The shared state of HTTP besides the core: public address and listeners, limits for callers, and
+//! caches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,22 +29,23 @@ pub(crate) const CONNECTIONS_EACH: usize = 256;
 /// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
-/// Requests of one account for watchlists and lists of securities within [`LISTS_EACH`]: as many quote calls as the protocol has.
+/// Requests of one account for watchlists and lists of securities within [`LISTS_EACH`]: the
+/// protocol's limit of quote calls.
 const LISTS_MAX: u32 = 10;
 const LISTS_EACH: Duration = Duration::from_secs(1);
-/// Calls about orders and assets of one account within [`TRADES_EACH`], as the protocol has it.
+/// Calls about orders and assets of one account within [`TRADES_EACH`]: the protocol's limit.
 const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
-/// Questions of one account's browser sessions for which a whole journal is read, within [`TRADES_EACH`].
+/// Requests of one account's browser sessions that read a whole journal, within [`TRADES_EACH`].
 const JOURNAL_READS_MAX: u32 = 60;
 /// Requests of one account about topics within [`COMMUNITY_EACH`].
 const COMMUNITY_MAX: u32 = 100;
 const COMMUNITY_EACH: Duration = Duration::from_secs(10);
-/// Guest sessions that may begin within [`GUESTS_EACH`]; more than a person at a browser needs.
+/// Guest sessions that may start within [`GUESTS_EACH`]; more than a person at a browser needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
 
-/// At most `requests` in any stretch of time of length `within`.
+/// At most `requests` in any interval of length `within`.
 fn pace<K: Eq + std::hash::Hash + std::fmt::Display>(
     kind: &'static str,
     requests: u32,
@@ -69,22 +71,22 @@ pub(crate) struct Site {
     pub(crate) unauthenticated: UnauthenticatedLimits,
     /// Authenticated keep-alive connections of each account.
     pub(crate) http_places: Places<AccountId>,
-    /// The accounts of recent proofs.
+    /// The accounts of recently used credentials.
     pub(crate) claims: Claims,
     /// The warning about a listener for other machines without TLS.
     pub(crate) exposure: Option<String>,
-    /// Whether no request counts as local: clients may come through a proxy on this machine that cannot be told from other local programs,
-    /// or local programs have a listener of their own.
+    /// Whether no request counts as local: clients may come through a proxy on this machine that is
+    /// indistinguishable from other local programs, or local programs have a separate listener.
     pub(crate) nobody_is_local: bool,
-    /// Whether one-time links sign the user of this machine in.
+    /// Whether one-time links sign in the user of this machine.
     pub(crate) has_sign_in_links: bool,
-    /// In a demonstration: the account of local callers who have not signed in.
+    /// In a demonstration: the account of local callers without a sign-in.
     pub(crate) guest: Option<AccountId>,
     guests: Pace<i64>,
-    /// How long an address for a statement is good, in seconds, and the font for Chinese.
+    /// How long a download URL for a statement is valid, in seconds, and the font for Chinese.
     pub(crate) statement_link_s: u32,
     pub(crate) statement_font: Option<PathBuf>,
-    /// By the number of the account, like those below, and over all nodes.
+    /// Keyed by account number, like the limiters below, and shared by all nodes.
     searches: Pace<i64>,
     lists: Pace<i64>,
     trades: Pace<i64>,
@@ -92,7 +94,7 @@ pub(crate) struct Site {
     community: Pace<i64>,
     /// Answers that are read in ranges.
     pub(crate) pieces: Pieces,
-    /// What is stored against the calendar.
+    /// Coverage letters.
     pub(crate) day_letters: DayLetters,
     directory: DirectoryCache,
     holdings: HoldingsCache,
@@ -137,12 +139,13 @@ impl Site {
         self.public_url.as_ref().map_or("", |url| url.parts().1)
     }
 
-    /// Whether browsers reach the service over https: by the public URL, or if there is none, by the listeners.
+    /// Whether browsers reach the service over https: by the public URL, or else by the listeners.
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_ref().map_or(self.tls.is_some(), PublicUrl::is_https)
     }
 
-    /// The open connections of an account, and its limit. If all are taken, those that do not answer pings are closed first.
+    /// The open connections of an account, and its limit. If all slots are taken, connections that
+    /// do not answer pings are closed first.
     pub(crate) fn slots(&self, caller: &access::Caller) -> Result<access::Slots, access::Denial> {
         let slots = self.core.access.slots(caller)?;
         if slots.online < slots.limit || !self.links.give_up_overdue(self.core.uptime()) {
@@ -161,22 +164,23 @@ impl Site {
         self.core.access.keep_pace(&self.lists, account.0, self.core.uptime())
     }
 
-    /// Whether an account may ask about its orders and assets once more; else how long it waits.
+    /// The rate limiter of requests about orders and assets. An error is the time to wait.
     pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.trades, account.0, self.core.uptime())
     }
 
-    /// Whether a page may have all of an account's journal read once more; else how long it waits.
+    /// The rate limiter of pages that read an account's whole journal. An error is the time to
+    /// wait.
     pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.journal_reads, account.0, self.core.uptime())
     }
 
-    /// Whether an account may ask about topics once more; else how long it waits.
+    /// The rate limiter of requests about topics. An error is the time to wait.
     pub(crate) fn may_converse(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.community, account.0, self.core.uptime())
     }
 
-    /// Whether one more guest may come as an account; else how long they wait.
+    /// The rate limiter of new guest sessions. An error is the time to wait.
     pub(crate) fn may_enter_as_guest(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
@@ -186,7 +190,7 @@ impl Site {
         self.directory.current(&self.core)
     }
 
-    /// What the store holds.
+    /// The store totals.
     pub(crate) fn holdings(&self) -> Result<Holdings, StoreError> {
         self.holdings.current(&self.core)
     }

@@ -1,10 +1,10 @@
-//! What a client is told when a file is not taken or not imported.
+//! Refusals for files that cannot be uploaded or imported.
 
 use super::envelope::Problem;
 use crate::intake::IntakeError;
 use crate::refusal::Refusal;
 
-/// How long a client waits before it sends a file again.
+/// Retry-After for an upload.
 const RETRY_AFTER_S: i64 = 5;
 
 impl From<IntakeError> for Problem {

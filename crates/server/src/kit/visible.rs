@@ -1,4 +1,4 @@
-//! What an account may see of a security, for endpoints that cost no quota.
+//! The visible data of a security, for endpoints that cost no quota.
 
 use access::Demand;
 use history::Sessions;
@@ -8,7 +8,7 @@ use super::site::Site;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
 
-/// What an account may see of a security.
+/// The data of a security that an account may see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visible {
     /// The widest trading hours.

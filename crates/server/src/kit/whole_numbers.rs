@@ -1,9 +1,9 @@
-//! Whole numbers in JSON that some clients write with a fraction of zeros, as 1000.0.
+//! Integers in JSON that some clients write with a zero fraction, such as 1000.0.
 
 use std::borrow::Cow;
 
-/// The same JSON with `1000.0` written as `1000`, so that it can be read as an integer. The text is changed rather than a parsed tree, in which a
-/// field that is there twice would not be noticed.
+/// The same JSON with `1000.0` written as `1000`, so that it parses as an integer. Edits the text
+/// rather than a parsed tree, which would hide duplicate fields.
 pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
     if !json.windows(2).any(|pair| pair == b".0") {
         return Cow::Borrowed(json);
@@ -41,7 +41,7 @@ fn ends_in_integer(json: &[u8]) -> bool {
     json.last().is_some_and(u8::is_ascii_digit) && !before.is_some_and(|byte| b".eE+".contains(byte))
 }
 
-/// The length of a fraction of zeros that this begins with, if the number ends with it.
+/// The length of the zero fraction at the start, if it ends the number.
 fn zero_fraction(json: &[u8]) -> Option<usize> {
     let zeros = json.strip_prefix(b".")?.iter().take_while(|byte| **byte == b'0').count();
     let next = json.get(1 + zeros);
@@ -60,7 +60,7 @@ mod tests {
             ("7.0", "7"),
             (r#"{"a":1.05,"b":1.50,"c":1.0e3,"d":10.01}"#, r#"{"a":1.05,"b":1.50,"c":1.0e3,"d":10.01}"#),
             (r#"{"1.0,":"2.0, \"3.0,","c\\":4.0}"#, r#"{"1.0,":"2.0, \"3.0,","c\\":4}"#),
-            // Not JSON, and it stays so.
+            // Invalid JSON is unchanged.
             ("[.0,1.0.0,x.0]", "[.0,1.0.0,x.0]"),
             ("", ""),
         ] {

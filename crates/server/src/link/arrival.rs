@@ -5,13 +5,13 @@ use access::Region;
 use super::gateway::Program;
 use crate::unauthenticated::UnauthenticatedSlot;
 
-/// Where a connection came from.
+/// The origin of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
     /// The region of its listener; `None` if that serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
-    /// Its place among those on which nobody has signed in.
+    /// Its slot among the unauthenticated connections.
     pub(crate) unauthenticated: UnauthenticatedSlot,
 }

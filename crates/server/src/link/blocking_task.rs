@@ -1,5 +1,6 @@
-//! What a connection waits for before it reads on, where the database is a server: signing in, and subscribing. It is done on a thread that
-//! may wait. Without a server both take microseconds and are done at once.
+//! Blocking tasks that a connection waits for before it reads on, if the database is a server:
+//! sign-in and subscriptions. They run on a worker thread. Without a database server both take
+//! microseconds and run inline.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -26,7 +27,7 @@ use crate::workers::Full;
 /// The outcome of a sign-in, with its connection slot.
 type HeldSlot = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>;
 
-/// What is done for a connection elsewhere.
+/// A task that runs for a connection on another thread.
 pub(super) enum BlockingTask {
     SignIn {
         asked: LinkRequest,
@@ -34,11 +35,12 @@ pub(super) enum BlockingTask {
         moment: Moment,
         told: oneshot::Receiver<HeldSlot>,
     },
-    /// A call of the trade gateway: whether it is let in, and the account if it is to be listened to.
+    /// A call of the trade gateway: the permit, and the watched account for a subscription.
     Trade { asked: LinkRequest, told: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
 }
 
-/// A slot that no connection has claimed yet: if the connection ends before it takes it, the slot is free.
+/// A slot that no connection has claimed yet. If the connection ends first, dropping this frees the
+/// slot.
 pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
 
 impl Unclaimed {
@@ -56,7 +58,7 @@ impl Drop for Unclaimed {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Has a sign-in decided among the connections of all nodes.
+    /// Starts a sign-in, which counts the connections of all nodes.
     pub(super) fn begin_sign_in(
         &mut self,
         asked: &LinkRequest,
@@ -82,7 +84,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
-            // A client that was at another node before goes on as it did there. Without that the body decides.
+            // A client that was connected to another node continues with the gateway known there.
+            // Otherwise the body decides.
             if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {
@@ -97,7 +100,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Has a call of the trade gateway let in.
+    /// Starts the admission of a call of the trade gateway.
     pub(super) fn begin_trade(&mut self, asked: LinkRequest) {
         let Some(session) = &self.session else { return };
         let (core, caller) = (self.hub.core.clone(), session.caller);
@@ -114,7 +117,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Goes on if what was waited for is done. Whether it was.
+    /// Continues if the task is done. Returns whether it was.
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
         match &mut **blocking_task {
@@ -133,7 +136,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                         });
                         self.signed_in(&asked, by, moment, signed);
                     }
-                    // It has panicked, which was logged.
+                    // It panicked, which was logged.
                     Err(_) => self.answer(asked.answered(Err(Refusal::Internal))),
                 }
             }

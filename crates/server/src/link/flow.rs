@@ -1,5 +1,5 @@
-//! Flow control of a connection: unsent answers, of this connection or of its account, stop reading; refusals slow it down; a request
-//! that came a little too early waits.
+//! Flow control of a connection: unsent answers of this connection or its account stop reading;
+//! refusals slow it down; a request slightly above the rate is delayed.
 
 use std::time::Duration;
 
@@ -12,19 +12,20 @@ use crate::unsent::Held;
 use crate::workers::Who;
 
 impl<S> Link<S> {
-    /// Whether requests are read: not while answers pile up, here or for the account, nor during a pause after many refusals, nor while
-    /// something is done that what follows depends on.
+    /// Whether requests are read: not while answers pile up, here or for the account, nor during a
+    /// pause after many refusals, nor during a blocking task that later requests depend on.
     pub(super) fn may_read(&self) -> bool {
         !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
 
-    /// Whether answers pile up: on this connection, or for its account while some of them are here. Sending those wakes the connection
-    /// again.
+    /// Whether answers pile up: on this connection, or for its account while some of them are here.
+    /// Sending those wakes the connection again.
     pub(super) fn is_behind(&self) -> bool {
         self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
-    /// Counts unsent bytes for the account. While the client takes its answers there are none. Pushes that wait behind answers count too.
+    /// Counts unsent bytes for the account. There are none while the client reads its answers.
+    /// Pushes that wait behind answers count too.
     pub(super) fn tell_unsent(&mut self) {
         let unsent = self.outbox.bytes();
         let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
@@ -42,7 +43,8 @@ impl<S> Link<S> {
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
 
-    /// Holds a call that came a little faster than the account's rate, if few are held already; refuses it otherwise.
+    /// Holds a call slightly above the account's rate, if few are held already; refuses it
+    /// otherwise.
     pub(super) fn keep_early(
         &mut self,
         asked: LinkRequest,

@@ -44,7 +44,7 @@ async fn answer(far: &mut Far) -> (u32, Option<u64>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_one_after_the_other_are_slowed_down_to_ten_a_second_and_not_refused() {
+async fn sequential_calls_are_delayed_to_ten_a_second_and_not_refused() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     for kind in BOTH {
@@ -62,7 +62,7 @@ async fn calls_one_after_the_other_are_slowed_down_to_ten_a_second_and_not_refus
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_all_connections_count_together_and_a_burst_beyond_them_is_refused() {
+async fn calls_of_all_connections_share_one_limit_and_excess_bursts_are_refused() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     let mut fars = Vec::new();
@@ -85,7 +85,7 @@ async fn calls_of_all_connections_count_together_and_a_burst_beyond_them_is_refu
             }
         }
     }
-    // Ten at once, and two of each connection that were held until their time.
+    // Ten immediately, and two of each connection that were held until admitted.
     assert_eq!((answered, refused), (16, 44));
     assert!(begun.elapsed() <= SECOND);
     // History has its own rate limit, and accounts without limits have none.
@@ -100,7 +100,7 @@ async fn calls_of_all_connections_count_together_and_a_burst_beyond_them_is_refu
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_refused_now_and_then_is_answered_at_once() {
+async fn occasional_refusals_are_answered_without_delay() {
     let house = House::with_days();
     let ann = account(&house, "ann", "1/3600");
     for kind in BOTH {
@@ -160,7 +160,7 @@ async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all
 }
 
 #[tokio::test(start_paused = true)]
-async fn strangers_who_are_refused_again_and_again_are_slowed_down_too() {
+async fn unauthenticated_clients_are_slowed_down_after_many_refusals() {
     let house = House::new();
     let mut far = house.connect(Kind::Tcp);
     let begun = Instant::now();
@@ -173,7 +173,7 @@ async fn strangers_who_are_refused_again_and_again_are_slowed_down_too() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_have_some() {
+async fn unread_answers_stop_reading_on_all_affected_connections_of_an_account() {
     let limits = Limits { unsent_bytes: 40_000, ..Limits::default() };
     let house = House::new().with_limits(limits);
     let ann = house.account("ann", 10);
@@ -186,24 +186,25 @@ async fn answers_that_an_account_does_not_take_stop_all_of_its_connections_that_
         let body = vec![1; 1000].into();
         Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
         let mut sent = 0;
-        // Until the server stops reading. It does not close the connection for that within five seconds.
+        // Until the server stops reading, which does not close the connection within five seconds.
         while tokio::time::timeout(5 * SECOND, far.stream.write_all(&heartbeat)).await.is_ok() {
             sent += heartbeat.len();
         }
         taken.push((far, sent));
     }
     let all: usize = taken.iter().map(|(_, sent)| sent).sum();
-    // Of each what is on its way in both directions and in one reading; of all together what may wait.
+    // For each connection, the bytes in flight in both directions and in one read; for all
+    // together, the unsent limit.
     let bound = limits.unsent_bytes + 3 * (2 * narrow + 2 * 8192 + 2048);
     assert!(all < bound, "{all} bytes were taken, at most {bound} expected");
-    // A connection whose client takes its answers goes on.
+    // A connection whose client reads its answers continues.
     let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
     far.request(1, 7, Vec::new()).await;
     assert_eq!(answer(&mut far).await, (7, None));
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_refused_sign_ins_is_read_as_slowly_as_any_other() {
+async fn a_flood_of_refused_sign_ins_is_slowed_down() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     for (kind, command) in [(Kind::Tcp, 2), (Kind::WebSocket, 3)] {
@@ -220,7 +221,8 @@ async fn a_flood_of_refused_sign_ins_is_read_as_slowly_as_any_other() {
             assert_eq!(answered, id);
             assert!(refused.is_some());
         }
-        // The first four hundred at once, each counted twice: as a second sign-in, and as a refusal.
+        // The first four hundred without delay, each counted twice: as a second sign-in, and as a
+        // refusal.
         let seconds = begun.elapsed().as_secs();
         assert!((11..=13).contains(&seconds), "{kind:?}: {seconds} s");
         tokio::time::advance(60 * SECOND).await;
@@ -228,7 +230,7 @@ async fn a_flood_of_refused_sign_ins_is_read_as_slowly_as_any_other() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn subscriptions_of_the_trade_gateway_count_as_calls_and_take_an_account_that_stands() {
+async fn trade_subscriptions_count_as_calls_and_need_a_valid_account() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
@@ -246,7 +248,7 @@ async fn subscriptions_of_the_trade_gateway_count_as_calls_and_take_an_account_t
     }
     assert_eq!((answered, refused), (12, 28), "ten at once, and two that waited");
     house.core.access.revoke(ann.account_id, &access::Actor::Operator, "", super::house::NOW).unwrap();
-    // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+    // A version check is reused for half a millisecond of real time.
     std::thread::sleep(Duration::from_millis(1));
     tokio::time::advance(2 * SECOND).await;
     far.request(16, 99, topics).await;

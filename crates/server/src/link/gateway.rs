@@ -1,6 +1,7 @@
-//! Which of the two gateways a connection is for. Commands 16 and 17 mean one thing on the quote gateway (participants, single trades)
-//! and another on the trade gateway (subscribe, unsubscribe). The path of the upgrade may say which. If it does not, the connection is
-//! for both: then what the client has done before decides, and if that says nothing, the body of the command.
+//! Which of the two gateways a connection is for. Commands 16 and 17 have one meaning on the quote
+//! gateway (participants, trades) and another on the trade gateway (subscribe, unsubscribe). The
+//! path of the upgrade may name the gateway. Otherwise the connection is for both: then the
+//! client's earlier commands decide, and without any, the body of the command.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,13 +16,15 @@ use crate::dispatch::has_field;
 /// The trade gateway's own commands.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
 pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
-/// The field in which a request for single trades has its count; a list of topics has field 1 alone.
+/// The field of the count in a request for trades; a list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Clients that are remembered after their connection has ended. For a forgotten one the body alone decides.
+/// Most clients that are remembered after their connection has ended. For a forgotten one only the
+/// body decides.
 const REMEMBERED_MAX: usize = 4096;
 
-/// Which gateway a connection was opened for. Decided once, by the path of the upgrade; TCP has none.
+/// The gateway that a connection was opened for. Decided once, by the path of the upgrade; TCP has
+/// none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum GatewayKind {
     Quote,
@@ -32,7 +35,7 @@ pub(crate) enum GatewayKind {
 }
 
 impl GatewayKind {
-    /// By the last segment, so that a proxy may put a prefix in front.
+    /// By the last segment, so that a proxy may prepend a prefix.
     pub(crate) fn of_path(path: &str) -> GatewayKind {
         match path.trim_end_matches('/').rsplit('/').next() {
             Some("quote") => GatewayKind::Quote,
@@ -42,23 +45,25 @@ impl GatewayKind {
     }
 }
 
-/// The client program, as far as its upgrade request tells.
+/// The client program, as far as its upgrade request reveals it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway; all but the oldest name it again when they
-    /// sign in to the quote gateway. On the trade gateway it subscribes first after a reconnect, even to an empty list, and retries for
-    /// ever if that is refused.
+    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway; all but
+    /// the oldest name it again when they sign in to the quote gateway. On the trade gateway it
+    /// subscribes first after a reconnect, even to an empty list, and retries forever if that is
+    /// refused.
     CoreSdk,
     Other,
 }
 
-/// Which gateway a client has used so far.
+/// The gateway that a client has used so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsedGateway {
     Unknown,
-    /// It has sent a command that only the quote gateway has. A list of topics is still for the trade gateway.
+    /// It has sent a command that only the quote gateway has. A list of topics is still for the
+    /// trade gateway.
     QuoteCommand,
-    /// It named its language or its wish for overnight quotes when it signed in, or asked for its profile.
+    /// It named its language or requested overnight quotes at sign-in, or requested its profile.
     Quote,
     /// It has subscribed to a topic.
     Trade,
@@ -68,7 +73,7 @@ impl UsedGateway {
     const ALL: [UsedGateway; 4] =
         [UsedGateway::Unknown, UsedGateway::QuoteCommand, UsedGateway::Quote, UsedGateway::Trade];
 
-    /// As other nodes read it.
+    /// The value stored for other nodes.
     const fn as_str(self) -> &'static str {
         match self {
             UsedGateway::Unknown => "unknown",
@@ -79,7 +84,7 @@ impl UsedGateway {
     }
 }
 
-/// Which gateway a signed-in connection is for.
+/// The gateway of a signed-in connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Gateway {
     Quote,
@@ -87,7 +92,7 @@ pub(super) enum Gateway {
     Mixed(Mixed),
 }
 
-/// What decides on a mixed connection which gateway a command is meant for.
+/// The state that decides on a mixed connection which gateway a command is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
     used: UsedGateway,
@@ -104,7 +109,7 @@ pub(super) enum SignedInBy {
     Session,
 }
 
-/// Whether the metadata of a sign-in are those that a quote client sends.
+/// Whether the metadata of a sign-in are those of a quote client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
     OfQuotes,
@@ -129,7 +134,8 @@ impl Gateway {
         }
     }
 
-    /// Learns from a command on a mixed connection which gateway the client uses. What is new, in a word.
+    /// Learns from a command on a mixed connection which gateway the client uses. Returns the new
+    /// state if it changed.
     pub(super) fn learn(
         &mut self,
         command: u8,
@@ -142,7 +148,7 @@ impl Gateway {
         }
     }
 
-    /// What is known of a mixed connection so far.
+    /// The state of a mixed connection.
     pub(super) fn mixed(&self) -> Option<Mixed> {
         match self {
             Gateway::Mixed(mixed) => Some(*mixed),
@@ -152,7 +158,7 @@ impl Gateway {
 }
 
 impl Mixed {
-    /// Of a connection that signs in. `before` is what the same connection was until now.
+    /// The state after a sign-in. `before` is the previous state of the same connection.
     pub(super) fn of(
         metadata: Metadata,
         program: Program,
@@ -168,21 +174,22 @@ impl Mixed {
             (Metadata::OfQuotes, _) => UsedGateway::Quote,
             (Metadata::Plain, known) => known,
         };
-        // A second sign-in on one connection starts anew.
+        // A second sign-in on one connection has a new lineage, so the state is stored for it.
         if metadata == Metadata::Plain && before.is_some() && used != UsedGateway::Unknown {
             clients.remember(lineage, used);
         }
         Mixed { used, program, by, lineage }
     }
 
-    /// Whether a command is meant for the trade gateway. The body is looked at only if nothing else decides.
+    /// Whether a command is for the trade gateway. The body is inspected only if nothing else
+    /// decides.
     fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match (command, self.used) {
             (SUBSCRIBE, UsedGateway::Trade) => true,
             // An empty list counts as topics only from a client that subscribes to empty lists.
             (SUBSCRIBE, UsedGateway::Unknown) => self.subscribes_to_nothing() || topics(body) != Ok(0),
             (SUBSCRIBE, UsedGateway::QuoteCommand) => topics(body) != Ok(0),
-            // A request for participants has no body, so a list of topics is meant for the trade gateway.
+            // A request for participants has no body, so a list of topics is for the trade gateway.
             (SUBSCRIBE, UsedGateway::Quote) => names_topics(body),
             (UNSUBSCRIBE, UsedGateway::Trade | UsedGateway::Unknown | UsedGateway::QuoteCommand) => {
                 !has_count(body)
@@ -215,7 +222,7 @@ impl Mixed {
     }
 }
 
-/// How many topics a body lists; an error if it is not such a list.
+/// The number of topics in a body; an error if it is not such a list.
 fn topics(body: &[u8]) -> Result<usize, DecodeError> {
     trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
 }
@@ -224,13 +231,13 @@ fn names_topics(body: &[u8]) -> bool {
     topics(body).is_ok_and(|count| count > 0)
 }
 
-/// Whether a body has the count of a request for trades, zero or not.
+/// Whether a body has the count of a request for trades, even if it is zero.
 fn has_count(body: &[u8]) -> bool {
     has_field(body, |field, kind| (field, kind) == (TRADES_COUNT_FIELD, WireType::Varint))
 }
 
-/// Which gateway earlier connections used, for clients that do not say so when they sign in. A client shows it once, on its first
-/// connection, and continues its session on others.
+/// The gateways that earlier connections used, for clients that do not name one at sign-in. A
+/// client reveals it once, on its first connection, and continues its session on others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients(Arc<Mutex<Remembered>>);
 
@@ -242,7 +249,7 @@ struct Remembered {
 }
 
 impl Clients {
-    /// Takes in what another node has learnt. A word of a newer one may be unknown here.
+    /// Takes over what another node has learned. A value from a newer version may be unknown here.
     pub(super) fn take_in(&self, lineage: Lineage, word: &str) {
         let used = UsedGateway::ALL.into_iter().find(|used| used.as_str() == word);
         if let Some(used) = used {

@@ -5,7 +5,7 @@ fn line() -> Lineage {
 }
 
 #[test]
-fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
+fn clients_are_remembered_by_lineage_up_to_a_limit() {
     let clients = Clients::default();
     let first = line();
     clients.remember(first, UsedGateway::Trade);
@@ -14,7 +14,7 @@ fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
         clients.remember(line(), UsedGateway::Quote);
     }
     assert_eq!(clients.recall(first), UsedGateway::Trade);
-    // A client that turns out to be for the other gateway is not remembered twice.
+    // A client that switches gateways is not stored twice.
     clients.remember(first, UsedGateway::Quote);
     assert_eq!(clients.recall(first), UsedGateway::Quote);
     clients.remember(line(), UsedGateway::Trade);
@@ -24,11 +24,11 @@ fn a_client_is_remembered_by_its_lineage_and_only_so_many_are() {
 }
 
 #[test]
-fn clients_that_say_what_they_are_take_no_room() {
+fn clients_that_identify_themselves_are_not_stored() {
     let clients = Clients::default();
     let of = |metadata| Mixed::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
     of(Metadata::OfQuotes).learn(command::PROFILE, &[], &clients);
-    // Nor do bodies that are empty or cannot be decoded.
+    // Nor are bodies that are empty or cannot be decoded.
     of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
     of(Metadata::Plain).learn(SUBSCRIBE, &[0x0a, 0x7f], &clients);
     of(Metadata::Plain).learn(UNSUBSCRIBE, &[0x0a, 1, b'x'], &clients);
@@ -37,7 +37,7 @@ fn clients_that_say_what_they_are_take_no_room() {
 }
 
 #[test]
-fn a_count_is_found_wherever_it_stands_and_nothing_else_is_taken_for_one() {
+fn a_count_is_found_at_any_position_and_only_in_its_field() {
     for (body, wanted) in [
         (&[][..], false),
         (&[0x0a, 1, b'x'], false),

@@ -1,4 +1,5 @@
-//! The fixture of the link tests: a core over an empty folder, and the client's end of a connection.
+//! The fixture of the link tests: a core over an empty folder, and the client's end of a
+//! connection.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +65,7 @@ impl House {
         House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
     }
 
-    /// The same with other limits, and not serving yet.
+    /// Replaces the limits, before it serves.
     pub(super) fn with_limits(self, limits: crate::limits::Limits) -> House {
         let core = Arc::new(core(self._dir.path()).with_limits(limits));
         House { hub: hub(&core), core, ..self }
@@ -98,7 +99,7 @@ impl House {
         self.hub.links.mailboxes(account.account_id).pop().expect("the account is signed in")
     }
 
-    /// Begins to stop the server.
+    /// Sends the shutdown signal.
     pub(super) fn stop(&self) {
         self.shutdown.send_replace(true);
     }
@@ -265,7 +266,8 @@ impl<S: AsyncRead + Unpin> Far<S> {
         }
     }
 
-    /// Reads up to the end, ignoring pings: the code of the close push, and that of the WebSocket's close frame.
+    /// Reads to the end, ignoring pings. Returns the codes of the close push and of the WebSocket's
+    /// close frame.
     pub(super) async fn closed(&mut self) -> (i32, Option<u16>) {
         let push = loop {
             match self.see().await {

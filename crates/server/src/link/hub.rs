@@ -1,4 +1,5 @@
-//! What all long connections share besides the core: the list of signed-in connections, and which gateway known clients use.
+//! The shared state of all long connections besides the core: the signed-in connections, and the
+//! gateways that known clients use.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
-//! One long connection over either transport: bytes in, packets, a limited number of requests side by side, answers out.
+//! One long connection over either transport: bytes in, packets, a limited number of concurrent
+//! requests, answers out.
 //!
-//! A connection is one task. It reads only as fast as it can write: when the client does not take its answers, reading stops, and when
-//! that lasts too long the connection is closed. A question that memory can answer is answered at once; everything else goes to a
-//! thread that may wait for the disk.
+//! A connection is one task. It reads only as fast as it can write: when the client does not read
+//! its answers, reading stops, and when that lasts too long the connection is closed. A query that
+//! memory can answer is answered immediately; all others go to a worker thread.
 
 mod arrival;
 mod blocking_task;
@@ -58,25 +59,26 @@ use session::{Admitted, Session};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
-/// A client drops a connection on which it has seen no ping for 120 s.
+/// A client drops a connection without a ping for 120 s.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// A peer that has said nothing for so long is gone.
+/// A peer that is silent for this long is considered gone.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
-/// A client that reconnects opens the socket first and fetches a one-time password then.
+/// A reconnecting client opens the socket first and then fetches a one-time password.
 const AUTH_WITHIN: Duration = Duration::from_secs(10);
-/// After a refused sign-in the client closes; if we did at once, it would take that for a broken connection.
+/// After a refused sign-in the client closes the connection; if the server did so immediately, the
+/// client would take it for a broken connection.
 const GRACE: Duration = Duration::from_secs(2);
-/// A client that takes nothing for so long while answers wait is too slow.
+/// A client that reads nothing for this long while answers wait is too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// How long the close push may take to be sent.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
 /// Unsent bytes at which no more requests are read: a few large answers.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
-/// Requests and pushes that are handled before other connections get to run: a client that sends without waiting for answers must not
-/// hold them up.
+/// Requests and pushes that are handled before other connections get to run: a client that sends
+/// without waiting for answers must not delay them.
 const TURN_MAX: u32 = 32;
-/// The longest heartbeat. It is sent back as it came, and a compressed one could come back a thousand times as long.
+/// Longest heartbeat. It is echoed, and a compressed one could expand a thousandfold.
 const HEARTBEAT_MAX: usize = 1024;
 /// The text for a client whose account has been revoked.
 const REVOKED: &str = "this account has been revoked";
@@ -85,7 +87,7 @@ const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 /// Why the loop ended.
 #[derive(Debug)]
 enum End {
-    /// The client is gone; nothing can be sent to it.
+    /// The client is gone; nothing can be sent.
     Gone,
     /// The client closed the connection.
     Left,
@@ -94,7 +96,7 @@ enum End {
     Broken(u16, String),
 }
 
-/// When a connection on which nobody has signed in ends, and how.
+/// The sign-in deadline of an unauthenticated connection, and how it is closed.
 #[derive(Clone, Copy, Debug)]
 struct SignInBy {
     at: Instant,
@@ -110,46 +112,47 @@ pub(crate) struct Link<S> {
     hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
-    /// Most of the time a connection has none.
+    /// `None` most of the time.
     pending: Option<Box<Pending>>,
-    /// What is done for this connection on a thread that may wait, before anything more is read: signing in, subscribing. Only where the
-    /// database is a server.
+    /// A sign-in or subscription that runs on a worker thread before anything more is read. Only if
+    /// the database is a server.
     blocking_task: Option<Box<BlockingTask>>,
-    /// Bytes that were read and not parsed, because answers piled up.
+    /// Bytes that were read but not parsed, because answers piled up.
     held: Vec<u8>,
     heard: Instant,
     pinged: Instant,
     pings: u32,
-    /// When the client last took something, while bytes are unsent.
+    /// When the client last read something, while bytes are unsent.
     taken: Instant,
-    /// Nothing is read until then, after too many refusals.
+    /// No reads until then, after too many refusals.
     paused_until: Option<Instant>,
     /// Requests and pushes since other connections could run.
     turn: u32,
-    /// Bytes of pushes that wait in the mailbox, as of the last look.
+    /// Bytes of pushes that wait in the mailbox, as of the last check.
     mail_bytes: usize,
     /// Answers took all the room, and pushes were left waiting.
     pushes_are_next: bool,
-    /// Unsent bytes, as they count for the account.
+    /// Unsent bytes counted for the account.
     unsent: Option<Held>,
     /// The deadline for signing in; `None` after a sign-in.
     sign_in_by: Option<SignInBy>,
     draining: bool,
 }
 
-/// How a connection begins.
+/// The start of a connection.
 #[derive(Clone, Debug)]
 pub(crate) enum Opening {
     /// With its own handshake.
     Tcp,
-    /// After an upgrade, whose path may name a gateway; bytes may have come right behind it.
+    /// After an upgrade, whose path may name a gateway. `early` are bytes that followed it
+    /// immediately.
     Upgraded { gateway: GatewayKind, early: Bytes },
-    /// After an upgrade to a dialect that is not supported; the client is told and closed.
+    /// After an upgrade to an unsupported dialect; the client is notified and disconnected.
     Refused(String),
 }
 
-/// Serves one connection until it ends. The connection is put together before the future is, so that the future holds
-/// it once: there are thousands of them.
+/// Serves one connection until it ends. The connection is built before the future, so that the
+/// future holds it once: there are thousands of them.
 pub(crate) fn serve<S>(
     stream: S,
     transport: Transport,
@@ -213,20 +216,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
-        // Says without a lock whether asking the other future is worthwhile.
+        // Shows without a lock whether polling the other future is worthwhile.
         let told = shutdown.clone();
         let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
         let mut registered: Option<Waker> = None;
         poll_fn(|cx| {
             loop {
-                // Everything that can be done at once, answers written included, before anything is waited for.
+                // Do everything that needs no waiting, including writing answers, before polling
+                // for more.
                 while let Poll::Ready(done) = self.poll_wire(cx) {
                     if let Err(end) = done {
                         return Poll::Ready(end);
                     }
-                    // A client that sends without waiting for answers lets other connections run, and timers are checked: pushes may never
-                    // end.
+                    // A client that sends without waiting for answers must let other connections
+                    // run, and timers be checked: pushes may never end.
                     if self.turn >= TURN_MAX {
                         cx.waker().wake_by_ref();
                         break;
@@ -236,8 +240,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 if let Some(end) = self.drained() {
                     return Poll::Ready(end);
                 }
-                // The signal to stop is shared by all connections, and the timer by all of a thread: the waker is registered once, not with
-                // every request.
+                // The shutdown signal is shared by all connections, and the timer by all of a
+                // thread: the waker is registered once, not with every request.
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
                 let is_told = !is_known || !matches!(told.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
@@ -256,7 +260,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                             Err(end) => return Poll::Ready(end),
                         }
                     }
-                    // Without budget neither has been polled; the next turn polls them again.
+                    // Without budget neither was polled; the next turn polls them again.
                     registered = coop::has_budget_remaining().then(|| cx.waker().clone());
                 }
                 return Poll::Pending;
@@ -265,7 +269,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         .await
     }
 
-    /// Begins to end because the server stops: requests and pushes that are already here are still handled.
+    /// Starts to close because the server stops: requests and pushes that are already here are
+    /// still handled.
     fn drain(&mut self) {
         self.draining = true;
         if let Some(session) = &self.session {
@@ -273,7 +278,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Whether the connection has come to its end because the server has.
+    /// Whether a draining connection is done.
     fn drained(&mut self) -> Option<End> {
         if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
             self.pending = None;
@@ -284,7 +289,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 
-    /// Parses what came and handles it packet by packet, until answers pile up.
+    /// Parses the input and handles it packet by packet, until answers pile up.
     fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
         while !input.is_empty() {
             if self.turn >= TURN_MAX || !self.may_read() {
@@ -306,13 +311,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                // A request arrives with its last byte: the clock is read once for all packets of one read.
+                // A request arrives with its last byte: the clock is read once for all packets of
+                // one read.
                 let since = self.heard;
                 let by = limit.map(|limit| since + limit);
                 self.request(LinkRequest { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
-            // Answers to our heartbeats, and pushes of the client, which mean nothing.
+            // Answers to our heartbeats, and pushes of the client, are ignored.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
             Incoming::Ping(payload) => {
                 self.note_work(Instant::now());
@@ -363,7 +369,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if is_trade && self.hub.core.access.is_shared() {
             return self.begin_trade(asked);
         }
-        // This thread serves other connections, too.
+        // Without waiting, because this thread serves other connections, too.
         let admitted = store::without_waiting(|| {
             if is_trade {
                 session.admit_trade(&self.hub.core).map(Admitted::Trade)
@@ -396,7 +402,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Has all of a request done on a thread that may wait for the database.
+    /// Runs a whole request on a worker thread, which may wait for the database.
     fn start_aside(&mut self, asked: LinkRequest) {
         let Some(session) = &self.session else { return };
         let row = match CommandRow::of_packet(asked.command, &asked.body) {
@@ -412,7 +418,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Answers a request that has ended, unless it came a little too early and may be tried again.
+    /// Answers a finished request, unless it exceeded the rate slightly and may be retried.
     fn ended(&mut self, EndedRequest { response, again }: EndedRequest) {
         match (response.answer, again) {
             (Err(Refusal::TooManyCalls { text, retry_after }), Some(asked)) => {
@@ -435,7 +441,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) => (refusal.outcome(), 0),
         };
         if let Err(Refusal::Revoked) = answer {
-            // The client is told once, and then the connection is closed.
+            // The client gets this refusal once, and then the connection is closed.
             self.session = None;
             self.shut(CloseCode::Auth, REVOKED);
         }
@@ -466,15 +472,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.response(command, id, status, body, &mut self.outbox);
     }
 
-    /// Closes a connection on which nobody is signed in, after a moment in which the client may do so itself. Further wrong passwords do
-    /// not extend that moment.
+    /// Closes an unauthenticated connection after [`GRACE`], in which the client may close it
+    /// itself. Further wrong passwords do not extend it.
     fn shut(&mut self, close: CloseCode, reason: &'static str) {
         let soon = Instant::now() + GRACE;
         let at = self.sign_in_by.map_or(soon, |by| by.at.min(soon));
         self.sign_in_by = Some(SignInBy { at, close, reason });
     }
 
-    /// The time of a slow client starts when the first answer begins to wait.
+    /// The timeout of a slow client starts when the first answer begins to wait.
     fn note_work(&mut self, now: Instant) {
         if self.outbox.is_empty() {
             self.taken = now;

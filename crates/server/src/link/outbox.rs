@@ -11,12 +11,12 @@ use tokio::io::AsyncWrite;
 /// Slices of one write call; an answer of a thousand candles has a dozen.
 const SLICES_MAX: usize = 32;
 
-/// Pieces in the order in which they go out. Pieces of cached answers are shared, never copied.
+/// Pieces in sending order. Pieces of cached answers are shared, never copied.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// The stream has taken bytes that it may still buffer, as TLS does.
+    /// The stream has accepted bytes that it may still buffer, as TLS does.
     is_unflushed: bool,
 }
 
@@ -28,7 +28,7 @@ impl Outbox {
         }
     }
 
-    /// Makes room for so many pieces at once.
+    /// Reserves capacity for this many pieces.
     pub(crate) fn reserve(&mut self, pieces: usize) {
         self.pieces.reserve(pieces);
     }
@@ -41,7 +41,8 @@ impl Outbox {
         self.bytes
     }
 
-    /// Writes as much as the stream takes. `Ready` means that everything was written, or that writing failed.
+    /// Writes as much as the stream accepts. `Ready` means that everything was written, or that
+    /// writing failed.
     pub(crate) fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
@@ -64,7 +65,7 @@ impl Outbox {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        // An idle connection keeps no memory.
+        // An idle connection holds no memory.
         self.pieces = VecDeque::new();
         if self.is_unflushed {
             std::task::ready!(Pin::new(stream).poll_flush(cx))?;
@@ -94,7 +95,8 @@ mod tests {
 
     use super::*;
 
-    /// Takes everything at once and hands it on only when it is flushed, which it lets itself be asked for twice.
+    /// Accepts all bytes immediately, and passes them on only when flushed. The first flush is
+    /// pending.
     #[derive(Default)]
     struct Holding {
         taken: usize,
@@ -128,7 +130,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_connection_holds_back_has_not_left_yet() {
+    async fn buffered_bytes_are_unsent_until_flushed() {
         let (mut held, mut outbox) = (Holding::default(), Outbox::default());
         outbox.push(Bytes::from_static(b"answer"));
         let first = poll_fn(|cx| Poll::Ready(outbox.poll_write(&mut held, cx))).await;
@@ -139,7 +141,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn pieces_go_out_in_order_however_little_the_connection_takes() {
+    async fn pieces_are_sent_in_order_through_a_small_buffer() {
         let (mut near, mut far) = tokio::io::duplex(7);
         let mut outbox = Outbox::default();
         let mut expected = Vec::new();

@@ -1,5 +1,5 @@
-//! The unanswered requests of one connection: a few run, some wait for those, one or two came too early and are held. Each may have a
-//! deadline.
+//! The unanswered requests of one connection: a few run, some wait for those, one or two exceeded
+//! the rate and are held. Each may have a deadline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::refusal::Refusal;
 use crate::route::BlockingWork;
 use crate::workers::Full;
 
-/// Requests of one connection that run at once.
+/// Concurrent requests of one connection.
 pub(super) const RUNNING_MAX: usize = 5;
-/// Requests that wait for those, and the bytes that they may hold together.
+/// Queued requests, and their bytes together.
 pub(super) const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// Requests that came a little faster than the account's rate and are held instead of refused: a client that sends one request after
-/// the other is slowed down to its rate, and a flood is refused.
+/// Requests slightly above the account's rate that are held instead of refused: a client that sends
+/// one request after the other is slowed down to its rate, and a flood is refused.
 const EARLY_MAX: usize = 2;
 /// How long they wait at most.
 const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// A request that has been read.
+/// A request that was read.
 #[derive(Debug)]
 pub(super) struct LinkRequest {
     pub(super) command: u8,
     pub(super) id: u32,
-    /// The client's timeout, which includes the time in the queue.
+    /// The client's deadline, which includes the time in the queue.
     pub(super) by: Option<Instant>,
     /// When it arrived.
     pub(super) since: Instant,
@@ -49,7 +49,7 @@ pub(super) struct LinkResponse {
     pub(super) answer: Result<Reply, Refusal>,
 }
 
-/// A request that has ended, with all of it where it may be tried again.
+/// A finished request, with its body if it may be retried.
 #[derive(Debug)]
 pub(super) struct EndedRequest {
     pub(super) response: LinkResponse,
@@ -68,12 +68,12 @@ pub(super) struct Pending {
     started: Vec<RunningRequest>,
     waiting: VecDeque<LinkRequest>,
     waiting_bytes: usize,
-    /// Requests that came too early, and when to try them again.
+    /// Requests above the rate, and when to retry them.
     early: Vec<(Instant, LinkRequest)>,
 }
 
-/// A running request. It keeps its place until it has ended, even after the client was told of a timeout: otherwise requests with short
-/// timeouts would pile up on the threads.
+/// A running request. It occupies its slot until it has ended, even after a timeout was reported:
+/// otherwise requests with short timeouts would pile up on the threads.
 #[derive(Debug)]
 struct RunningRequest {
     task: task::Id,
@@ -82,14 +82,14 @@ struct RunningRequest {
     by: Option<Instant>,
     since: Instant,
     decided: OnceFlag,
-    /// The client has been told of the timeout.
+    /// The timeout was reported to the client.
     given_up: bool,
-    /// Kept where nothing was decided yet when it began: it may have come too early.
+    /// Stored if the request was not admitted when it started: it may exceed the rate.
     body: Option<Vec<u8>>,
 }
 
-/// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs nothing. Both sides try to decide; the
-/// first one wins.
+/// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs
+/// nothing. Both sides try to decide; the first one wins.
 #[derive(Clone, Debug, Default)]
 struct OnceFlag(Arc<AtomicBool>);
 
@@ -100,7 +100,7 @@ impl OnceFlag {
 }
 
 impl Pending {
-    /// Whether nothing runs and nothing waits.
+    /// Whether no request runs or waits.
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty() && self.early.is_empty()
     }
@@ -116,7 +116,7 @@ impl Pending {
         self.running.len() < RUNNING_MAX
     }
 
-    /// Puts a request behind the others, or gives it back if there are too many.
+    /// Queues a request, or returns it if there are too many.
     pub(super) fn wait(&mut self, asked: LinkRequest) -> Result<(), LinkRequest> {
         let bytes = self.waiting_bytes + asked.body.len();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
@@ -127,7 +127,7 @@ impl Pending {
         Ok(())
     }
 
-    /// The next request that waits and may start now.
+    /// The next queued request that may start now.
     pub(super) fn next(&mut self) -> Option<LinkRequest> {
         if !self.may_start() {
             return None;
@@ -137,7 +137,8 @@ impl Pending {
         Some(asked)
     }
 
-    /// Holds a request that came too early until it may be tried again, or returns it if the wait is too long or too many are held.
+    /// Holds a request above the rate until it may be retried, or returns it if the wait is too
+    /// long or too many are held.
     pub(super) fn keep_early(&mut self, asked: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
         if self.early.len() >= EARLY_MAX || again_at > asked.since + EARLY_WAIT_MAX {
             return Err(asked);
@@ -146,13 +147,13 @@ impl Pending {
         Ok(())
     }
 
-    /// A request that came too early and may be tried again now.
+    /// A held request that may be retried now.
     pub(super) fn next_early(&mut self, now: Instant) -> Option<LinkRequest> {
         let at = self.early.iter().position(|(again_at, _)| *again_at <= now)?;
         Some(self.early.remove(at).1)
     }
 
-    /// Runs admitted work on a thread that may wait for the disk, when its account has a turn.
+    /// Runs admitted work on a worker thread, when its account is scheduled.
     pub(super) fn start(
         &mut self,
         asked: &LinkRequest,
@@ -164,19 +165,19 @@ impl Pending {
         let by_worker = decided.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
         let told = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
-        // A panic costs its request only, and has been logged.
+        // A panic affects only its request, and was logged.
         let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let LinkRequest { command, id, by, since, .. } = *asked;
         self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false, body });
         Ok(())
     }
 
-    /// Waits until a running request has ended. It has no answer if the client was told of a timeout.
+    /// Polls for a finished request. It has no answer if a timeout was reported.
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<EndedRequest>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
             Poll::Ready(Some(Err(error))) => {
-                // A panic costs its request only.
+                // A panic affects only its request.
                 tracing::error!(%error, "a request ended unexpectedly");
                 (error.id(), Err(Refusal::Internal))
             }

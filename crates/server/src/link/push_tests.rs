@@ -16,7 +16,7 @@ use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
 use crate::mailbox::{ClosedBy, CoalescingKey, Mailbox, Push, PushError};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A command that clients do not mistake for another one.
+/// A command without another meaning for clients.
 const NOTIFICATION: u8 = 18;
 /// Bytes of a push's body: its number, and padding.
 const LENGTH: usize = 1000;
@@ -73,7 +73,7 @@ async fn pushed_until_closed(far: &mut Far) -> (Vec<u32>, i32) {
     }
 }
 
-/// Lets the connection do what it can.
+/// Lets the connection run.
 async fn settle() {
     for _ in 0..1000 {
         yield_now().await;
@@ -86,7 +86,8 @@ async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) 
     (far, house.mailbox(account))
 }
 
-/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how many pushes were put.
+/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how
+/// many pushes were put.
 async fn overflow(mailbox: &Mailbox) -> u32 {
     for number in 0..10_000 {
         match mailbox.put(lasting(number)) {
@@ -109,7 +110,7 @@ async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
         let begun = Instant::now();
         for first in (0..20_000).step_by(1000) {
             for number in first..first + 1000 {
-                // With a different key each, nothing can be coalesced.
+                // With a different key each, so that nothing is coalesced.
                 let key = u64::from(number);
                 let push = if number % 3 == 0 { latest(key, number) } else { lasting(number) };
                 mailbox.put(push).unwrap();
@@ -123,7 +124,7 @@ async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_client_gets_the_latest_of_what_has_a_key() {
+async fn a_slow_client_gets_the_latest_push_of_each_key() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -133,7 +134,7 @@ async fn a_slow_client_gets_the_latest_of_what_has_a_key() {
             mailbox.put(latest(u64::from(number % keys), number)).unwrap();
             yield_now().await;
         }
-        // Only as many are kept as fit, and the latest of each key.
+        // Only as many are queued as fit, and the latest of each key.
         let unsent = house.core.unsent.bytes();
         assert!(unsent <= UNSENT_MAX + (1 + usize::try_from(keys).unwrap()) * SENT, "{unsent} bytes wait");
         mailbox.put(lasting(u32::MAX)).unwrap();
@@ -154,7 +155,7 @@ async fn a_slow_client_gets_the_latest_of_what_has_a_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_too_slow_for_what_must_not_be_lost_is_closed_and_told_so() {
+async fn a_client_too_slow_for_lasting_pushes_is_closed_with_a_reason() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -180,7 +181,7 @@ async fn a_client_too_slow_for_what_must_not_be_lost_is_closed_and_told_so() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_waits_to_be_pushed_is_bounded_and_counts_for_the_account() {
+async fn queued_pushes_are_bounded_and_count_for_the_account() {
     let house = House::new();
     let account = house.account("ann", 10);
     let (far, mailbox) = narrow(&house, Kind::WebSocket, &account).await;
@@ -200,7 +201,7 @@ async fn what_waits_to_be_pushed_is_bounded_and_counts_for_the_account() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_of_what_is_pushed_is_given_up_after_thirty_seconds() {
+async fn a_client_that_reads_no_pushes_is_closed_after_thirty_seconds() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -218,7 +219,7 @@ async fn a_client_that_takes_nothing_of_what_is_pushed_is_given_up_after_thirty_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_push_to_a_connection_that_is_gone_is_told_to_its_sender() {
+async fn a_push_to_a_closed_connection_fails() {
     let house = House::new();
     for (kind, case) in
         BOTH.into_iter().flat_map(|kind| ["left", "closed", "revoked"].map(|case| (kind, case)))
@@ -232,16 +233,16 @@ async fn a_push_to_a_connection_that_is_gone_is_told_to_its_sender() {
             "left" => drop(far),
             "closed" => {
                 assert!(house.hub.links.close(id, ClosedBy::Operator));
-                // Told before the connection's task has seen it.
+                // Reported before the connection's task has noticed.
                 assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 5);
             }
             _ => {
                 house.core.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
-                // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+                // A version check is reused for half a millisecond of real time.
                 std::thread::sleep(Duration::from_millis(1));
                 far.ask::<control::Error>(4, &control::Error::default()).await.unwrap_err();
-                // The client is still there for a moment, and nobody is signed in.
+                // The client stays connected for a moment, but is not signed in.
                 assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 4);
             }
@@ -263,7 +264,7 @@ fn sign_in(house: &House, account: &Created, id: u32) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_pushed_before_the_answer_to_the_sign_in_nor_to_whoever_signs_in_next() {
+async fn pushes_follow_the_sign_in_answer_and_precede_the_next_sign_in() {
     let house = House::new();
     let (ann, bob) = (house.account("ann", 10), house.account("bob", 10));
     let (near, far) = tokio::io::duplex(1 << 20);
@@ -300,14 +301,14 @@ async fn nothing_is_pushed_before_the_answer_to_the_sign_in_nor_to_whoever_signs
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_pushes_does_not_keep_answers_from_a_client_nor_the_server_from_stopping() {
+async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
     let house = House::new();
     let length = 2 * NARROW;
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
         let flood = tokio::spawn(async move {
-            // One of them takes more room than the client makes at a time, and there is always another.
+            // Each is longer than the client reads at a time, and there is always another.
             let body = Bytes::from(vec![7; length]);
             for number in 0.. {
                 let push = Push::latest(CoalescingKey(number % 10), NOTIFICATION, body.clone());
@@ -323,7 +324,8 @@ async fn a_flood_of_pushes_does_not_keep_answers_from_a_client_nor_the_server_fr
         for id in 0..50 {
             far.request(1, id, b"still there?".to_vec()).await;
             let mut before = 0;
-            // What had piled up until it was read, and what came while it was.
+            // The pushes that were queued before the request, and those that came while it was
+            // read.
             let bound = 2 * (UNSENT_MAX + NARROW) / length + 10;
             loop {
                 match far.see().await {
@@ -353,7 +355,7 @@ async fn a_flood_of_pushes_does_not_keep_answers_from_a_client_nor_the_server_fr
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_requests_does_not_keep_pushes_from_a_client() {
+async fn a_flood_of_requests_does_not_block_pushes() {
     let house = House::with_days();
     let latest = quote::SecurityCandlestickRequest {
         symbol: "700.HK".to_owned(),
@@ -365,7 +367,7 @@ async fn a_flood_of_requests_does_not_keep_pushes_from_a_client() {
         let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };
         let account = house.account_of(if kind == Kind::Tcp { "ann" } else { "bob" }, terms);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
-        // From here on it is in memory, and one answer takes more room than a client makes at a time.
+        // The answer is now cached, and longer than a client reads at a time.
         let length = far.ask::<quote::SecurityCandlestickResponse>(19, &latest).await.unwrap().encoded_len();
         assert!(length > 2 * NARROW, "{length} bytes");
         let (reads, writes) = tokio::io::split(far.stream);
@@ -398,8 +400,8 @@ async fn a_flood_of_requests_does_not_keep_pushes_from_a_client() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_stops_sends_first_what_it_has_taken_to_be_pushed() {
-    // A client that takes everything at once, and one that makes it wait.
+async fn queued_pushes_are_sent_before_shutdown() {
+    // A client that reads everything immediately, and one that makes it wait.
     for bytes in [2 << 20, NARROW] {
         let house = House::new();
         let account = house.account("ann", 10);

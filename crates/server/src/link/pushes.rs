@@ -1,4 +1,4 @@
-//! Pushes and close requests of a connection: taken out of its mailbox and sent between the answers.
+//! Pushes and close requests of a connection: taken from its mailbox and sent between the answers.
 
 use std::task::Context;
 
@@ -9,7 +9,8 @@ use super::session::close_reason;
 use super::{End, Link, TURN_MAX};
 use crate::mailbox::Mail;
 
-/// Pushes that are sent before requests are looked for again. Half of what one SDK queues before it drops packets, answers included.
+/// Pushes that are sent before requests are read again. Half of what one SDK queues before it drops
+/// packets, answers included.
 const PUSHES_AT_ONCE: u32 = 8;
 const _: () = assert!(PUSHES_AT_ONCE < TURN_MAX);
 
@@ -28,8 +29,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(mail != Mail::Nothing)
     }
 
-    /// Takes a few pushes out of the mailbox, if they can be sent. Returns whether there were any. If answers took all the room, pushes
-    /// come first when there is room again, so that neither starves the other.
+    /// Takes a few pushes from the mailbox, if they can be sent. Returns whether there were any. If
+    /// answers took all the room, pushes come first when there is room again, so that neither
+    /// starves the other.
     pub(super) fn take_pushes(&mut self) -> bool {
         let mut taken = 0;
         while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && !self.is_behind() && self.take_push() {
@@ -40,7 +42,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         taken > 0
     }
 
-    /// Takes all of them, however many: they are not for the account that signs in next.
+    /// Takes all pushes: they are not for the account that signs in next.
     pub(super) fn take_last_pushes(&mut self) {
         if let Some(session) = &self.session {
             session.mailbox.shut();

@@ -1,4 +1,5 @@
-//! The state of a signed-in connection: who the client is, what it may ask for, who may close it.
+//! The state of a signed-in connection: its client, its rights, its gateway, and its connection
+//! slot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +20,11 @@ use crate::refusal::Refusal;
 use crate::route::Memory;
 use crate::unsent::Tally;
 
-/// A signed-in connection. Dropping it frees its seat.
+/// A signed-in connection. Dropping it frees its connection slot.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) caller: Caller,
-    /// What earlier requests of the connection have established, so that the next ones cost less.
+    /// Results of earlier requests of the connection that make the next ones cheaper.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
@@ -34,7 +35,7 @@ pub(super) struct Session {
     pub(super) topics: Topics,
 }
 
-/// A request that was let in.
+/// An admitted request.
 pub(super) enum Admitted {
     Quote(Step),
     Trade(Permit),
@@ -45,17 +46,17 @@ impl Session {
         &self.caller
     }
 
-    /// Takes a request as far as it goes without waiting.
+    /// Processes a request as far as possible without waiting.
     pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
         CommandRow::of_packet(command, body)?.start(core, &self.caller, body, &mut self.memory)
     }
 
-    /// Lets in a call of the trade gateway, which needs no work.
+    /// Admits a call of the trade gateway, which needs no worker.
     pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
         admit_trade(&self.caller, core)
     }
 
-    /// Whether its account is still valid. If that cannot be looked up, it counts as valid.
+    /// Whether its account is still valid. If the lookup fails, it counts as valid.
     pub(super) fn stands(&self, core: &Core) -> bool {
         let stands = store::without_waiting(|| {
             core.version_check()?;
@@ -65,7 +66,7 @@ impl Session {
         });
         match stands {
             Ok(stands) => stands,
-            // It is looked up where that may take a while, so that the next time it is known.
+            // Looked up on a worker thread, so that the result is known next time.
             Err(Refusal::Waits) => {
                 self.look_aside();
                 true
@@ -78,7 +79,7 @@ impl Session {
         let (core, who) = (self.hub.core.clone(), self.caller.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let looked = workers.submit(share, move || core.access.stands(&who, Freshness::Recent).is_ok());
-        // Without a receiver the work would not be done.
+        // Without a receiver the work would be skipped.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
         }
@@ -89,17 +90,17 @@ impl Session {
         &self.unsent
     }
 
-    /// A ping has been sent.
+    /// Records that a ping was sent.
     pub(super) fn pinged(&self, uptime: Duration) {
         self.pulse.pinged(uptime);
     }
 
-    /// The client has sent something.
+    /// Records that the client has sent something.
     pub(super) fn heard(&self) {
         self.pulse.heard();
     }
 
-    /// Whether a command is meant for the trade gateway. It may show which gateway the client uses.
+    /// Whether a command is for the trade gateway. It may reveal which gateway the client uses.
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
         if let Some((lineage, used)) = self.gateway.learn(command, body, &self.hub.clients)
             && self.hub.core.access.is_shared()
@@ -109,7 +110,7 @@ impl Session {
         self.gateway.is_trade(command, body)
     }
 
-    /// Has other nodes know which gateway the client uses: it may go on with one of them.
+    /// Stores for other nodes which gateway the client uses: it may reconnect to one of them.
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
         let (core, who) = (self.hub.core.clone(), self.caller.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
@@ -124,7 +125,7 @@ impl Session {
     }
 }
 
-/// Lets in a call of the trade gateway.
+/// Admits a call of the trade gateway.
 pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusal> {
     core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
@@ -133,7 +134,7 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, core.market_now())?)
 }
 
-/// The code and text for a connection that is closed from outside.
+/// The close code and text for a connection that is closed by the server.
 pub(super) fn close_reason(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),

@@ -1,4 +1,5 @@
-//! Signing in on a long connection: by a one-time password, or with the session of an earlier connection.
+//! Signing in on a long connection: by a one-time password, or with the session of an earlier
+//! connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::request_log::OncePerMinute;
 use crate::route::Memory;
 use crate::workers::{Full, Who};
 
-/// Refused sign-ins that were too many to be written to the audit.
+/// Counts refused sign-ins that exceeded the audit's rate.
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
@@ -38,7 +39,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (access, moment) = (&hub.core.access, hub.core.moment());
         let present = self.session.as_ref().map(|session| session.id);
         if present.is_some() {
-            // A client signs in once on a connection. Doing so again and again counts like refusals.
+            // A client signs in once per connection. Repeated sign-ins count like refusals.
             self.back_off();
         }
         let place = (self.transport.transport_kind(), self.from.address);
@@ -52,7 +53,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.signed_in(asked, (credentials, metadata), moment, signed);
     }
 
-    /// Goes on with what became of a sign-in.
+    /// Handles the result of a sign-in.
     pub(super) fn signed_in(
         &mut self,
         asked: &LinkRequest,
@@ -82,7 +83,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
         self.take_last_pushes();
         self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
-        // Those of the account that was signed in here before.
+        // The unsent bytes of the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;
         self.transport.allow_requests();
@@ -108,7 +109,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.count(asked.command, asked.since, Outcome::Ok, length);
     }
 
-    /// The client is told at once and closes the connection itself; the server does so only if it does not.
+    /// Refuses a sign-in immediately. The client closes the connection itself; the server does so
+    /// only if it does not.
     fn denied(&mut self, asked: &LinkRequest, denial: &Denial) {
         let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
@@ -147,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.transport_kind().into()
     }
 
-    /// Writes a refused sign-in to the audit, on a thread where waiting for the disk holds up nothing.
+    /// Records a refused sign-in in the audit, on a worker thread.
     fn note_denied(&self, credentials: Credentials, denial: Denial, moment: Moment) {
         let (core, from) = (self.hub.core.clone(), self.from.address.ip());
         let (workers, share) = (core.workers.clone(), core.share_of_address(from));
@@ -161,7 +163,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         match told {
-            // Without a receiver the work would not be done.
+            // Without a receiver the work would be skipped.
             Ok(told) => drop(tokio::spawn(told)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
@@ -172,7 +174,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 }
 
-/// What the metadata of a sign-in say about the client.
+/// The preferences of the client, from the metadata of its sign-in.
 fn manner(
     who: access::Caller,
     entrance: Option<Region>,

@@ -8,7 +8,7 @@ use crate::metrics::{Outcome, Task};
 use crate::request_log::{self, RequestEnd};
 
 impl<S> Link<S> {
-    /// Counts a request and writes its log line.
+    /// Counts a request and logs it.
     pub(super) fn end(&self, command: u8, task: Task, ended: &RequestEnd) {
         request_log::of_link(
             &self.hub.core.metrics,
@@ -36,7 +36,7 @@ impl<S> Drop for Link<S> {
     }
 }
 
-/// What a command counts as, unless it is meant for the trade gateway.
+/// The task that a command counts as, unless it is for the trade gateway.
 pub(super) fn task(command: u8) -> Task {
     match command {
         HEARTBEAT => Task::Heartbeat,

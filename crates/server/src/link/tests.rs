@@ -17,7 +17,7 @@ fn websocket(kind: Kind, code: u16) -> Option<u16> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_on_which_nobody_signs_in_ends_after_ten_seconds() {
+async fn a_connection_without_sign_in_is_closed_after_ten_seconds() {
     let house = House::new();
     for kind in BOTH {
         let begun = Instant::now();
@@ -32,7 +32,7 @@ async fn a_connection_on_which_nobody_signs_in_ends_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_pinged_every_thirty_seconds_and_given_up_after_ninety_of_silence() {
+async fn a_client_is_pinged_every_thirty_seconds_and_closed_after_ninety_of_silence() {
     let house = House::new();
     let account = house.account("ann", 10);
     for kind in BOTH {
@@ -52,7 +52,7 @@ async fn a_client_is_pinged_every_thirty_seconds_and_given_up_after_ninety_of_si
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_answers_pings_stays_for_ever() {
+async fn a_client_that_answers_pings_stays_connected() {
     let house = House::new();
     let account = house.account("ann", 10);
     for kind in BOTH {
@@ -74,7 +74,7 @@ async fn a_client_that_answers_pings_stays_for_ever() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_sign_in_is_answered_at_once_and_the_connection_closed_after_a_moment() {
+async fn a_refused_sign_in_is_answered_immediately_and_closed_after_two_seconds() {
     let house = House::new();
     let account = house.account("ann", 1);
     let (_taken, session) = house.signed_in(Kind::WebSocket, &account).await;
@@ -98,7 +98,7 @@ async fn a_refused_sign_in_is_answered_at_once_and_the_connection_closed_after_a
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_refused_client_may_try_again_within_the_moment_but_gains_no_time_by_it() {
+async fn a_refused_client_may_retry_but_gets_no_extra_time() {
     let house = House::new();
     let account = house.account("ann", 1);
     let mut far = house.connect(Kind::WebSocket);
@@ -121,7 +121,7 @@ async fn a_refused_client_may_try_again_within_the_moment_but_gains_no_time_by_i
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_one_time_password_is_good_for_a_minute_and_once() {
+async fn a_one_time_password_is_valid_once_and_for_a_minute() {
     let house = House::new();
     let account = house.account("ann", 10);
     let (late, in_time) = (house.otp(&account), house.otp(&account));
@@ -135,13 +135,13 @@ async fn a_one_time_password_is_good_for_a_minute_and_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seat_whose_client_does_not_answer_is_given_to_the_next_who_needs_one() {
+async fn a_slot_of_an_unresponsive_client_is_reused() {
     let house = House::new();
     let account = house.account("ann", 1);
     let (mut dead, _) = house.signed_in(Kind::WebSocket, &account).await;
     let otp = house.otp(&account);
     let refused = Err((Status::PermissionDenied, 403));
-    // The ping goes out after thirty seconds; a moment later it is too early to judge.
+    // The ping is sent after thirty seconds; a moment later it is too early to judge.
     advance(39 * SECOND).await;
     assert!(matches!(dead.see().await, Seen::Ping(_)));
     assert_eq!(house.connect(Kind::WebSocket).auth(&otp).await.map(drop), refused);
@@ -152,7 +152,7 @@ async fn a_seat_whose_client_does_not_answer_is_given_to_the_next_who_needs_one(
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_seat_whose_client_answers_is_not_given_away() {
+async fn a_slot_of_a_responsive_client_is_not_reused() {
     let house = House::new();
     let account = house.account("ann", 1);
     let (mut alive, _) = house.signed_in(Kind::WebSocket, &account).await;
@@ -164,7 +164,7 @@ async fn a_seat_whose_client_answers_is_not_given_away() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_takes_nothing_is_not_read_any_more_and_closed_after_thirty_seconds() {
+async fn a_client_that_reads_nothing_is_closed_after_thirty_seconds() {
     let house = House::new();
     let account = house.account("ann", 10);
     let narrow = 16 << 10;
@@ -183,7 +183,7 @@ async fn a_client_that_takes_nothing_is_not_read_any_more_and_closed_after_thirt
             heartbeat = frame;
         }
         let mut sent = 0;
-        // Writing goes on until the other side stops reading, and fails once it is closed.
+        // Writes until the server stops reading; fails once it closes the connection.
         while far.stream.write_all(&heartbeat).await.is_ok() {
             sent += heartbeat.len();
         }
@@ -194,7 +194,7 @@ async fn a_client_that_takes_nothing_is_not_read_any_more_and_closed_after_thirt
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
+async fn a_slow_client_that_reads_a_little_gets_everything() {
     let house = House::new();
     let account = house.account("ann", 10);
     let mut far = house.connect_narrow(Kind::Tcp, 16 << 10);
@@ -208,7 +208,7 @@ async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
             Packet::Request { command: 1, id, timeout_ms: 0, body }.encode(&mut bytes).unwrap();
             writes.write_all(&bytes).await.unwrap();
         }
-        // A sign of life, as the answer to a ping would be.
+        // A sign of life, like the answer to a ping.
         while writes.write_all(&[3, 9, 0, 0, 0]).await.is_ok() {
             tokio::time::sleep(30 * SECOND).await;
         }
@@ -216,7 +216,8 @@ async fn a_slow_client_that_takes_a_little_now_and_then_gets_everything() {
     let mut decoder = wire::Decoder::new(Limits::HIGHEST);
     assert_eq!(decoder.decode(&mut &wire::HANDSHAKE[..]), Ok(None));
     let (mut answers, mut room) = (0, [0; 20_200]);
-    // A little every twenty seconds: it takes minutes, and yet the client is neither dead nor stalled.
+    // Reads a little every twenty seconds: it takes minutes, yet the client is neither dead nor
+    // stalled.
     while answers < count {
         let read = timeout(SECOND, reads.read(&mut room)).await.expect("it is not stuck").unwrap();
         assert!(read > 0, "closed after {answers} answers");
@@ -253,7 +254,7 @@ fn thousands(count: u32) -> Vec<u8> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_that_came_together_are_not_all_answered_at_once() {
+async fn pipelined_requests_stop_at_the_unsent_limit() {
     let house = House::with_days();
     let account = house.account("ann", 10);
     let (mut far, _) = house.signed_in(Kind::WebSocket, &account).await;
@@ -262,7 +263,7 @@ async fn requests_that_came_together_are_not_all_answered_at_once() {
         panic!()
     };
     assert!(body.len() > 50_000, "{} bytes", body.len());
-    // From here on everything is in the cache and would be answered at once.
+    // From here on everything is cached and could be answered immediately.
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
     let from =
@@ -289,7 +290,7 @@ fn body_max() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_not_listened_to_lives_as_long_as_it_takes_something() {
+async fn a_client_that_is_not_read_stays_connected_while_it_reads() {
     let house = House::with_days();
     let account = house.account("ann", 10);
     let mut far = house.connect_narrow(Kind::WebSocket, 1024);
@@ -297,7 +298,7 @@ async fn a_client_that_is_not_listened_to_lives_as_long_as_it_takes_something() 
     let (mut reads, mut writes) = tokio::io::split(far.stream);
     let sending = tokio::spawn(async move { writes.write_all(&thousands(100)).await });
     let mut room = [0; 1024];
-    // It says nothing, and nobody would hear it; the answers that wait are more than are taken here.
+    // The client is silent, and the server does not read; more answers wait than are read here.
     for number in 0..20 {
         let read = reads.read(&mut room).await.unwrap();
         assert!(read > 0, "closed after {number} kilobytes");
@@ -307,18 +308,18 @@ async fn a_client_that_is_not_listened_to_lives_as_long_as_it_takes_something() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
+async fn a_revoked_account_is_refused_at_its_next_request_and_closed() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, session) = house.signed_in(kind, &account).await;
         house.core.access.revoke(account.account_id, &access::Actor::Operator, "", NOW).unwrap();
-        // A look at the databases counts as the present for half a millisecond, by the machine's own clock.
+        // A version check is reused for half a millisecond of real time.
         std::thread::sleep(Duration::from_millis(1));
         let begun = Instant::now();
         let refused = far.ask::<control::Error>(4, &control::Error::default()).await;
         assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
-        // The sign-in has ended.
+        // The connection is no longer signed in.
         let refused = far.ask::<control::Error>(8, &control::Error::default()).await;
         assert_eq!(refused.map(drop), Err((Status::Unauthenticated, 401_004)));
         assert_eq!(far.closed().await, (4, websocket(kind, 1008)));
@@ -329,7 +330,7 @@ async fn a_revoked_account_is_told_with_its_next_request_and_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revoked_account_that_asks_for_nothing_is_closed_with_the_next_ping() {
+async fn a_revoked_account_without_requests_is_closed_at_the_next_ping() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -343,7 +344,7 @@ async fn a_revoked_account_that_asks_for_nothing_is_closed_with_the_next_ping() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn heartbeats_come_back_as_they_were_and_pings_as_pongs() {
+async fn heartbeats_are_echoed_and_pings_answered_with_pongs() {
     let house = House::new();
     for kind in BOTH {
         let mut far = house.connect(kind);
@@ -363,7 +364,7 @@ async fn heartbeats_come_back_as_they_were_and_pings_as_pongs() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_goodbye_is_answered_and_takes_a_second_at_most() {
+async fn a_close_is_answered_and_takes_at_most_a_second() {
     let house = House::new();
     let mut far = house.connect(Kind::WebSocket);
     far.frame(0x88, &1000_u16.to_be_bytes()).await;

@@ -1,4 +1,4 @@
-//! Subscriptions at the trade gateway. There is one topic: what happens to the orders of the account.
+//! Subscriptions at the trade gateway. There is one topic: the order events of the account.
 
 use access::Permit;
 use paper::{PaperError, Watched};
@@ -12,12 +12,12 @@ use crate::refusal::Refusal;
 use crate::trade::{Listening, TradeListeners};
 use crate::versions::Dated;
 
-/// Topics that one request may name.
+/// Most topics of one request.
 const TOPICS_MAX: usize = 16;
-/// Of a topic that is not known, how much is repeated.
+/// Characters of an unknown topic in the refusal.
 const ECHO_CHARS_MAX: usize = 40;
 
-/// What a connection is subscribed to. The client says it again after it has come back.
+/// The subscriptions of a connection. The client repeats them after a reconnect.
 #[derive(Debug, Default)]
 pub(super) struct Topics(Option<Listening>);
 
@@ -28,8 +28,8 @@ impl Topics {
 }
 
 impl Session {
-    /// Subscribes and unsubscribes, and tells what the connection is subscribed to then. `watched` is the account, if it was looked at for
-    /// this already.
+    /// Subscribes and unsubscribes, and returns the resulting subscriptions. `watched` is the
+    /// account, if it was already loaded for this.
     pub(super) fn answer_trade(
         &mut self,
         command: u8,
@@ -62,7 +62,7 @@ impl Session {
     }
 
     fn listen(&mut self, permit: &Permit, watched: Option<Watched>) -> Result<(), Refusal> {
-        // A connection that has lost its seat is being closed.
+        // A connection that has lost its slot is being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
         let (core, account) = (&self.hub.core, permit.account().id);
         let form = (self.caller.language, Dated::of(&self.caller.who, permit.account()));
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Whether a request is one to begin with what is not begun yet, so that the account has to be looked at.
+/// Whether a request subscribes to order events, so that the account must be watched.
 pub(super) fn subscribes(command: u8, body: &[u8]) -> bool {
     let topics = trade::SubscribeRequest::decode(body).map(|request| request.topics).unwrap_or_default();
     command != UNSUBSCRIBE && topics.iter().take(TOPICS_MAX).any(|topic| topic == TradeListeners::TOPIC)

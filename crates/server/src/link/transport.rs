@@ -1,4 +1,4 @@
-//! The two ways a packet travels: a WebSocket message, or back to back on TCP.
+//! The two transports of a packet: a WebSocket message, or back to back on TCP.
 
 use bytes::Bytes;
 use wire::{
@@ -11,14 +11,14 @@ use crate::links::TransportKind;
 
 /// Longest WebSocket message a client may send: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
-/// The same before anybody has signed in.
+/// The same before sign-in.
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// The first piece of an answer from memory is its symbol.
+/// A first piece up to this size is copied, such as the symbol of an answer from memory.
 const SHORT: usize = 64;
 
-/// What came in.
+/// One received item.
 #[derive(Debug)]
 pub(crate) enum Incoming {
     Packet(Packet<'static>),
@@ -26,7 +26,7 @@ pub(crate) enum Incoming {
     Pong,
     /// The client closed the connection.
     Close,
-    /// A breach of the protocol: why, and the code with which a WebSocket is closed for it.
+    /// A protocol error: the reason, and the WebSocket close code for it.
     Broken {
         websocket: u16,
         reason: String,
@@ -63,7 +63,7 @@ pub(crate) enum CloseCode {
 }
 
 impl CloseCode {
-    /// The WebSocket close code that goes with it. Clients do not read it; debuggers do.
+    /// The corresponding WebSocket close code. Clients do not read it; debuggers do.
     pub(super) fn websocket(self) -> u16 {
         match self {
             CloseCode::Shutdown => 1000,
@@ -108,7 +108,7 @@ impl Transport {
             },
             Transport::WebSocket(decoder) => match decoder.decode(input) {
                 Ok(None) => None,
-                // Some clients send packets as text frames; nothing but the opcode differs.
+                // Some clients send packets as text frames; only the opcode differs.
                 Ok(Some(Message::Binary(message) | Message::Text(message))) => {
                     Some(match Packet::decode_owned(message, limits(decoder)) {
                         Ok(packet) => Incoming::Packet(packet),
@@ -125,8 +125,8 @@ impl Transport {
         }
     }
 
-    /// Queues an answer. No answer of ours is too long for a packet; if one were, the client would be told so, because
-    /// it waits half a minute for an answer that does not come.
+    /// Queues an answer. No answer is too long for a packet; if one were, the client would get an
+    /// error, because it waits half a minute for a missing answer.
     pub(crate) fn response(
         &self,
         command: u8,
@@ -155,7 +155,7 @@ impl Transport {
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
         let mut body = body.into_iter();
-        // A short body is copied behind the header: a piece of its own would cost more than the copy.
+        // A short first piece is copied after the header, which is cheaper than a separate piece.
         let short = body.as_slice().first().filter(|piece| piece.len() <= SHORT).map_or(0, Bytes::len);
         let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len() + short);
         if let Transport::WebSocket(_) = self {
@@ -200,7 +200,7 @@ impl Transport {
         self.goodbye(websocket, reason, outbox);
     }
 
-    /// Queues the close frame of a WebSocket alone.
+    /// Queues only the close frame of a WebSocket.
     pub(crate) fn goodbye(&self, code: u16, reason: &str, outbox: &mut Outbox) {
         if let Transport::WebSocket(_) = self {
             let mut bytes = Vec::new();

@@ -1,4 +1,5 @@
-//! One turn of a connection: take answers and pushes, write what is unsent, read what came, as far as each can be done without waiting.
+//! One turn of a connection: takes answers and pushes, writes unsent bytes, and reads, each as far
+//! as possible without waiting.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -15,7 +16,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let has_mail = self.look_into_mailbox(cx)?;
         let mut moved = self.poll_blocking_task(cx);
         moved |= self.poll_pending(cx);
-        // Both are read before anything is written: room that writing makes is shared fairly on the next turn.
+        // Both are determined before anything is written: room that writing makes is shared fairly
+        // on the next turn.
         let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
         let pushes_first = pushes && self.pushes_are_next;
         moved |= self.write(cx)?;
@@ -30,11 +32,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
-            // What was answered at once is sent at once.
+            // Send inline answers immediately.
             self.write(cx)?;
             moved = true;
         }
-        // Answers before pushes: one SDK drops every packet that comes while sixteen are queued, and then waits for its answers.
+        // Answers before pushes: one SDK drops every packet that comes while sixteen are queued,
+        // and then waits for its answers.
         if pushes && !pushes_first && self.take_pushes() {
             self.write(cx)?;
             moved = true;
@@ -42,7 +45,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Writes unsent bytes, as many as the client takes. Returns whether it took any.
+    /// Writes unsent bytes, as many as the client accepts. Returns whether it accepted any.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if self.outbox.is_empty() {
             return Ok(false);
@@ -51,11 +54,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
             return Err(End::Gone);
         }
-        // A flush that has completed counts as progress too, though there was nothing left to write.
+        // A completed flush counts as progress too, though there was nothing left to write.
         let is_taken = self.outbox.bytes() < before;
         if is_taken && !(reads && self.outbox.is_empty()) {
             self.taken = Instant::now();
-            // Nothing is read at the moment, so taking bytes counts as a sign of life.
+            // Nothing is read at the moment, so accepting bytes counts as a sign of life.
             if !reads {
                 self.heard = self.taken;
             }
@@ -64,7 +67,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
-    /// Sends the answers of requests that have ended, and starts those that waited. Returns whether there were any.
+    /// Sends the answers of finished requests, and starts queued ones. Returns whether there were
+    /// any.
     fn poll_pending(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
         while let Some(pending) = &mut self.pending

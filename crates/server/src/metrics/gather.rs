@@ -13,7 +13,7 @@ use super::{
 use crate::facts;
 use crate::kit::Site;
 
-/// `application/openmetrics-text` would demand more; every scraper takes the older format.
+/// `application/openmetrics-text` would require more; every scraper accepts the older format.
 pub(crate) fn exposition(site: &Site) -> String {
     let mut text = Text::default();
     about(site, &mut text);
@@ -57,7 +57,8 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
-            // Samples of successful requests exist from the start; those of refusals once they have happened.
+            // Samples of successful requests exist from the start; those of refusals once they
+            // occur.
             if count > 0 || *outcome == Outcome::Ok {
                 let labels =
                     [("door", transport.as_str()), ("command", task.as_str()), ("outcome", outcome.as_str())];
@@ -105,7 +106,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
     text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));
 }
 
-/// The doors that a kind of request comes in by.
+/// The transports of each task.
 fn pairs() -> impl Iterator<Item = (TransportLabel, Task)> {
     let all =
         TransportLabel::ALL.iter().flat_map(|transport| Task::all().map(move |task| (*transport, task)));
@@ -145,12 +146,12 @@ fn connections(site: &Site, text: &mut Text) {
     );
 }
 
-/// How far the clock of the database is ahead of this machine's.
+/// How far the database's clock is ahead of this machine's.
 fn seconds_ahead(database: Timestamp, machine: Timestamp) -> i64 {
     database.0.saturating_sub(machine.0)
 }
 
-/// The nodes of a database, and whether it is there. A server with a store of its own is one node.
+/// The nodes of a database, and whether it is reachable. A server with its own store is one node.
 fn nodes(site: &Site, text: &mut Text) {
     let (access, uptime) = (&site.core.access, site.core.uptime());
     let name = "chandler_nodes";
@@ -172,7 +173,7 @@ fn nodes(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }
 
-/// The limits of callers, and what they use.
+/// The limits of callers, and their use.
 fn limits(site: &Site, text: &mut Text) {
     let (load, limits) = (site.core.workers.load(), site.core.limits);
     let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
@@ -227,13 +228,13 @@ fn people(site: &Site, text: &mut Text) {
     let spends = metrics.quota_spends.load(Ordering::Relaxed);
     let name = "chandler_quota_spends_total";
     text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
-    // Rows are numbered from 1 on, so the last number is how many were written.
-    // Nobody waits here for a database that is known to be away.
+    // Rows are numbered from 1, so the last number is how many were written. Does not wait for a
+    // database that is known to be unreachable.
     let last = (!site.core.is_degraded())
         .then(|| site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() }));
     let last = last.and_then(|last| match last {
         Ok(rows) => Some(rows),
-        // The beat says once that it is away.
+        // The heartbeat job logs that it is unreachable.
         Err(error) if error.is_away() => None,
         Err(error) => {
             tracing::error!(%error, "cannot look at the accounts");
@@ -338,7 +339,7 @@ fn certificate(site: &Site, text: &mut Text) {
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
-/// The label is not called `job`: that name belongs to Prometheus.
+/// The label is not called `job`, which Prometheus reserves.
 fn jobs(metrics: &Metrics, text: &mut Text) {
     let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
     text.family(Kind::Counter, "chandler_job_runs_total", "Runs of background work, by name and outcome.");

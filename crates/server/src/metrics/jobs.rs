@@ -8,7 +8,7 @@ use market::Timestamp;
 use super::labels::JobOutcome;
 use super::{Counters, Histogram};
 
-/// Stands for no run yet: no run ends at this time.
+/// Marks that no run has ended yet.
 const NEVER: i64 = i64::MIN;
 
 /// The counters of one job.

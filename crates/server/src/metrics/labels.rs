@@ -1,4 +1,5 @@
-//! The labels of metrics. All are closed sets: a label by account or symbol would grow without end, and reveal what people do.
+//! The labels of metrics. All are closed sets: a label by account or symbol would be unbounded, and
+//! reveal what people do.
 
 /// An enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
@@ -22,22 +23,23 @@ macro_rules! label {
     };
 }
 
-// Words of several labels.
+// Texts of several labels.
 const WEBSOCKET: &str = "websocket";
 const TCP: &str = "tcp";
 const HTTP: &str = "http";
 
 label! {
-    /// The door that a request came through.
+    /// The transport of a request.
     TransportLabel { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP }
 }
 
 label! {
-    /// Where a proof of identity is given; on a page it is a password.
+    /// Where credentials are presented; on a page it is a password.
     Entry { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP, Page => "page" }
 }
 
-/// The same with a variant for the commands of the quote gateway, whose labels are in their own table (`dispatch.rs`).
+/// The same with a variant for the commands of the quote gateway, whose labels are in their own
+/// table (`dispatch.rs`).
 macro_rules! label_with_commands {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
@@ -63,10 +65,11 @@ macro_rules! label_with_commands {
     };
 }
 
-/// Commands that can be counted, which is room for more than there are: the table of commands is above this module.
+/// Most commands that can be counted, which leaves room for more: the table of commands depends on
+/// this module.
 pub(crate) const COMMANDS_MAX: usize = 12;
 
-/// A command's place in the table of commands, and its label.
+/// A command's index in the table of commands, and its label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandLabel {
     row: usize,
@@ -81,8 +84,8 @@ impl CommandLabel {
 }
 
 label_with_commands! {
-    /// What was asked for: a command of the quote gateway, through any door; something that only long connections have; or something that
-    /// only HTTP has.
+    /// The requested operation: a command of the quote gateway, on any transport; an operation of
+    /// long connections only; or one of HTTP only.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
@@ -131,7 +134,8 @@ label! {
 }
 
 label! {
-    /// The command of a command-line client, by the first word of its `x-cli-cmd`: those of ours that ask a server.
+    /// The command of a command-line client, by the first word of its `x-cli-cmd`: our own commands
+    /// that use a server.
     CliCommand {
         Account => "account",
         Assets => "assets",
@@ -169,17 +173,17 @@ label! {
 }
 
 label! {
-    /// Whether a proof of identity was good.
+    /// Whether credentials were accepted.
     Authenticated { Accepted => "accepted", Refused => "refused" }
 }
 
 label! {
-    /// What an OAuth token is issued for.
+    /// The grant of an OAuth token.
     Grant { Code => "authorization_code", Device => "device_code", Refresh => "refresh_token" }
 }
 
 label! {
-    /// The result. A device on which nobody has decided yet is not a refusal.
+    /// The result. A device authorization that is still pending is not a refusal.
     Granted { Issued => "issued", Pending => "pending", Refused => "refused" }
 }
 
@@ -209,12 +213,12 @@ label! {
 }
 
 label! {
-    /// How a run ended; `elsewhere` if another server of the store does it.
+    /// How a run ended; `elsewhere` if another server of the store runs it.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
 }
 
 impl Outcome {
-    /// The outcome of an answer over HTTP that has only its status.
+    /// The outcome of an HTTP answer that has only a status.
     pub(crate) fn of_status(status: u16) -> Outcome {
         match status {
             ..400 => Outcome::Ok,

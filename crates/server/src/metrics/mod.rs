@@ -1,5 +1,6 @@
-//! Metrics. A request adds to a few counters of its thread, which are found by index: no lock, no allocation, no lookup by name, no
-//! contention with other processors. Everything else is gathered when `/metrics` is read ([`gather`]).
+//! Metrics. A request adds to a few counters of its thread, which are found by index: no lock, no
+//! allocation, no lookup by name, no contention with other processors. Everything else is gathered
+//! when `/metrics` is read ([`gather`]).
 
 mod gather;
 mod jobs;
@@ -21,7 +22,8 @@ pub(crate) use labels::{
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
 
-/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the timeout of a client.
+/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the
+/// timeout of a client.
 pub(super) const BOUNDS_NS: [u64; 14] = [
     25_000,
     100_000,
@@ -98,7 +100,7 @@ impl<const N: usize> Counters<N> {
     }
 }
 
-/// The counters of one task through one door.
+/// The counters of one task on one transport.
 #[derive(Debug, Default)]
 struct Requests {
     outcomes: Counters<{ Outcome::COUNT }>,
@@ -114,13 +116,13 @@ impl Requests {
     }
 }
 
-/// The counters of some of the threads. Two processors that add to one counter pass its cache line to and fro, which takes longer than
-/// everything else about counting. So each thread has a stripe, and readers add them up. Aligned to two cache lines, which are fetched
-/// together.
+/// The counters of some of the threads. Two processors that add to one counter pass its cache line
+/// back and forth, which takes longer than everything else about counting. So each thread has a
+/// stripe, and readers add them up. Aligned to two cache lines, which are fetched together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe {
-    /// By door, then by task.
+    /// By transport, then by task.
     requests: Box<[Requests]>,
     sent_bytes: Counters<{ TransportLabel::COUNT }>,
     agents: Counters<{ Agent::COUNT }>,
@@ -187,7 +189,7 @@ impl Default for Metrics {
     }
 }
 
-/// The memory that this process has in use, where the operating system tells.
+/// The resident memory of this process, if the operating system reports it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     process::process().resident_bytes
 }
@@ -241,14 +243,14 @@ impl Metrics {
         }
     }
 
-    /// Counts a question that was answered from memory alone.
+    /// Counts a query that was answered from memory alone.
     pub(crate) fn cache_hit(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_hits.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// Counts a question that memory might have answered, and did not.
+    /// Counts a query that memory might have answered, and did not.
     pub(crate) fn cache_miss(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_misses.fetch_add(1, Ordering::Relaxed);
@@ -310,7 +312,7 @@ impl Metrics {
         self.open.get(connection.index()).map_or(0, |open| open.load(Ordering::Relaxed))
     }
 
-    /// Requests since the server began, through every door: those that were answered, and those that were refused.
+    /// Requests since the server started, on every transport: answered ones, and refused ones.
     pub(crate) fn request_totals(&self) -> (u64, u64) {
         let of = |outcome: Outcome| {
             self.sum(|stripe| {
@@ -334,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_task_has_counters_of_its_own() {
+    fn every_task_has_its_own_counters() {
         let metrics = Metrics::default();
         for task in Task::all() {
             metrics.request(TransportLabel::Http, task, Outcome::Ok, Duration::ZERO, 0);
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_threads_count_adds_up() {
+    fn counts_of_several_threads_add_up() {
         let (metrics, task) = (Metrics::default(), Task::of_command(wire::command::HISTORY));
         std::thread::scope(|scope| {
             for thread in 0..20_u64 {

@@ -1,4 +1,4 @@
-//! What the operating system says about this process. Without `/proc`, which is Linux's, these metrics are missing.
+//! Process statistics of the operating system. Without Linux's `/proc`, these metrics are missing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,11 +19,11 @@ pub(super) struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
     pub(crate) bytes: u64,
-    /// What this process may still use.
+    /// Space that this process may still use.
     pub(crate) free_bytes: u64,
 }
 
-/// Of the process and not of one server, as its log is.
+/// Global, like the log of the process.
 static LOG_LINES_LOST: AtomicU64 = AtomicU64::new(0);
 
 /// Counts lines of the log that were never written, for the metrics.
@@ -35,7 +35,7 @@ pub(super) fn lost_log_lines() -> u64 {
     LOG_LINES_LOST.load(Ordering::Relaxed)
 }
 
-/// Descriptors that are counted at most.
+/// Most descriptors that are counted.
 const FILES_COUNTED_MAX: usize = 1_000_000;
 
 pub(super) fn process() -> Process {
@@ -47,7 +47,7 @@ pub(super) fn process() -> Process {
     Process {
         resident_bytes: kilobytes("VmRSS:"),
         virtual_bytes: kilobytes("VmSize:"),
-        // The directory is open itself.
+        // The listed directory itself is open.
         open_files: open.and_then(|open| u64::try_from(open.saturating_sub(1)).ok()),
         files_max: read("limits").as_deref().and_then(|limits| field(limits, "Max open files")),
         threads: field(&status, "Threads:"),
@@ -61,7 +61,7 @@ fn field(text: &str, name: &str) -> Option<u64> {
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// The name of a program may have spaces and brackets; the numbers follow its last bracket.
+/// A program's name may contain spaces and brackets; the numbers follow the last bracket.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_behind_their_names() {
+    fn numbers_are_found_after_their_names() {
         let text = "Name:\tVmRSS: 7\nVmSize:\t  2048 kB\nVmRSS:\t1024 kB\nMax open files            1024                 4096\n";
         assert_eq!(field(text, "VmRSS:"), Some(1024));
         assert_eq!(field(text, "Max open files"), Some(1024));
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_may_be_called_anything() {
+    fn a_program_name_may_contain_spaces_and_brackets() {
         let stat = "7 (a b) c) R 1 2 3 4 5 6 7 8 9 10 31 11 13 14 15";
         assert_eq!(ticks(stat), Some(42));
         assert_eq!(ticks("7 (x) R 1 2"), None);

@@ -1,4 +1,5 @@
-//! The text that Prometheus reads: a line of help and a line of type for each family, then its samples.
+//! The text format of Prometheus: a line of help and a line of type for each family, then its
+//! samples.
 
 use std::fmt::{Display, Write};
 
@@ -35,7 +36,7 @@ impl Text {
         self.text
     }
 
-    /// Begins a family; the samples that follow belong to it.
+    /// Starts a family; the following samples belong to it.
     pub(super) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
         self.name = name;
         let kind = kind.as_str();
@@ -48,7 +49,7 @@ impl Text {
         self
     }
 
-    /// A family of one sample, or of none if the value is not known.
+    /// A family of one sample, or of none if the value is unknown.
     pub(super) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
         self.family(kind, name, help);
         if let Some(value) = value {
@@ -104,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_count_what_is_at_most_their_bound_and_the_last_one_counts_all() {
+    fn buckets_include_their_bound_and_the_last_one_counts_all() {
         let histogram = Histogram::default();
         for nanoseconds in [0, BOUNDS_NS[0], BOUNDS_NS[0] + 1, u64::MAX / 4] {
             histogram.observe(std::time::Duration::from_nanos(nanoseconds));

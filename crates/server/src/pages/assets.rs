@@ -1,4 +1,4 @@
-//! The files of the front-end, as `build.rs` has packed them into the executable.
+//! The files of the front end, which `build.rs` embeds in the executable.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -16,7 +16,7 @@ use super::visit::guard;
 use crate::kit::packed::accepts_gzip;
 use crate::kit::{Answer, Call};
 
-/// One file. Its tag is made of its content.
+/// One file. Its tag is derived from its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asset {
     path: &'static str,
@@ -36,14 +36,14 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
-/// Browsers cache a file and ask whether it is still current: the next executable has other files under these names.
+/// Browsers cache a file but revalidate it: the next executable has other files under these names.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
 fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// A file by its path. Documents have paths of their own.
+/// A file by its path. Documents have separate paths.
 fn addressed(path: &str) -> Option<&'static Asset> {
     find(&format!("/{}", path.trim_start_matches('/'))).filter(|asset| !asset.is_document())
 }
@@ -63,12 +63,13 @@ pub(crate) fn file(call: &Call<'_>) -> Option<Answer> {
     Some(serve(call.headers, asset, ""))
 }
 
-/// One of the two documents in the reader's language, for a service that a proxy serves under the path `base`.
+/// One of the two documents in the reader's language, for a service that a proxy serves under the
+/// path `base`.
 pub(super) fn document(headers: &HeaderMap, name: &str, language: &str, base: &str) -> Option<Answer> {
     translated(name, language).map(|asset| serve(headers, asset, base))
 }
 
-/// English has no folder of its own; neither has the one page of an executable that was built without the others.
+/// English has no folder, and an executable without the front end has a single page.
 fn translated(name: &str, language: &str) -> Option<&'static Asset> {
     find(&format!("/{language}{name}")).or_else(|| find(name))
 }
@@ -103,7 +104,7 @@ fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
 }
 
 impl Asset {
-    /// Documents have paths of their own and are not served under the names of their files.
+    /// Documents have separate paths and are not served under the names of their files.
     fn is_document(&self) -> bool {
         [CHART, DESK].iter().any(|name| self.path.ends_with(name))
     }
@@ -119,8 +120,8 @@ impl Asset {
     }
 }
 
-/// A document whose links begin with a path. Links are written as `="/…`, and a `meta` tells the path to the scripts. The path has no
-/// character with a meaning in HTML.
+/// A document whose links begin with a path. Links are written as `="/…`, and a `meta` passes the
+/// path to the scripts. The path has no character with a meaning in HTML.
 fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     if base.is_empty() {
         return bytes.into();
@@ -135,7 +136,7 @@ fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     }
 }
 
-/// Whether the browser has this content already.
+/// Whether the browser already has this content.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lines = headers.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).any(|known| {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_known_in_a_list_weak_or_strong() {
+    fn a_tag_matches_in_a_list_weak_or_strong() {
         for (value, known) in [
             ("\"a\"", true),
             ("W/\"a\"", true),
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_of_a_document_begin_with_the_path_it_is_under() {
+    fn links_of_a_document_begin_with_its_base_path() {
         let text = "<meta name=\"base\" content=\"\"><a href=\"/quota\"><script src=\"/app.js\">";
         let under = based(text.as_bytes().to_vec(), "/api");
         let expected =
@@ -177,13 +178,13 @@ mod tests {
     }
 
     #[test]
-    fn a_document_is_found_in_every_language_and_is_no_file() {
+    fn a_document_exists_in_every_language_and_is_not_a_file() {
         for name in [CHART, DESK] {
             for language in ["en", "zh-CN", "zh-HK", "tlh"] {
                 let asset = translated(name, language).expect("a document");
                 assert!(asset.is_document(), "{}", asset.path);
                 let text = String::from_utf8(asset.text()).expect("text");
-                // An executable without the front-end has its one page in English for everybody.
+                // An executable without the front end has one page, in English.
                 let is_own = asset.path == format!("/{language}{name}");
                 assert!(!is_own || text.contains(&format!("<html lang=\"{language}\">")), "{}", asset.path);
             }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn both_documents_are_there_and_every_file_unpacks_to_its_length() {
+    fn both_documents_exist_and_every_file_unpacks_to_its_length() {
         assert!([CHART, DESK].iter().all(|name| find(name).is_some()));
         for asset in ASSETS {
             assert_eq!(asset.text().len(), asset.length, "{}", asset.path);

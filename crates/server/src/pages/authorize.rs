@@ -1,5 +1,6 @@
-//! Consent of the authorization-code flow: a program sends a person here, and the person returns to it with a code or a refusal. The
-//! request stays in the query string and is checked again when the form is sent.
+//! Consent of the authorization-code flow: a program sends a person here, and the person returns to
+//! it with a code or a refusal. The request stays in the query string and is checked again when the
+//! form is submitted.
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
 use hyper::StatusCode;
@@ -75,8 +76,8 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// The page for a faulty request. The person decides whether to go to the client's address with the error: anyone can register any
-/// address, and a link to this server must not redirect there by itself.
+/// The page for an invalid request. The person decides whether to go to the client's URL with the
+/// error: anyone can register any URL, and a link to this server must not redirect there by itself.
 fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     let words = visit.words;
     let place = place(&bad.redirect_uri);
@@ -90,7 +91,7 @@ fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     Sheet::new(words.trouble, html).status(StatusCode::BAD_REQUEST).answer(visit.frame)
 }
 
-/// The purpose of a form's CSRF token: it is valid for this request alone.
+/// The purpose of a form's CSRF token, which makes it valid only for this request.
 fn purpose(visit: &Visit<'_>) -> String {
     format!("{PURPOSE}{}", visit.call.query)
 }
@@ -115,7 +116,7 @@ fn question(
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, permit, &mut html);
-    // Browsers apply the policy to the redirect after the form, too.
+    // Browsers also apply the policy to the redirect after the form.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
@@ -137,7 +138,7 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, P
     redirect(&to, Vec::new())
 }
 
-/// Scheme, host and port of an address: where a person would be sent.
+/// Scheme, host and port of a URL: the destination shown to the person.
 fn place(redirect: &str) -> String {
     let end = redirect.find("://").map_or(0, |at| at + 3);
     let (head, rest) = redirect.split_at(end);
@@ -149,7 +150,7 @@ mod tests {
     use super::place;
 
     #[test]
-    fn a_place_is_where_somebody_goes() {
+    fn the_destination_is_scheme_host_and_port() {
         assert_eq!(place("http://localhost:60355/callback?x=1"), "http://localhost:60355");
         assert_eq!(place("https://example.org"), "https://example.org");
         assert_eq!(place("com.example.app:/done"), "com.example.app:");

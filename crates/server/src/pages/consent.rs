@@ -1,4 +1,4 @@
-//! The parts of a consent page: what the program may do, which client asks, and the buttons.
+//! The parts of a consent page: the permissions of the program, the client, and the buttons.
 
 use access::{ClientInfo, Permit};
 
@@ -9,8 +9,8 @@ use super::sign_in_form::sign_out_form;
 use super::visit::{Visit, fact};
 use super::words::Words;
 
-/// What a client may do, in words. Clients can only ask for `openapi`, so there is one list; it must name everything that
-/// `Scopes::PROGRAM` allows.
+/// The permissions of a client, in words. Clients can only request `openapi`, so there is one list;
+/// it must name everything that `Scopes::PROGRAM` allows.
 pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
     for line in words.may {

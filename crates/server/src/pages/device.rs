@@ -1,6 +1,7 @@
-//! The pages of the device flow: a person types the code of a device, signs in, compares, and approves or denies.
+//! The pages of the device flow: a person types the code of a device, signs in, compares, and
+//! approves or denies.
 //!
-//! Codes are looked up only for a person who is signed in, so that strangers cannot guess them.
+//! Codes are looked up only for signed-in persons, so that others cannot guess them.
 
 use std::time::Duration;
 
@@ -102,7 +103,7 @@ enum CodeNotice {
     Wait(Duration),
 }
 
-/// The device request of a code, or the page that says why there is none.
+/// The device request of a code, or a page with the reason why there is none.
 fn look(
     visit: &Visit<'_>,
     permit: &Permit,
@@ -124,7 +125,7 @@ fn look(
     })
 }
 
-/// The page to type a code, with a notice about the code that was typed.
+/// The page to enter a code, with a notice about the last one.
 fn ask(visit: &Visit<'_>, typed: EnteredCode<'_>, said: CodeNotice) -> Answer {
     let words = visit.words;
     let mut html = Html::default();

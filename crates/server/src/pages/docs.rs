@@ -1,4 +1,5 @@
-//! What the descriptions of pages share, and those of the chart and the desk, which are one document each.
+//! Shared parts of the descriptions of pages, and the descriptions of the chart and the dashboard,
+//! which are one document each.
 
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag};
 

@@ -1,18 +1,18 @@
-//! Fields of forms and query strings, and where a person may be redirected.
+//! Fields of forms and query strings, and the allowed redirects.
 
 use super::path;
 use crate::kit::fields::{self, Names};
 
-/// A form of ours has a handful of fields, the longest of which is the address to go on to.
+/// Our forms have a handful of fields, the longest of which is the address to continue at.
 const BYTES_MAX: usize = 32 << 10;
 const FIELDS_MAX: usize = 20;
 const NEXT_MAX: usize = 8 << 10;
 
-/// Fields by name, each there once.
+/// Fields by name, each at most once.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(fields::Fields);
 
-/// Too long, too many fields, or a field twice.
+/// Too long, too many fields, or a duplicate field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -25,18 +25,18 @@ impl Fields {
         fields.map(Fields).map_err(|_| Malformed)
     }
 
-    /// A field's value, empty if it is not there.
+    /// A field's value; empty if absent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// Takes a field's value, so that no copy of it stays.
+    /// Takes a field's value, so that no copy remains.
     pub(super) fn take(&mut self, name: &str) -> String {
         self.0.take(name)
     }
 }
 
-/// Where to go after signing in or out: only to a known page of ours, never to another site.
+/// The address after signing in or out, if it is a page of this service, never another site.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
     let ours = path::PAGES.iter().any(|page| path::is_at(page, path));
@@ -44,7 +44,7 @@ pub(super) fn safe_next(text: &str) -> Option<&str> {
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }
 
-/// A client's address as a source of the content security policy: a form may lead there.
+/// A client's URL as a source of the content security policy, so that a form may redirect there.
 pub(super) fn policy_source(redirect: &str) -> Option<String> {
     let (scheme, rest) = redirect.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_decoded_and_there_once() {
+    fn fields_are_decoded_and_unique() {
         let fields = Fields::parse(b"a=1&b=%3C+%3E&c=").unwrap();
         assert_eq!(["a", "b", "c", "d"].map(|name| fields.get(name)), ["1", "< >", "", ""]);
         assert_eq!(Fields::parse(b"a=1&a=2"), Err(Malformed));
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn one_goes_on_to_pages_of_ours_alone() {
+    fn redirects_lead_only_to_known_pages() {
         for good in [
             "/signin",
             "/oauth2/device/authorize/confirm",
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_names_the_place_of_an_address_and_nothing_more() {
+    fn a_policy_source_has_only_scheme_host_and_port() {
         for (redirect, source) in [
             ("http://localhost:60355/callback", Some("http://localhost:60355")),
             ("HTTPS://Example.org/a;b c?x#y", Some("https://Example.org")),

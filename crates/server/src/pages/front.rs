@@ -1,5 +1,6 @@
-//! The chart page and the desk: two documents that are the same for everybody. Their scripts ask for the rest with the session of the
-//! browser. In the demo a person on the same machine is signed in when opening one.
+//! The chart page and the dashboard: two documents that are the same for all callers. Their scripts
+//! request the data with the browser session. In the demo, a person on the same machine is signed
+//! in when opening one.
 
 use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
@@ -23,7 +24,7 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageEr
     Ok(answer)
 }
 
-/// The cookies of a new guest session; none if there are no guests here, or too many.
+/// The cookies of a new guest session; none if guests are disabled or too many.
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
@@ -36,8 +37,9 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
-/// Whether a person on this machine opens a page, by its address or from a page of ours. A link, an image or a frame of another site
-/// does not count, and neither does a program that checks whether the server is up: only browsers send the `Sec-Fetch` headers.
+/// Whether a person on this machine opens a page, by its address or from a page of ours. A link, an
+/// image or a frame of another site does not count, and neither does a health check: only browsers
+/// send the `Sec-Fetch` headers.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (call, site) = (visit.call, visit.site);
     let is_opened = call.header("sec-fetch-dest") == Some("document")

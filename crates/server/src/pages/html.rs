@@ -1,11 +1,11 @@
-//! HTML with escaping. Pages are written through this alone, so nothing reaches them unescaped.
+//! HTML with escaping. Pages are written only through this, so nothing reaches them unescaped.
 
 /// A piece of HTML.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
 
 impl Html {
-    /// Adds markup of ours.
+    /// Adds trusted markup.
     pub(super) fn raw(&mut self, markup: &'static str) -> &mut Html {
         self.0.push_str(markup);
         self
@@ -20,7 +20,8 @@ impl Html {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // These change the direction of the text that follows: a name could rewrite its sentence.
+                // These change the direction of the text that follows: a name could rewrite its
+                // sentence.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('\u{fffd}'),
                 letter => self.0.push(letter),
             }
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn words_stay_words_wherever_they_stand() {
+    fn text_is_escaped_everywhere() {
         let hostile = "<img src=x onerror=\"alert('1')\">&amp;";
         let safe = "&lt;img src=x onerror=&quot;alert(&#39;1&#39;)&quot;&gt;&amp;amp;";
         assert_eq!(written(|html| html.text(hostile)), safe);
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_does_not_turn_the_sentence_around() {
+    fn bidi_controls_are_replaced() {
         assert_eq!(written(|html| html.text("a\u{202e}b\u{2066}c愛")), "a\u{fffd}b\u{fffd}c愛");
     }
 }

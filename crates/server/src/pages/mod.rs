@@ -1,5 +1,7 @@
-//! The pages that people see. Those for entering a device's code, signing in and deciding are plain HTML without scripts; the chart and
-//! the desk are documents with scripts of our own (`front.rs`). Stylesheets and scripts are in the executable. Opening a page decides nothing: only a form does that this server made for this browser.
+//! The pages for people. Those for device codes, sign-in and consent are plain HTML without
+//! scripts; the chart and the dashboard are documents with our own scripts (`front.rs`).
+//! Stylesheets and scripts are embedded in the executable. Opening a page changes nothing: only a
+//! form that this server created for this browser does.
 
 mod assets;
 mod authorize;
@@ -55,7 +57,7 @@ pub(crate) const ROUTES: &[Row] = &[
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
-    // The desk: the pages of accounts and operators.
+    // The dashboard: the pages of accounts and operators.
     get(path::SECURITIES, desk).doc(&docs::SECURITIES),
     get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::TOPICS, desk).doc(&docs::TOPICS),
@@ -92,14 +94,15 @@ fn show(
     Ok(shown.unwrap_or_else(|trouble| trouble.answer(frame)))
 }
 
-/// Whether a path is that of a page. A request for one comes from a person and is answered with HTML.
+/// Whether a path is that of a page. Requests for pages come from people and are answered with
+/// HTML.
 pub(crate) fn is_page(path: &str) -> bool {
     let found = path.trim_start_matches('/');
     let is_at = |row: &Row| row.path.strip_prefix('/').is_some_and(|page| path::is_at(page, found));
     ROUTES.iter().any(|row| row.is_for_people() && is_at(row))
 }
 
-/// Redirects the path of a page with a slash at the end to the page.
+/// Redirects the path of a page with a trailing slash to the page.
 pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     let is_look = [Method::GET, Method::HEAD].contains(call.method);
     let page = call.path.strip_suffix('/').filter(|page| is_look && is_page(page))?;
@@ -110,7 +113,7 @@ pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     Some(answer)
 }
 
-/// A page in place of an answer that is meant for programs.
+/// A page in place of an answer for programs.
 pub(crate) fn instead(other: &Answer, accept_language: &str, site: &Site) -> Answer {
     let frame = Frame::of(accept_language, site);
     let text = match other.status() {

@@ -1,8 +1,10 @@
-//! `/signin/once`: where a one-time link is opened. It signs the user of this machine in and goes on to the page of the link.
+//! `/signin/once`: opens a one-time link. It signs in the user of this machine and continues at the
+//! page of the link.
 //!
-//! A link that a person opens, in the address bar or by a program that opens browsers, is used at once. Anything else that fetches its
-//! address (a program that looks what is there, a browser that loads ahead, a link on a page of another site) gets a page with a button, and
-//! uses nothing up. From elsewhere, through a proxy or by another user of the machine a link is not even looked up.
+//! A link that a person opens, in the address bar or by a program that opens browsers, is used
+//! immediately. Other requests for it (a link preview, a browser prefetch, a link on a page of
+//! another site) get a page with a button, which does not use the link. From another machine,
+//! through a proxy or by another user of the machine, a link is not even looked up.
 
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
@@ -78,7 +80,7 @@ fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether a person opens the address, and not a link of another site or something that loads pages ahead.
+/// Whether a person opens the address, as opposed to a link of another site or a prefetch.
 fn is_opened(visit: &Visit<'_>) -> bool {
     let call = visit.call;
     call.method == Method::GET
@@ -97,7 +99,7 @@ fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             return go_on(visit, &signed_in.next, session);
         }
-        // Whoever opens it again where it was used goes where it leads.
+        // Opening it again in the browser that used it redirects to its page.
         Err(LinkRefused::Used { account, next }) if is_signed_in(visit, account) => {
             return go_on(visit, &next, None);
         }

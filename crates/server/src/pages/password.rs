@@ -1,4 +1,5 @@
-//! The page on which a person sets the password of their account, with a link that an operator has given them. Opening it uses nothing up.
+//! The page to set the password of an account, with a link from an operator. Opening it does not
+//! use the link.
 
 use std::time::Duration;
 
@@ -97,7 +98,7 @@ fn form(
     html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::PASSWORD)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie.expose(), PURPOSE));
     html.hidden("link", link).raw("\n");
-    // Password managers keep a name beside a password.
+    // Password managers store a name with a password.
     html.raw("<label for=\"name\">").text(words.account).raw("</label>\n");
     html.raw("<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" readonly value=\"");
     html.text(&account.name).raw("\">\n<label for=\"password\">").text(words.password_new).raw("</label>\n");

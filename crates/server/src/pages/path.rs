@@ -3,7 +3,7 @@
 pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM, PASSWORD};
 
 pub(crate) const SIGN_IN: &str = "/signin";
-/// Where a one-time link leads first.
+/// Opens a one-time link.
 pub(crate) const SIGN_IN_ONCE: &str = "/signin/once";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
@@ -20,8 +20,8 @@ pub(crate) const IMPORTS: &str = "/imports";
 pub(crate) const ADMIN: &str = "/admin";
 pub(crate) const ADMIN_AUDIT: &str = "/admin/audit";
 pub(crate) const ADMIN_STATUS: &str = "/admin/status";
-/// Every page that can be opened, to which a person may be redirected. The rows would say so too, but their handlers need it; a test
-/// compares the two.
+/// Every page that can be opened, to which a person may be redirected. The rows contain the same,
+/// but their handlers need this list; a test compares the two.
 pub(crate) const PAGES: [&str; 17] = [
     CONFIRM,
     AUTHORIZE,
@@ -42,7 +42,7 @@ pub(crate) const PAGES: [&str; 17] = [
     ADMIN_STATUS,
 ];
 
-/// Whether a path is that of a page, in which a segment in braces stands for any that is not empty.
+/// Whether a path is that of a page, in which a segment in braces matches any non-empty one.
 pub(crate) fn is_at(page: &str, path: &str) -> bool {
     let (mut wanted, mut found) = (page.split('/'), path.split('/'));
     loop {

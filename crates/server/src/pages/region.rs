@@ -1,4 +1,5 @@
-//! What depends on the account that decides: whether this listener serves its region, and what a program will not get of its rights.
+//! Consent by account: whether this listener serves its region, and which of its rights a program
+//! does not get.
 
 use access::{Permit, Role};
 use hyper::StatusCode;
@@ -10,8 +11,8 @@ use super::words::Words;
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
-/// The page for an account of another region: it cannot decide here, because the program that asked at this listener would never learn
-/// of it.
+/// The page for an account of another region: it cannot decide here, because the program that uses
+/// this listener would never receive the decision.
 pub(super) fn elsewhere(
     visit: &Visit<'_>,
     cookie: &str,
@@ -31,7 +32,7 @@ pub(super) fn elsewhere(
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
-/// One more line for operators: a program does not get their powers.
+/// One more line for operators: a program does not get their privileges.
 pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
     if permit.account().role == Role::Operator {
         html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");

@@ -1,5 +1,5 @@
-//! Signing in and out. The sign-in form is on every page that needs a signed-in person (`sign_in_form.rs`); it is sent here with the
-//! address to continue at.
+//! Signing in and out. The sign-in form is on every page that needs a signed-in person
+//! (`sign_in_form.rs`); it is submitted here with the address to continue at.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ struct SignOutForm {
     next: Option<String>,
 }
 
-/// How much of a name is written back into its field.
+/// Longest name that is written back into its field.
 const NAME_SHOWN_MAX: usize = 64;
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {

@@ -1,4 +1,4 @@
-//! The forms to sign in and out, which are on every page that needs a signed-in person.
+//! The sign-in and sign-out forms, on every page that needs a signed-in person.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const CODE_SHOWN_MAX: usize = 16;
 pub(super) struct Form<'a> {
     /// The address to continue at.
     pub(super) next: &'a str,
-    /// What was wrong with the last attempt.
+    /// The error of the last attempt.
     pub(super) alert: Option<String>,
     pub(super) name: &'a str,
     pub(super) status: Option<StatusCode>,
@@ -59,7 +59,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageErr
     html.raw("<label for=\"name\">").text(words.account);
     html.raw("</label>\n<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" autocapitalize=\"none\"");
     html.raw(" spellcheck=\"false\" maxlength=\"64\" required");
-    // After a wrong attempt the password is typed again.
+    // After a wrong attempt the focus is on the password.
     html.raw(if form.name.is_empty() { " autofocus value=\"" } else { " value=\"" }).text(form.name);
     html.raw("\">\n<label for=\"password\">").text(words.password).raw("</label>\n");
     html.raw("<input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\"");
@@ -104,7 +104,7 @@ pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>)
     Ok((cookie, set))
 }
 
-/// A button that signs out and continues at a page that asks to sign in.
+/// A button that signs out and continues at a page that requires a sign-in.
 pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &str, html: &mut Html) {
     html.raw("<form class=\"aside\" method=\"post\" action=\"")
         .text(&visit.frame.at(path::SIGN_OUT))

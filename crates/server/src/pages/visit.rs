@@ -1,4 +1,4 @@
-//! One request for a page: the person, the language, the parts that all pages have, and the errors.
+//! One request for a page: the person, the language, the shared parts of all pages, and the errors.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::kit::{Answer, Call, Site};
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
-/// What all pages have in common: the language, and the path under which a proxy serves them.
+/// The shared state of all pages: the language, and the path under which a proxy serves them.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) words: &'static Words,
@@ -35,7 +35,7 @@ impl<'a> Frame<'a> {
         Frame { words: Words::of(Language::preferred(accept_language)), base: site.base() }
     }
 
-    /// An address of ours without the path of the proxy, as scripts get it from the browser.
+    /// One of our addresses without the path of the proxy, as scripts get it from the browser.
     pub(super) fn within<'b>(&self, address: &'b str) -> &'b str {
         match address.strip_prefix(self.base) {
             Some("") if !self.base.is_empty() => path::CHART,
@@ -50,10 +50,10 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Why there is an error page instead.
+/// Why an error page is shown.
 #[derive(Debug)]
 pub(super) enum PageError {
-    /// A form that was not made for this browser.
+    /// A form that was not created for this browser.
     StaleForm {
         next: Option<String>,
     },
@@ -127,9 +127,9 @@ pub(super) struct Visit<'a> {
     pub(super) site: &'a Site,
     pub(super) frame: Frame<'a>,
     pub(super) words: &'static Words,
-    /// Whether cookies are for HTTPS alone.
+    /// Whether cookies are restricted to HTTPS.
     pub(super) secure: bool,
-    /// The session cookie and the permit of the account, if somebody is signed in.
+    /// The session cookie and the permit of the account, if signed in.
     pub(super) session: Option<(&'a str, Permit)>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Visit<'a> {
         Ok(Fields::parse(self.call.query.as_bytes())?)
     }
 
-    /// The fields of a form, if it was sent from a page of this server.
+    /// The fields of a form, if it was submitted from a page of this server.
     pub(super) fn form(&self) -> Result<Fields, PageError> {
         let content_type = self.call.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim();
@@ -174,7 +174,7 @@ impl<'a> Visit<'a> {
         Ok(fields)
     }
 
-    /// Checks that a form was made for a cookie and a purpose.
+    /// Checks that a form was created for a cookie and a purpose.
     pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), PageError> {
         if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
@@ -182,8 +182,9 @@ impl<'a> Visit<'a> {
         Err(stale(fields))
     }
 
-    /// Whether the browser's headers allow that a form comes from a page of ours. Our pages ask browsers not to send the referrer, and
-    /// then some send no origin either. So a missing header proves nothing, and the CSRF token decides.
+    /// Whether the browser's headers are consistent with a form of our pages. Our pages suppress
+    /// the referrer, and then some browsers send no origin either. So a missing header proves
+    /// nothing, and the CSRF token decides.
     pub(super) fn is_from_here(&self) -> bool {
         let headers = self.call.headers;
         if headers.get_all(ORIGIN).iter().count() > 1 {
@@ -200,7 +201,8 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether the browser says that another site sent it here, and not one of our pages or the person.
+    /// Whether the browser reports that another site caused the request, and not one of our pages
+    /// or the person.
     pub(super) fn is_from_elsewhere(&self) -> bool {
         let site = self.call.header("sec-fetch-site");
         site.is_some_and(|site| site != "same-origin" && site != "none")
@@ -225,13 +227,13 @@ pub(super) fn stale(fields: &Fields) -> PageError {
     PageError::StaleForm { next: forms::safe_next(fields.get("next")).map(str::to_owned) }
 }
 
-/// A page that is being put together.
+/// A page that is being built.
 pub(super) struct Sheet<'a> {
     pub(super) status: StatusCode,
     pub(super) title: &'a str,
     pub(super) main: Html,
     pub(super) retry_after: Option<Duration>,
-    /// Another site to which a form of this page may lead.
+    /// Another site to which a form of this page may redirect.
     pub(super) leads_to: Option<String>,
     pub(super) cookies: Vec<HeaderValue>,
 }
@@ -288,7 +290,7 @@ pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Pa
     Ok(answer)
 }
 
-/// The headers of every page: no caching, no framing, no guessing of its type.
+/// The headers of every page: no caching, no framing, no content sniffing.
 pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -304,7 +306,7 @@ pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     }
 }
 
-/// A line above a form that says what was wrong.
+/// A line above a form with the error.
 pub(super) fn alert(html: &mut Html, text: &str) {
     html.raw("<p class=\"alert\" role=\"alert\">").text(text).raw("</p>\n");
 }

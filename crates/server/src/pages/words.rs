@@ -1,4 +1,5 @@
-//! What the pages say, in the languages of the service. Sentences have braces where a name or a number goes.
+//! The texts of the pages, in the languages of the service. Sentences have braces where a name or a
+//! number goes.
 
 use crate::caller::Language;
 

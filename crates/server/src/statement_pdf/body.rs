@@ -1,4 +1,4 @@
-//! What is on the pages of a statement: its head, and a table for each section that has anything.
+//! The content of a statement: its header, and a table for each section that is not empty.
 
 use paper::{EquityHolding, StatementDocument, TradeSum};
 
@@ -8,7 +8,7 @@ use super::sheet::{Align, Column, Sheet, Weight};
 use super::widths::is_latin;
 use crate::caller::Language;
 
-/// The pages before they are set.
+/// The pages before typesetting.
 pub(super) struct Body {
     pub(super) title: String,
     notes: Vec<String>,
@@ -89,7 +89,7 @@ impl Words {
         Column { heading: self.of(label), part, align: Align::Left }
     }
 
-    /// For numbers.
+    /// A right-aligned column, for numbers.
     fn right(self, label: Label, part: f32) -> Column {
         Column { heading: self.of(label), part, align: Align::Right }
     }
@@ -98,7 +98,7 @@ impl Words {
         movement(name, self.0).to_owned()
     }
 
-    /// The name of a holding in the language, or the one it has.
+    /// The name of a holding in the language, or else in any other.
     fn name(self, holding: &EquityHolding) -> String {
         let EquityHolding { name, name_cn, name_hk, .. } = holding;
         let order = match self.0 {
@@ -131,7 +131,7 @@ fn assets(document: &StatementDocument, words: Words) -> Section {
         words.right(labels::INIT_MARGIN, 9.0),
         words.right(labels::MAINTENANCE, 9.0),
     ];
-    // It is there where the sums are not.
+    // Present if the totals are not.
     if !asset.remark.is_empty() {
         row.push(asset.remark.clone());
         columns.push(words.left(labels::REMARK, 7.0));
@@ -310,7 +310,7 @@ fn corporate(document: &StatementDocument, words: Words) -> Section {
     }
 }
 
-/// Cash and securities that open orders hold back.
+/// Cash and securities reserved by open orders.
 fn locks(document: &StatementDocument, words: Words) -> Section {
     let cash = document.account_balance_lock_sums.iter().flat_map(|sum| {
         let currency = sum.currency_code.clone();

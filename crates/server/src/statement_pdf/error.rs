@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-/// Why a PDF cannot be made.
+/// Why a PDF cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum PdfError {
     #[error(

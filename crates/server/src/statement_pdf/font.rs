@@ -1,4 +1,4 @@
-//! Font files with Chinese glyphs: where they are, and how what is used of one gets into a PDF.
+//! Font files with Chinese glyphs: finding one, and embedding the used part in a PDF.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use ttf_parser::{Face, RawFace, Tag, name_id};
 use super::error::PdfError;
 use crate::caller::Language;
 
-/// Where Debian has fonts with Chinese glyphs, the best first.
+/// Debian's paths of fonts with Chinese glyphs, the best first.
 const PLACES: [&str; 6] = [
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
     "/usr/share/fonts/opentype/noto/NotoSansCJKsc-Regular.otf",
@@ -26,11 +26,11 @@ const PLACES: [&str; 6] = [
 ];
 /// The largest collections have twenty megabytes.
 const FILE_BYTES_MAX: u64 = 128 << 20;
-/// Faces of a collection that are looked at.
+/// Most faces of a collection to inspect.
 const FACES_MAX: u32 = 32;
 const INFO: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
-/// The tag in front says that it is a part of a font.
+/// The tag in front marks a subset of a font.
 const NAME: Name<'static> = Name(b"CHANDL+Statement");
 
 /// A font file in memory.
@@ -40,7 +40,7 @@ pub(super) struct FontFile {
 }
 
 impl FontFile {
-    /// The operator's, or the first of the usual ones that is there.
+    /// The operator's file, or the first of the usual ones that exists.
     pub(super) fn find(named: Option<&Path>) -> Result<FontFile, PdfError> {
         let path = match named {
             Some(path) => path.to_owned(),
@@ -58,7 +58,7 @@ impl FontFile {
         &self.path
     }
 
-    /// The face of a collection that has the forms of a language, or else its first.
+    /// The face of a collection with the glyph forms of a language, or else its first.
     pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
         let unfit = || PdfError::Unfit { path: self.path.clone() };
         let count = ttf_parser::fonts_in_collection(&self.data).unwrap_or(1).clamp(1, FACES_MAX);
@@ -84,19 +84,19 @@ fn family(face: &Face<'_>) -> Option<String> {
     face.names().into_iter().find(is_family).and_then(|name| name.to_string())
 }
 
-/// A face, and what is used of it.
+/// A face, and its used glyphs.
 pub(super) struct EmbeddedFace<'a> {
     file: &'a FontFile,
     face: Face<'a>,
     index: u32,
     glyphs: GlyphRemapper,
-    /// By the number of a glyph in the part that is embedded: its character, and its width in thousandths.
+    /// By glyph number in the subset: its character, and its width in thousandths.
     used: BTreeMap<u16, (char, f32)>,
 }
 
 impl EmbeddedFace<'_> {
-    /// The number of a character's glyph in the part that will be embedded, and its width in thousandths; `None` for one that the font does
-    /// not have.
+    /// The number of a character's glyph in the subset, and its width in thousandths; `None` if the
+    /// font lacks it.
     pub(super) fn glyph(&mut self, letter: char) -> Option<(u16, f32)> {
         let id = self.face.glyph_index(letter)?;
         let width = self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into());
@@ -105,7 +105,7 @@ impl EmbeddedFace<'_> {
         Some((new, width))
     }
 
-    /// The same without using it.
+    /// The same without adding it to the subset.
     pub(super) fn width(&self, letter: char) -> Option<f32> {
         let id = self.face.glyph_index(letter)?;
         Some(self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into()))
@@ -120,7 +120,7 @@ impl EmbeddedFace<'_> {
         let unfit = || PdfError::Unfit { path: self.file.path.clone() };
         let part = subsetter::subset(&self.file.data, self.index, &self.glyphs).map_err(|_| unfit())?;
         let raw = RawFace::parse(&part, 0).map_err(|_| unfit())?;
-        // Outlines of one kind are embedded without the rest of the file.
+        // CFF outlines are embedded without the rest of the file.
         let outlines = raw.table(Tag::from_bytes(b"CFF "));
         let [cid, descriptor, file, map] = [0, 1, 2, 3].map(|offset| Ref::new(first + offset));
         pdf.type0_font(id)
@@ -181,7 +181,7 @@ impl EmbeddedFace<'_> {
     }
 }
 
-/// Packed as PDF readers take it.
+/// Compressed in the format of PDF.
 pub(super) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     // Writing to memory does not fail.

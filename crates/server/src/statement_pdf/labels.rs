@@ -1,8 +1,8 @@
-//! The words of a statement, in English, simplified and traditional Chinese.
+//! The labels of a statement, in English, simplified and traditional Chinese.
 
 use crate::caller::Language;
 
-/// A word in each language.
+/// A label in each language.
 #[derive(Clone, Copy)]
 pub(super) struct Label([&'static str; 3]);
 
@@ -87,7 +87,7 @@ labels! {
     RATE = "Yearly rate", "年利率", "年利率";
 }
 
-/// The word for what a movement is called in the file; its name where there is none.
+/// The label for a movement's name in the file; the name itself if there is none.
 pub(super) fn movement(name: &str, language: Language) -> &str {
     let label = match name {
         "BuyStock" => Label(["Buy", "买入证券", "買入證券"]),

@@ -1,7 +1,9 @@
-//! A statement as a PDF that a person would file: A4, tables with their headings on every page, in one of three languages.
+//! A statement as a PDF for filing: A4, tables with their headings on every page, in one of three
+//! languages.
 //!
-//! Latin letters and digits are set in Helvetica, which every reader has. Chinese needs a font file: the one that the operator names, or
-//! one of Debian's packages; of it the glyphs that occur are embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
+//! Latin letters and digits are set in Helvetica, which every reader has. Chinese needs a font
+//! file: the one that the operator names, or one of Debian's packages; only the used glyphs are
+//! embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
 
 mod body;
 mod error;
@@ -21,7 +23,8 @@ pub use error::PdfError;
 use font::FontFile;
 use sheet::Sheet;
 
-/// The document as a PDF in a language, as `accept-language` has it; `font` is the operator's file, if there is one.
+/// The document as a PDF in a language, given as in `accept-language`; `font` is the operator's
+/// file, if there is one.
 pub fn statement_pdf(
     document: &StatementDocument,
     language: &str,
@@ -30,7 +33,8 @@ pub fn statement_pdf(
     typeset(document, Language::preferred(language), font)
 }
 
-/// The font that Chinese would be set in: the operator's file, if there is one, or one of the usual ones; else what is wrong.
+/// The font for Chinese: the operator's file, if there is one, or one of the usual ones; otherwise
+/// the error.
 pub fn statement_font(named: Option<&Path>) -> Result<PathBuf, PdfError> {
     let file = FontFile::find(named)?;
     file.face(Language::ZhCn)?;
@@ -60,7 +64,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// The streams of a file, inflated where they are packed.
+    /// The streams of a file, inflated if compressed.
     fn inflated(pdf: &[u8]) -> String {
         let mut all = String::new();
         let mut rest = pdf;
@@ -107,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_font_that_is_none_is_named() {
+    fn an_invalid_font_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("font.ttf");
         let told = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();
@@ -119,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_and_fees_go_on_in_the_next_line_as_large_as_the_rest() {
+    fn long_names_and_fees_wrap_in_the_usual_size() {
         let mut document = document();
         let trade = &mut document.stock_trade_sums[0].trades[0];
         let fee = trade.fees[0].clone();
@@ -129,7 +133,7 @@ mod tests {
         let holding = &mut document.equity_holding_sums[0].equity_holdings[0];
         holding.name = "Lamp and Wick Holdings of the Northern Territories".to_owned();
         let text = inflated(&typeset(&document, Language::En, None).unwrap());
-        // Each is a text of its own now, in the size of every other.
+        // Each part is a separate text, in the usual size.
         for part in
             ["(PLATFORM 84.75,)", "(TRADING_FEE 84.75,)", "(SETTLEMENT 84.75)", "(Northern Territories)"]
         {
@@ -143,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_statement_has_pages_with_their_numbers() {
+    fn a_long_statement_has_numbered_pages() {
         let mut document = document();
         let sums = &mut document.account_balance_change_sums[0];
         let row = sums.account_balance_changes[0].clone();

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
-/// `-80000.5` as `-80,000.5`. What is no number stays as it is.
+/// `-80000.5` as `-80,000.5`. Text that is not a number is unchanged.
 pub(super) fn grouped(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
@@ -12,7 +12,7 @@ pub(super) fn grouped(text: &str) -> String {
     format!("{sign}{}{rest}", groups.join(","))
 }
 
-/// An amount of a currency; nothing where there is no amount.
+/// An amount of a currency; empty if there is no amount.
 pub(super) fn with_currency(amount: &str, currency: &str) -> String {
     if amount.is_empty() { String::new() } else { format!("{} {currency}", grouped(amount)) }
 }
@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_marked_and_no_digit_is_lost() {
+    fn thousands_are_grouped_and_no_digit_is_lost() {
         for (text, shown) in [
             ("0.00", "0.00"),
             ("999", "999"),

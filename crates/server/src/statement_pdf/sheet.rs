@@ -1,4 +1,4 @@
-//! Pages: text at a place, lines, and tables that go on over pages.
+//! Pages: positioned text, lines, and tables that continue over pages.
 
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 
@@ -13,14 +13,14 @@ const MARGIN: f32 = 40.0;
 const TOP: f32 = HEIGHT - MARGIN;
 const BOTTOM: f32 = MARGIN + 20.0;
 const LINE: f32 = 12.0;
-/// Between the lines of one cell.
+/// The distance between the lines of one cell.
 const CELL_LINE: f32 = 9.5;
-/// Lines of one cell at most, so that a row always fits onto a page.
+/// Most lines of one cell, so that a row always fits on a page.
 const CELL_LINES_MAX: usize = 40;
 const SIZE: f32 = 8.0;
-/// A word that is too wide is set in smaller letters down to this, and broken only then.
+/// A word that is too wide is set in a smaller size down to this, and broken only then.
 const SIZE_MIN: f32 = 6.0;
-/// By how much a line may be too wide: what was made to fit is not broken because of a rounded number.
+/// Tolerance for the width of a line, so that rounding does not break text that was made to fit.
 const SLACK: f32 = 0.01;
 const PADDING: f32 = 3.5;
 const REGULAR: Name<'static> = Name(b"F1");
@@ -29,7 +29,7 @@ const CHINESE: Name<'static> = Name(b"F3");
 /// The font has four further objects after its own; then each page has two.
 const FONT_PARTS: i32 = 7;
 const PAGES: i32 = 11;
-/// What stands for a character that no font has.
+/// Replaces a character that no font has.
 const UNKNOWN: char = '?';
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -54,10 +54,10 @@ pub(super) struct Column {
 
 pub(super) struct Sheet<'a> {
     face: Option<EmbeddedFace<'a>>,
-    /// Pages that are full, and the one that is being written.
+    /// Finished pages, and the one that is being written.
     full: Vec<Content>,
     page: Content,
-    /// Where the next line goes.
+    /// The vertical position of the next line.
     y: f32,
 }
 
@@ -66,7 +66,7 @@ impl<'a> Sheet<'a> {
         Sheet { face, full: Vec::new(), page: Content::new(), y: TOP }
     }
 
-    /// A line of its own, or several of them where it is too long for one.
+    /// A line, wrapped if it is too long.
     pub(super) fn line(&mut self, text: &str, size: f32, weight: Weight) {
         let lines = wrapped(text, WIDTH - 2.0 * MARGIN, |part| self.measured(part, (size, weight)));
         for line in lines.iter().take(CELL_LINES_MAX) {
@@ -120,7 +120,7 @@ impl<'a> Sheet<'a> {
         self.row(columns, &cells, Weight::Bold);
     }
 
-    /// What is too wide goes on in the next line.
+    /// Wraps text that is too wide.
     fn wrapped_cell(&self, text: &str, room: f32, weight: Weight) -> Cell {
         let widest =
             words(text).map(|word| self.measured(word.trim_end(), (SIZE, weight))).fold(0.0, f32::max);
@@ -130,7 +130,8 @@ impl<'a> Sheet<'a> {
         Cell { lines, size }
     }
 
-    /// A number that is too wide is set smaller, never broken or cut: one without its last digits is a wrong one.
+    /// A number that is too wide is set smaller, never broken or truncated: without its last digits
+    /// it would be wrong.
     fn shrunk_cell(&self, text: &str, room: f32) -> Cell {
         let needed = self.measured(text, (SIZE, Weight::Regular));
         let size = if needed > room { SIZE * room / needed } else { SIZE };
@@ -192,7 +193,8 @@ impl<'a> Sheet<'a> {
         draw(&mut self.page, place, &runs, (size, weight));
     }
 
-    /// A text in parts of one font each. Controls were never let in, and would be shown as unknown.
+    /// Splits a text into parts of one font each. Control characters are never present, and would
+    /// be shown as unknown.
     fn runs(&mut self, text: &str) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for letter in text.chars() {
@@ -216,7 +218,7 @@ impl<'a> Sheet<'a> {
         runs
     }
 
-    /// The file, with the number of each page at its foot.
+    /// The file, with the page number at the foot of each page.
     pub(super) fn finish(mut self, title: &str) -> Result<Vec<u8>, PdfError> {
         self.new_page();
         let pages = std::mem::take(&mut self.full);
@@ -258,7 +260,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// A text of a table as it is set.
+/// A typeset cell of a table.
 struct Cell {
     lines: Vec<String>,
     size: f32,
@@ -275,17 +277,17 @@ fn width(columns: &[Column], column: Column) -> f32 {
     (WIDTH - 2.0 * MARGIN) * column.part / parts.max(1.0)
 }
 
-/// What the text of a column may take.
+/// The width available to the text of a column.
 fn room(columns: &[Column], column: Column) -> f32 {
     width(columns, column) - 2.0 * PADDING
 }
 
-/// The parts of a text between which a line may end: after spaces and Chinese characters.
+/// The parts of a text between which a line may break: after spaces and Chinese characters.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(|letter: char| letter == ' ' || !widths::is_latin(letter))
 }
 
-/// A text in lines of at most a width, broken between words, and within one only where that alone is too wide.
+/// Wraps a text to a width, between words, and within a word only if it is too wide alone.
 fn wrapped(text: &str, room: f32, measured: impl Fn(&str) -> f32) -> Vec<String> {
     if measured(text) <= room {
         return vec![text.to_owned()];
@@ -324,10 +326,10 @@ fn draw(page: &mut Content, (x, y): (f32, f32), runs: &[Run], (size, weight): (f
     page.end_text();
 }
 
-/// A part of a text in one font, as the file has it.
+/// An encoded part of a text in one font.
 enum Run {
     Latin(Vec<u8>),
-    /// Numbers of glyphs, two bytes each.
+    /// Glyph numbers, two bytes each.
     Chinese(Vec<u8>),
 }
 
@@ -335,13 +337,13 @@ enum Run {
 mod tests {
     use super::*;
 
-    /// Every character is as wide as any other.
+    /// All characters have the same width.
     fn lines(text: &str, room: f32) -> Vec<String> {
         wrapped(text, room, |part| part.chars().map(|_| 1.0_f32).sum())
     }
 
     #[test]
-    fn what_is_too_wide_goes_on_in_the_next_line_and_nothing_is_lost() {
+    fn wide_text_is_wrapped_and_nothing_is_lost() {
         assert_eq!(lines("Maintenance margin", 12.0), ["Maintenance", "margin"]);
         assert_eq!(lines("Maintenance margin", 18.0), ["Maintenance margin"]);
         assert_eq!(lines("PLATFORM 15.00, STAMP_DUTY 31.00", 16.0), ["PLATFORM 15.00,", "STAMP_DUTY 31.00"]);
@@ -352,12 +354,12 @@ mod tests {
     }
 
     #[test]
-    fn a_heading_has_the_room_that_its_bold_letters_need() {
+    fn headings_are_measured_in_bold() {
         let sheet = Sheet::new(None);
         let [regular, bold] = [Weight::Regular, Weight::Bold]
             .map(|weight| sheet.measured("Maintenance margin", (SIZE, weight)));
         assert!(bold > regular, "{bold} {regular}");
-        // Every column of a table is as high as its longest cell.
+        // A row is as high as its longest cell.
         let cells =
             [sheet.wrapped_cell("a", 50.0, Weight::Regular), sheet.wrapped_cell("a b", 5.0, Weight::Bold)];
         assert_eq!(height(&cells), LINE + CELL_LINE);

@@ -1,4 +1,5 @@
-//! How wide the characters of Helvetica are, in thousandths of its size. PDF readers bring the font along, so it is not embedded.
+//! Character widths of Helvetica, in thousandths of its size. PDF readers include the font, so it
+//! is not embedded.
 
 /// From the space to the tilde.
 const WIDTHS: [u16; 95] = [
@@ -11,7 +12,7 @@ const WIDTHS: [u16; 95] = [
     556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584, // to the tilde
 ];
 
-/// The same of Helvetica-Bold.
+/// The same for Helvetica-Bold.
 const BOLD_WIDTHS: [u16; 95] = [
     278, 333, 474, 556, 556, 889, 722, 238, 333, 333, 389, 584, 278, 333, 278, 278, // to the slash
     556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 333, 333, 584, 584, 584,
@@ -27,7 +28,7 @@ pub(super) fn is_latin(letter: char) -> bool {
     (' '..='~').contains(&letter)
 }
 
-/// In thousandths of the size of the font.
+/// In thousandths of the font size.
 pub(super) fn width(letter: char) -> u16 {
     of(&WIDTHS, letter)
 }

@@ -1,5 +1,5 @@
-//! What a listener is told: `order_changed_lb` of an order, `gridtrading_order` of a grid. Every key is there always: an SDK drops an
-//! event that lacks one.
+//! The events of a trade subscription: `order_changed_lb` for an order, `gridtrading_order` for a
+//! grid. Every key is always present: an SDK drops an event that lacks one.
 
 use access::AccountId;
 use prost::Message;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use trading::{GridPush, OrderPush, Plain, exact_price, plain_price};
 use wire::trade;
 
-/// The only topic there is.
+/// The only topic.
 pub(super) const TOPIC: &str = "private";
 
 #[derive(Serialize)]
@@ -43,13 +43,13 @@ struct OrderChanged<'a> {
     last_share: String,
     last_price: String,
     remark: &'a str,
-    /// As `submitted_quantity`, by the name that older clients read.
+    /// The same as `submitted_quantity`, by the name that older clients read.
     quantity: String,
-    /// As `submitted_price`.
+    /// The same as `submitted_price`.
     price: String,
 }
 
-/// Numbers are numbers and all else is text: an SDK drops an event that has it otherwise.
+/// Numbers are JSON numbers and all else is text: an SDK drops an event with other types.
 #[derive(Serialize)]
 struct GridChanged<'a> {
     order_id: String,
@@ -74,7 +74,7 @@ pub(super) fn order_notification(account: AccountId, push: &OrderPush, stock_nam
     let price = |price: Option<market::Price>| price.map(|price| exact_price(price, push.decimals));
     let text =
         |plain: Option<Plain>, none: &str| plain.map_or_else(|| none.to_owned(), |plain| plain.to_string());
-    // An empty one would lose the event.
+    // An empty price would lose the event.
     let submitted_price = text(price(push.submitted_price), "0");
     let data = OrderChanged {
         quantity: push.submitted_quantity.to_string(),
@@ -142,7 +142,7 @@ fn notification(event: &impl Serialize) -> Vec<u8> {
     notification.encode_to_vec()
 }
 
-/// Accounts to trade on paper are told by the letter.
+/// The letter marks paper accounts.
 pub(super) fn account_no(account: AccountId) -> String {
     format!("P{}", account.0)
 }

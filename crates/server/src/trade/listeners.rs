@@ -1,4 +1,5 @@
-//! The connections that want to be told of an account's orders and grids, and the instant at which accounts are looked at next.
+//! The connections that subscribe to the orders and grids of accounts, and the next planned run of
+//! the job that advances accounts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -19,14 +20,14 @@ use crate::mailbox::{self, Mailbox};
 use crate::names::{SecurityLookup, stock_name};
 use crate::versions::Dated;
 
-/// Who listens to which account.
+/// The subscribers of each account.
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
     securities: SecurityLookup,
-    /// When accounts will be looked at next, by the market's clock.
+    /// When accounts will be advanced next, by the market's clock.
     planned: AtomicI64,
-    /// Has them looked at sooner.
+    /// Triggers an earlier run.
     sooner: Arc<Notify>,
 }
 
@@ -35,7 +36,7 @@ struct Subscriber {
     connection: ConnectionId,
     mailbox: Mailbox,
     language: Language,
-    /// The date as of which it is told, unless in the newest form.
+    /// The API date that it is pinned to; `None` for the newest.
     dated: Option<Dated>,
 }
 
@@ -61,7 +62,7 @@ impl Drop for Listening {
 }
 
 impl TradeListeners {
-    /// The topic that can be listened to.
+    /// The topic of subscriptions.
     pub(crate) const TOPIC: &str = TOPIC;
 
     pub(crate) fn new(store: Store) -> TradeListeners {
@@ -73,7 +74,7 @@ impl TradeListeners {
         }
     }
 
-    /// Has a connection told of everything that happens to an account's orders from now on, by whatever process.
+    /// Subscribes a connection to all order changes of an account from now on, by whatever process.
     pub(crate) fn listen(
         self: &Arc<Self>,
         watched: Watched,
@@ -86,24 +87,25 @@ impl TradeListeners {
         Listening { listeners: self.clone(), account, connection, _watched: watched }
     }
 
-    /// Every account that somebody listens to.
+    /// Every account with subscribers.
     pub(crate) fn accounts(&self) -> Vec<AccountId> {
         let mut accounts: Vec<AccountId> = self.lock().keys().copied().collect();
         accounts.sort_unstable();
         accounts
     }
 
-    /// Accounts are looked at by then, unless something happens sooner.
+    /// Sets the time of the next planned run.
     pub(crate) fn plan(&self, at: Option<Timestamp>) {
         self.planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::Release);
     }
 
-    /// Begins a look at accounts.
+    /// Notified to start a run immediately.
     pub(crate) fn sooner(&self) -> &Arc<Notify> {
         &self.sooner
     }
 
-    /// A connection that has ended, or takes nothing, is told no more: the lists have the rest.
+    /// Removes subscribers whose connection has ended or reads too slowly. Their clients can
+    /// request the missed changes as lists.
     fn drop_ended(&self, account: AccountId) {
         if let Some(subscribers) = self.lock().get_mut(&account) {
             subscribers.retain(|subscriber| !subscriber.mailbox.has_ended());
@@ -117,8 +119,8 @@ impl TradeListeners {
 
 impl paper::Listener for TradeListeners {
     fn changed(&self, account: AccountId, pushes: &[Push]) {
-        // Copied, so that nobody who subscribes, or is told of another account, waits for names and encoding. Whoever calls does so
-        // in order for one account.
+        // Cloned, so that subscriptions and pushes of other accounts do not wait for names and
+        // encoding. The caller serializes calls for one account.
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
@@ -151,7 +153,8 @@ impl paper::Listener for TradeListeners {
     }
 }
 
-/// Tells subscribers something in their languages, and keeps those that take it. The text of a language is made once.
+/// Sends a notification to subscribers in their languages, and removes those that do not accept it.
+/// Each language is encoded once.
 fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -> Vec<u8>) {
     let mut bodies: Vec<(Language, Bytes)> = Vec::new();
     subscribers.retain(|subscriber| {
@@ -166,13 +169,13 @@ fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -
     });
 }
 
-/// Whether a subscriber takes a message.
+/// Whether a subscriber accepts a message.
 fn put(subscriber: &Subscriber, body: Bytes) -> bool {
     let body = match subscriber.dated {
         None => Some(body),
         Some(dated) => dated.notification(&body),
     };
-    // What was not there yet is not told.
+    // Events newer than the API date are not sent.
     body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
 }
 
@@ -225,7 +228,7 @@ mod tests {
         }))
     }
 
-    /// The remarks of what a connection has been told since.
+    /// The remarks of the pushes that a connection received since.
     fn heard(reader: &MailboxReader) -> Vec<i64> {
         let remark = |push: mailbox::Push| {
             let notification = trade::Notification::decode(&*push.body).unwrap();
@@ -261,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_reads_nothing_is_closed_and_the_others_hear_everything_in_order() {
+    fn a_listener_that_reads_nothing_is_closed_and_the_others_receive_everything() {
         let scene = scene();
         let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
         let mut told = Vec::new();
@@ -271,13 +274,14 @@ mod tests {
         }
         assert!(told.into_iter().eq(0..5_000));
         assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
-        // Nobody is left once the other one goes, whether or not the first has noticed its end.
+        // The account has no subscribers once the other one ends, even if the first has not noticed
+        // its end.
         drop(other);
         assert_eq!(scene.listeners.accounts(), Vec::<AccountId>::new());
     }
 
     #[test]
-    fn only_the_account_that_was_subscribed_to_is_heard_of_and_only_until_the_subscription_ends() {
+    fn pushes_are_only_for_the_subscribed_account_until_the_subscription_ends() {
         let scene = scene();
         let (listening, reader) = listen(&scene, "1");
         scene.listeners.changed(AccountId(8), &[push(1)]);
@@ -289,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_has_to_be_looked_at_sooner_than_planned_is_told_at_once() {
+    async fn a_wait_before_the_planned_run_triggers_one_immediately() {
         let listeners = scene().listeners;
         let is_told = async || {
             let notified = listeners.sooner().notified();
@@ -300,7 +304,7 @@ mod tests {
         assert!(!is_told().await, "it will be found in time");
         listeners.waits(Timestamp(99));
         assert!(is_told().await);
-        // While a look goes on it has no plan yet, and whatever comes has another one made.
+        // During a run there is no plan yet, so any new wait triggers another run.
         listeners.plan(None);
         listeners.waits(Timestamp(1_000));
         assert!(is_told().await);

@@ -1,4 +1,4 @@
-//! Who listens to the orders of paper accounts, and what they are told.
+//! Subscribers to the orders of paper accounts, and their events.
 
 mod event;
 mod listeners;

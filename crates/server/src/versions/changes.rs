@@ -1,4 +1,4 @@
-//! The changes of the interface, and what each of them means for requests and answers.
+//! The changes of the interface, and their effects on requests and answers.
 
 use std::fmt;
 
@@ -8,38 +8,40 @@ use wire::command;
 /// A change of the interface.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// From this day on it is there.
+    /// The day from which it is in effect.
     pub(super) date: Date,
     pub(super) what: &'static str,
     pub(super) effects: &'static [Effect],
 }
 
-/// What is different since a change.
+/// An effect of a change.
 #[derive(Debug)]
 pub(super) enum Effect {
-    /// They are answered.
+    /// New endpoints.
     Endpoints(&'static [Endpoint]),
-    /// Commands of the quote gateway that are answered.
+    /// New commands of the quote gateway.
     Commands(&'static [u8]),
-    /// They are pushed.
+    /// New push events.
     Events(&'static [&'static str]),
-    /// It is read; before it was passed over.
+    /// A new parameter, which was ignored before.
     Parameter { of: Endpoint, name: &'static str },
-    /// It is taken in a field of the body.
+    /// A newly accepted value in a field of the body.
     Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
-    /// They are no longer taken in a field of the body.
+    /// Values that are no longer accepted in a field of the body.
     Withdrawn { of: &'static [Endpoint], field: &'static str, words: &'static [&'static str] },
     /// Quantities in a field of the body may have a fraction.
     Fractions { of: &'static [Endpoint], field: &'static str },
-    /// Options take orders of other types than these.
+    /// Options accept orders of other types than these.
     OptionOrders { of: &'static [Endpoint], only: &'static [&'static str] },
-    /// Fields that had another form before. A path has the names of lists, each with `[].` behind it.
+    /// Fields that had another form before. A path consists of the names of lists, each followed by
+    /// `[].`, and the field.
     Fields { of: &'static [Source], names: &'static [&'static str], before: Before },
-    /// A field in the response to a command, which was absent before. The path has the numbers of the fields on the way.
+    /// A field in the response to a command, which was absent before. The path consists of field
+    /// numbers.
     MessageField { command: u8, path: &'static [u32], name: &'static str },
-    /// Security lists have names in the language of the request alone.
+    /// Security lists have names only in the language of the request.
     OneName,
-    /// Nothing that is sent or taken here; the words say why.
+    /// No effect on this service; the text explains why.
     Nothing(&'static str),
 }
 
@@ -47,9 +49,9 @@ pub(super) enum Effect {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Absent,
-    /// A number without a fraction.
+    /// An integer.
     Whole,
-    /// A word stood for another one.
+    /// Another value for the same meaning.
     Word {
         newer: &'static str,
         older: &'static str,
@@ -58,7 +60,7 @@ pub(super) enum Before {
     NoOptions,
 }
 
-/// Where fields are.
+/// The location of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     /// In `data` of the answer.
@@ -67,7 +69,7 @@ pub(super) enum Source {
     Event(&'static str),
 }
 
-/// A method and the path of a row. `*` is every method; at the end of a path it is everything that begins so.
+/// A method and the path of a row. `*` is every method; at the end of a path it matches any suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) method: &'static str,
@@ -132,7 +134,7 @@ const fn whole(of: &'static [Source], names: &'static [&'static str]) -> Effect 
     Effect::Fields { of, names, before: Before::Whole }
 }
 
-/// Fields of orders that say `ANY_TIME` where they now say `OVERNIGHT`.
+/// Fields of orders that contained `ANY_TIME` where they now contain `OVERNIGHT`.
 const fn any_time(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Word { newer: OVERNIGHT, older: "ANY_TIME" } }
 }
@@ -149,11 +151,11 @@ const EXECUTIONS: [Source; 3] = [
     Source::Answer(get("/v1/trade/execution/history")),
     Source::Answer(get("/v3/trade/execution/all")),
 ];
-/// Where the terms of an order are sent to.
+/// The endpoints that take the terms of an order.
 const SUBMISSIONS: [Endpoint; 3] =
     [post("/v1/trade/order"), put("/v1/trade/order"), post("/v1/trade/order/preview")];
 
-/// Every change, the newest first.
+/// Every change, newest first.
 pub(super) const CHANGES: &[Change] = &[
     on(
         2026,

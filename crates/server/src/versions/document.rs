@@ -1,4 +1,4 @@
-//! What people read about the changes: `GET /v1/versions`, and the table of `docs/versions.md`.
+//! The documentation of changes: `GET /v1/versions`, and the table of `docs/versions.md`.
 
 use std::fmt;
 
@@ -10,9 +10,9 @@ use super::changes::{Before, CHANGES, Change, Effect};
 /// The versions of the interface.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InterfaceVersions {
-    /// The newest date, which is that of every account that is not pinned to another.
+    /// The newest date, which applies to every account that is not pinned to another.
     newest: String,
-    /// The newest first.
+    /// Newest first.
     versions: Vec<InterfaceVersion>,
 }
 
@@ -20,9 +20,9 @@ pub(crate) struct InterfaceVersions {
 struct InterfaceVersion {
     /// As 2024-10-09.
     date: String,
-    /// What has changed.
+    /// The change.
     what: String,
-    /// What it means here for an account that is answered as of an earlier date.
+    /// The effects for an account pinned to an earlier date.
     before: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn versions() -> InterfaceVersions {
     }
 }
 
-/// What is different as of an earlier date, in a sentence.
+/// The difference as of an earlier date, in a sentence.
 fn before(effect: &Effect) -> String {
     match effect {
         Effect::Endpoints(endpoints) => format!("{}: not found.", quoted(*endpoints)),
@@ -112,7 +112,7 @@ entries. This page is generated from the same rows (`crates/server/src/versions/
 ";
 
     #[test]
-    fn the_page_is_made_of_the_rows() {
+    fn the_page_matches_the_rows() {
         let mut page = HEADING.to_owned();
         for InterfaceVersion { date, what, before } in versions().versions {
             writeln!(page, "| {date} | {what} | {} |", before.join(" ")).unwrap();

@@ -1,11 +1,12 @@
-//! Fields of JSON answers in the form that they had before a change.
+//! Restores fields of JSON answers to their form before a change.
 
 use market::Symbol;
 use serde_json::{Map, Value};
 
 use super::changes::Before;
 
-/// Gives a field the form that it had before. The path has the names of lists, each with `[].` behind it, and then that of the field.
+/// Restores a field to its earlier form. The path consists of the names of lists, each followed by
+/// `[].`, and the field.
 pub(super) fn undo(value: &mut Value, path: &str, before: Before) {
     let Value::Object(fields) = value else { return };
     let Some((list, rest)) = path.split_once("[].") else { return undo_field(fields, path, before) };
@@ -21,7 +22,8 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
     match (before, fields.get_mut(name)) {
         (Before::Whole, Some(Value::String(number))) => {
-            // Text remains text: the older clients read a number out of it, too, and take no fraction there.
+            // Text remains text: older clients parse it as a number, too, and accept no fraction
+            // there.
             if let Some((whole, _)) = number.split_once('.') {
                 *number = if matches!(whole, "" | "-" | "-0") { "0".to_owned() } else { whole.to_owned() };
             }
@@ -34,7 +36,7 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
 }
 
-/// Whether a number, or a text that is one, has more than zeros behind its point.
+/// Whether a number, or a text that is one, has more than zeros after its point.
 pub(super) fn has_fraction(value: &Value) -> bool {
     let number = match value {
         Value::String(text) => text.clone(),
@@ -62,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_with_a_fraction_is_known_in_either_form() {
+    fn a_fraction_is_detected_in_numbers_and_text() {
         for value in [json!("0.5"), json!(0.5), json!("100.010"), json!(" 1.5")] {
             assert!(has_fraction(&value), "{value}");
         }
@@ -74,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_gets_the_form_that_it_had_wherever_it_is() {
+    fn a_field_is_restored_at_any_depth() {
         let nested = json!({"list": [{"rows": [{"a": "1", "b": "2"}]}, {"rows": []}, {}]});
         check(
             nested.clone(),

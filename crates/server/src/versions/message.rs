@@ -1,13 +1,13 @@
-//! Fields of protobuf messages, taken out of their bytes.
+//! Removes fields from encoded protobuf messages.
 
-/// Kinds of values on the wire.
+/// Wire types.
 const VARINT: u64 = 0;
 const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// A message without one field, or without one field of the messages inside of it: the path has the numbers of the fields on the way.
-/// Bytes that are no message stay as they are.
+/// A message without one field, or without one field of nested messages: the path consists of field
+/// numbers. Bytes that are not a message are unchanged.
 pub(super) fn without(message: &[u8], path: &[u32]) -> Vec<u8> {
     let mut kept = Vec::with_capacity(message.len());
     match copy(message, path, &mut kept) {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_of_the_messages_inside_is_taken_out_and_the_others_stay() {
+    fn a_field_of_nested_messages_is_removed_and_the_others_stay() {
         let info = |symbol: &str, board: &str| StaticInfo {
             symbol: symbol.to_owned(),
             name_en: "n".repeat(200),
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_stays_as_it_is() {
+    fn bytes_that_are_not_a_message_are_unchanged() {
         let quote = Quote { pre_market_quote: Some(PrePost::default()), ..Quote::default() };
         let bytes = QuoteResponse { secu_quote: vec![quote] }.encode_to_vec();
         for end in 0..bytes.len() {

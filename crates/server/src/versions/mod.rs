@@ -1,7 +1,8 @@
-//! Versions of the interface by date. Every change that clients can notice is a row ([`CHANGES`]); an account that is pinned to a date is
-//! answered as of then, which is the newest answer with the later rows undone. That is done in three places, and nowhere else knows of
-//! dates: `http/dated.rs` for requests over HTTP, `dispatch.rs` for commands of a long connection, `trade/listeners.rs` for its pushes.
-//! An account without a date costs one look at its terms.
+//! Versions of the interface by date. Every change that clients can notice is a row ([`CHANGES`]);
+//! an account that is pinned to a date gets the newest answer with the later rows undone. That
+//! happens in three places, and no other code knows of dates: `http/dated.rs` for HTTP requests,
+//! `dispatch.rs` for commands of a long connection, `trade/listeners.rs` for its pushes. An account
+//! without a date costs one read of its terms.
 
 mod changes;
 mod document;
@@ -18,13 +19,13 @@ use wire::trade;
 use changes::{Before, CHANGES, Change, Effect, Source};
 pub(crate) use document::{InterfaceVersions, versions};
 
-/// The date as of which a request is answered.
+/// The API date of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dated {
     as_of: Date,
 }
 
-/// Something that was not there yet.
+/// A feature that is newer than the API date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it was added on {since}, and this account is answered as of {as_of}")]
 pub(crate) struct NotYet {
@@ -33,7 +34,8 @@ pub(crate) struct NotYet {
 }
 
 impl Dated {
-    /// `None` where the newest form is wanted: by accounts without a date, and by the pages of this server, which know no other.
+    /// `None` for the newest form: for accounts without a date, and for the pages of this server,
+    /// which support no other.
     pub(crate) fn of(who: &Caller, account: &Account) -> Option<Dated> {
         account.terms.api_date.filter(|_| !who.is_browser()).map(|as_of| Dated { as_of })
     }
@@ -42,7 +44,7 @@ impl Dated {
         self.as_of
     }
 
-    /// Whether an endpoint was there. The path is that of its row.
+    /// Whether an endpoint existed. The path is that of its row.
     pub(crate) fn endpoint(self, method: &str, path: &str) -> Result<(), NotYet> {
         self.refuse(|effect| match effect {
             Effect::Endpoints(endpoints) => endpoints.iter().any(|endpoint| endpoint.is(method, path)),
@@ -50,7 +52,7 @@ impl Dated {
         })
     }
 
-    /// Whether a command of the quote gateway was there.
+    /// Whether a command of the quote gateway existed.
     pub(crate) fn command(self, number: u8) -> Result<(), NotYet> {
         self.refuse(|effect| matches!(effect, Effect::Commands(commands) if commands.contains(&number)))
     }
@@ -60,14 +62,14 @@ impl Dated {
         self.effects().any(|effect| matches!(effect, Effect::OneName))
     }
 
-    /// Whether a word that was withdrawn later was still taken in a field of the body.
+    /// Whether a value that was withdrawn later is still accepted in a field of the body.
     pub(crate) fn takes_withdrawn(self, field: &str, word: &str) -> bool {
         self.effects().any(|effect| {
             matches!(effect, Effect::Withdrawn { field: of, words, .. } if *of == field && words.contains(&word))
         })
     }
 
-    /// The query string without parameters that were not read yet. `None` if it stays as it is.
+    /// The query string without parameters that did not exist yet. `None` if it is unchanged.
     pub(crate) fn query(self, method: &str, path: &str, query: &str) -> Option<String> {
         let mut rest: Option<String> = None;
         for effect in self.effects() {
@@ -84,7 +86,8 @@ impl Dated {
         rest
     }
 
-    /// Whether the body of a request has only what was taken then; otherwise the name of what was not.
+    /// Checks that the body of a request has only features of then; otherwise returns the name of
+    /// the newer one.
     pub(crate) fn body(self, method: &str, path: &str, body: &[u8]) -> Result<(), (String, NotYet)> {
         let concerns = |effect: &&Effect| match effect {
             Effect::Word { of, .. } | Effect::Fractions { of, .. } | Effect::OptionOrders { of, .. } => {
@@ -95,7 +98,7 @@ impl Dated {
         if !self.effects().any(|effect| concerns(&effect)) {
             return Ok(());
         }
-        // What is no JSON is refused by whoever reads it.
+        // The handler refuses invalid JSON.
         let Ok(fields) = serde_json::from_slice::<Value>(body) else { return Ok(()) };
         let text = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
         for change in self.later() {
@@ -117,7 +120,7 @@ impl Dated {
         Ok(())
     }
 
-    /// The body of an answer in the form of then. `None` if it stays as it is.
+    /// The body of an answer in its older form. `None` if it is unchanged.
     pub(crate) fn answer(self, method: &str, path: &str, body: &[u8]) -> Option<Bytes> {
         let is_it = |source: &Source| matches!(source, Source::Answer(of) if of.is(method, path));
         self.forms(is_it).next()?;
@@ -126,7 +129,7 @@ impl Dated {
         Some(envelope.to_string().into())
     }
 
-    /// The body of a response on a long connection in the form of then.
+    /// The body of a response on a long connection in its older form.
     pub(crate) fn response(self, command: u8, body: Vec<Bytes>) -> Vec<Bytes> {
         let mut paths = self.effects().filter_map(|effect| match effect {
             Effect::MessageField { command: of, path, .. } if *of == command => Some(*path),
@@ -138,7 +141,7 @@ impl Dated {
         vec![whole.into()]
     }
 
-    /// A notification of the trade gateway in the form of then. `None` if there was no such event.
+    /// A notification of the trade gateway in its older form. `None` if the event did not exist.
     pub(crate) fn notification(self, body: &Bytes) -> Option<Bytes> {
         let Ok(mut notification) = trade::Notification::decode(&**body) else { return Some(body.clone()) };
         let Ok(mut event) = serde_json::from_slice::<Value>(&notification.data) else {
@@ -156,7 +159,7 @@ impl Dated {
         Some(notification.encode_to_vec().into())
     }
 
-    /// Takes back what later changes have made of the fields of one source, the newest first.
+    /// Undoes the later changes to the fields of one source, newest first.
     fn undo(self, data: &mut Value, is_it: impl Fn(&Source) -> bool) {
         for (names, before) in self.forms(is_it) {
             for name in names {
@@ -165,7 +168,7 @@ impl Dated {
         }
     }
 
-    /// The fields of one source that have another form since.
+    /// The fields of one source that have changed since.
     fn forms(
         self,
         is_it: impl Fn(&Source) -> bool,
@@ -183,7 +186,7 @@ impl Dated {
         }
     }
 
-    /// The changes after the date, the newest first.
+    /// The changes after the date, newest first.
     fn later(self) -> impl Iterator<Item = &'static Change> {
         CHANGES.iter().filter(move |change| change.date > self.as_of)
     }

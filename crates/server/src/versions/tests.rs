@@ -9,14 +9,14 @@ fn dated(date: &str) -> Dated {
 }
 
 #[test]
-fn the_rows_are_in_order_and_each_has_a_day_of_its_own() {
+fn rows_are_sorted_and_have_unique_dates() {
     assert!(CHANGES.windows(2).all(|two| two[0].date > two[1].date));
     assert!(CHANGES.iter().all(|change| !change.effects.is_empty()));
     assert_eq!(CHANGES.len(), 21, "the entries of the specification");
 }
 
 #[test]
-fn a_change_is_there_on_its_day_and_not_the_day_before() {
+fn a_change_takes_effect_on_its_day() {
     let path = "/v1/statement/list";
     assert_eq!(dated("2026-03-30").endpoint("GET", path), Ok(()));
     let refused = dated("2026-03-29").endpoint("GET", path).unwrap_err();
@@ -24,12 +24,12 @@ fn a_change_is_there_on_its_day_and_not_the_day_before() {
         refused.to_string(),
         "it was added on 2026-03-30, and this account is answered as of 2026-03-29"
     );
-    // An order is cancelled before its detail can be asked for.
+    // Cancelling an order is older than requesting its detail.
     let early = dated("2023-04-10");
     assert!(early.endpoint("GET", "/v1/trade/order").is_err());
     assert_eq!(early.endpoint("DELETE", "/v1/trade/order"), Ok(()));
     assert_eq!(early.endpoint("GET", "/v1/trade/order/today"), Ok(()));
-    // Every form in which something is asked for has its day.
+    // Every variant of a request has its date.
     for (date, path) in [
         ("2022-06-15", "/v1/quote/capital-flow"),
         ("2022-06-15", "/v1/quote/capital-distribution"),
@@ -60,7 +60,7 @@ fn names_of_lists_depend_on_the_date() {
 }
 
 #[test]
-fn account_funds_lose_what_was_added_later() {
+fn account_funds_lose_fields_added_later() {
     let body = json!({"code": 0, "message": "success", "data": {"list": [{
         "total_cash": "1", "net_assets": "2", "init_margin": "3", "maintenance_margin": "4", "buy_power": "5",
         "frozen_transaction_fees": [],
@@ -86,7 +86,7 @@ fn account_funds_lose_what_was_added_later() {
 }
 
 #[test]
-fn a_parameter_that_was_not_there_is_passed_over() {
+fn parameters_newer_than_the_api_date_are_ignored() {
     let (path, query) = ("/v1/asset/account", "currency=USD&x=1&cur%72ency=HKD");
     assert_eq!(dated("2023-08-16").query("GET", path, query).as_deref(), Some("x=1"));
     assert_eq!(dated("2023-08-17").query("GET", path, query), None);
@@ -94,7 +94,7 @@ fn a_parameter_that_was_not_there_is_passed_over() {
 }
 
 #[test]
-fn a_word_that_was_not_there_is_refused_where_it_was_sent() {
+fn values_newer_than_the_api_date_are_rejected() {
     let body = |fields: Value| fields.to_string().into_bytes();
     let overnight = body(json!({"symbol": "AAPL.US", "order_type": "LO", "outside_rth": "OVERNIGHT"}));
     let (what, _) = dated("2024-05-16").body("POST", "/v1/trade/order", &overnight).unwrap_err();
@@ -118,7 +118,7 @@ fn a_word_that_was_not_there_is_refused_where_it_was_sent() {
 }
 
 #[test]
-fn a_push_loses_fields_and_an_event_that_came_later_is_not_sent() {
+fn pushes_lose_newer_fields_and_newer_events_are_not_sent() {
     let push = |event: Value| {
         let data = event.to_string().into_bytes();
         Bytes::from(trade::Notification { data, ..trade::Notification::default() }.encode_to_vec())

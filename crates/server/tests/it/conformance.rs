@@ -1,8 +1,9 @@
-//! Every answer in JSON that these tests see is held against the document of the server that sent it: it must be described, and have all
-//! the fields that are described, and no others. So is the body of every request that was answered: what is taken must be described.
+//! Every JSON answer in these tests is validated against the OpenAPI document of the server that
+//! sent it: it must be described, with all of the described fields and no others. So is the body of
+//! every accepted request.
 //!
-//! The few keywords that the document has are judged here, because a validator that knows them all takes a minute to build
-//! (`docs/decisions/0008-openapi-from-the-code.md`); `e2e/python` asks one of those.
+//! Only the few keywords that the document uses are implemented here, because a complete validator
+//! takes a minute to build (`docs/decisions/0008-openapi-from-the-code.md`); `e2e/python` uses one.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ use crate::support::Response;
 
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::from_slice(server::openapi()).unwrap());
 
-/// Holds an answer against what is said about it. The request is as it was sent.
+/// Validates an answer. The request is as it was sent.
 #[track_caller]
 pub(crate) fn check(request: &[u8], response: &Response) {
     let request = String::from_utf8_lossy(request);
@@ -25,12 +26,12 @@ pub(crate) fn check(request: &[u8], response: &Response) {
     {
         panic!("{method} {path} was answered, and /openapi.json does not allow it: {complaint}\n{sent}");
     }
-    // The form of an older date is not the described one.
+    // The form of an older interface date is not the described one.
     if response.header("x-api-date").is_some() {
         return;
     }
     let is_json = response.header("content-type").is_some_and(|kind| kind.starts_with("application/json"));
-    // A piece of JSON is none, and packed bodies have tests of their own.
+    // A range of JSON is not JSON, and compressed bodies have their own tests.
     let is_whole = response.status != 206 && response.header("content-encoding").is_none();
     let length = response.header("content-length").and_then(|length| length.parse::<usize>().ok());
     let body = length.and_then(|length| response.body.get(..length)).unwrap_or(&response.body);
@@ -48,7 +49,7 @@ pub(crate) fn check(request: &[u8], response: &Response) {
 
 fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), String> {
     fits(described(method, path, status)?, answer, "", Unknown::Fault)?;
-    // A refusal in the form of most has a code, and every code is in the table.
+    // A refusal in the usual form has a code, and every code is in the table.
     let table = DOCUMENT["info"]["description"].as_str().unwrap_or_default();
     match answer["code"].as_u64().filter(|_| status >= 400) {
         Some(code) if !table.contains(&format!("\n| {status} | {code} |")) => {
@@ -58,7 +59,7 @@ fn held(method: &str, path: &str, status: u16, answer: &Value) -> Result<(), Str
     }
 }
 
-/// To JSON Schema 1000.0 is an integer. Answers must not have it: SDKs do not read it as one.
+/// To JSON Schema 1000.0 is an integer. Answers must not contain it: SDKs do not parse it as one.
 fn with_integers(value: Value) -> Value {
     match value {
         Value::Number(number) => match number.to_string().strip_suffix(".0").map(str::parse::<i64>) {
@@ -73,7 +74,8 @@ fn with_integers(value: Value) -> Value {
     }
 }
 
-/// The body of a request. The mirrors are not looked at: they take fields in several spellings, as SDKs write them.
+/// Validates the body of a request, except for mirrors: they accept fields in several spellings, as
+/// SDKs write them.
 fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), String> {
     let Some(operation) = operation(method, path) else { return Ok(()) };
     let Some(forms) = operation.get("requestBody").map(|body| &body["content"]) else { return Ok(()) };
@@ -99,7 +101,7 @@ fn held_body(method: &str, path: &str, head: &str, body: &str) -> Result<(), Str
 /// The schema of an answer.
 fn described(method: &str, path: &str, status: u16) -> Result<&'static Value, String> {
     let Some(operation) = operation(method, path) else {
-        // What is not there is refused in the form of all refusals.
+        // A refusal for an unknown path has the form of all refusals.
         let problem = &DOCUMENT["components"]["schemas"]["Problem"];
         return if status < 400 { Err("it is not described".to_owned()) } else { Ok(problem) };
     };
@@ -112,7 +114,7 @@ fn described(method: &str, path: &str, status: u16) -> Result<&'static Value, St
         .ok_or_else(|| "it is not described as JSON".to_owned())
 }
 
-/// The operation of a path: one that is written out wins over one with a parameter.
+/// The operation of a path: a literal path wins over one with a parameter.
 fn operation(method: &str, path: &str) -> Option<&'static Value> {
     let is_it =
         |(wanted, there): (&str, &str)| wanted == there || (wanted.starts_with('{') && !there.is_empty());
@@ -130,16 +132,16 @@ fn named(reference: &str) -> &'static Value {
     DOCUMENT.pointer(reference.trim_start_matches('#')).unwrap_or_else(|| panic!("{reference}"))
 }
 
-/// What becomes of a field that is not described.
+/// How to treat a field that is not described.
 #[derive(Clone, Copy)]
 enum Unknown {
-    /// It is a fault: an answer has none.
+    /// An error: for answers.
     Fault,
-    /// It is a fault where the schema says so: the other requests may have fields that are passed over.
+    /// An error if the schema says so: other requests may have fields that are ignored.
     AsDescribed,
 }
 
-/// Whether a value is as a schema says, and what is wrong with it if not.
+/// Whether a value matches a schema, or the first mismatch.
 fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Result<(), String> {
     if let Value::Bool(anything) = schema {
         return if *anything { Ok(()) } else { Err(format!("{at}: {value} is not described")) };
@@ -195,7 +197,8 @@ fn fits(schema: &'static Value, value: &Value, at: &str, unknown: Unknown) -> Re
     Ok(())
 }
 
-/// The fields of an object. One that is not described is a fault, unless fields may have any name.
+/// Checks the fields of an object. One that is not described is an error, unless fields may have
+/// any name.
 fn fields_fit(
     rules: &'static Map<String, Value>,
     value: &Value,
@@ -234,7 +237,7 @@ fn has_format(name: &str, value: &Value) -> bool {
         "int32" => value.as_i64().is_none_or(|number| i32::try_from(number).is_ok()),
         "uint8" => value.as_i64().is_none_or(|number| u8::try_from(number).is_ok()),
         "uint32" => value.as_i64().is_none_or(|number| u32::try_from(number).is_ok()),
-        // JSON has one kind of number, and these are all of it.
+        // JSON has one kind of number, so every number matches.
         "double" => true,
         "int64" => !value.is_u64() || value.is_i64(),
         "uint" | "uint64" => !value.is_i64() || value.is_u64(),
@@ -243,7 +246,7 @@ fn has_format(name: &str, value: &Value) -> bool {
 }
 
 #[test]
-fn a_request_that_is_taken_and_not_described_is_found() {
+fn an_accepted_but_undescribed_request_is_found() {
     let set = |body: &str| held_body("POST", "/v1/admin/accounts/ann", "", body);
     assert_eq!(set(r#"{"level": null, "connections": 3}"#), Ok(()));
     for body in [r#"{"connections": null}"#, r#"{"level": "3"}"#, r#"{"name": "eve"}"#, "[]", "{"] {
@@ -262,7 +265,7 @@ fn a_request_that_is_taken_and_not_described_is_found() {
 }
 
 #[test]
-fn an_answer_that_is_not_described_is_found() {
+fn an_undescribed_answer_is_found() {
     let me = json!({"account": "ann", "role": "user", "csrf": null, "store": null});
     let ask =
         |data: &Value| held("GET", "/v1/me", 200, &json!({"code": 0, "message": "success", "data": data}));
@@ -276,14 +279,14 @@ fn an_answer_that_is_not_described_is_found() {
     }
     assert!(ask(&json!({"account": "ann", "role": "user"})).is_err());
     assert!(ask(&Value::Null).is_err());
-    // Days and instants are what they are called.
+    // Formats of days and instants are checked.
     let token = |at: &str| {
         let data = json!({"token": "x", "expired_at": at});
         held("GET", "/v1/token/refresh", 200, &json!({"code": 0, "message": "success", "data": data}))
     };
     assert_eq!(token("2026-11-15T02:00:00Z"), Ok(()));
     assert!(token("tomorrow").is_err());
-    // A refusal is one, whatever its status; a success must be listed.
+    // A refusal needs no listed status; a success does.
     let refusal = json!({"code": 404, "message": "not found", "data": null});
     assert_eq!(held("GET", "/v1/me", 404, &refusal), Ok(()));
     assert_eq!(held("GET", "/nowhere", 404, &refusal), Ok(()));

@@ -1,5 +1,5 @@
-//! Databases that are truncated, emptied or changed under a running server: an error for questions about what is lost, never
-//! another answer, and never the end of the process.
+//! Databases that are truncated, emptied or changed while a server runs: requests for lost data
+//! fail, never with another answer, and the process never ends.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -14,7 +14,7 @@ fn unlimited() -> Terms {
     Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() }
 }
 
-/// Nothing stays in memory, so every question is read from the file.
+/// Without a cache, every request is read from the file.
 fn without_cache() -> Settings {
     Settings { cache_bytes: 0, ..Settings::default() }
 }
@@ -29,7 +29,7 @@ fn question(symbol: &str, period: i32, count: i32) -> quote::SecurityHistoryCand
     }
 }
 
-/// Every question of a few, with the code of the refusal for those that were not answered.
+/// Sends a few requests. Failed ones are returned as the code of the refusal.
 async fn ask_all(client: &mut Client) -> Vec<Result<SecurityCandlestickResponse, u64>> {
     let mut answers = Vec::new();
     for symbol in ["700.HK", "AAPL.US", "600519.SH"] {
@@ -49,7 +49,7 @@ async fn reasons(server: &Running) -> (u16, Vec<String>) {
     (answer.status, reasons.iter().map(|reason| reason.as_str().unwrap().to_owned()).collect())
 }
 
-/// The same file, cut or filled again: readers keep what they have open.
+/// Truncates or refills the file in place: readers have it open.
 fn cut(path: &Path, bytes: &[u8], length: usize) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_len(0).unwrap();
@@ -57,7 +57,7 @@ fn cut(path: &Path, bytes: &[u8], length: usize) {
 }
 
 #[tokio::test]
-async fn candles_that_are_cut_short_under_questions_cost_answers_and_not_the_process() {
+async fn truncated_candles_cause_errors_and_do_not_end_the_process() {
     let server = Running::start_with(without_cache()).await;
     let mut client = server.signed_in(&server.account("ann", unlimited())).await;
     let expected = ask_all(&mut client).await;
@@ -81,10 +81,10 @@ async fn candles_that_are_cut_short_under_questions_cost_answers_and_not_the_pro
 }
 
 #[tokio::test]
-async fn accounts_that_are_cut_short_are_a_reason_not_to_be_ready() {
+async fn truncated_accounts_make_the_server_not_ready() {
     let server = Running::start().await;
     let ann = server.account("ann", unlimited());
-    // What is in the log is folded in when the last connection closes.
+    // The WAL is merged into the database when the last connection closes.
     let server = Running::start_in(server.stop().await, Settings::default()).await;
     assert_eq!(server.get("/v1/socket/token", &ann).await.status, 200);
     assert_eq!(reasons(&server).await, (200, Vec::new()));
@@ -103,14 +103,14 @@ async fn accounts_that_are_cut_short_are_a_reason_not_to_be_ready() {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_in_the_directory_is_an_error_for_its_series_and_nobody_elses() {
+async fn a_flipped_bit_in_the_directory_affects_only_its_series() {
     let server = Running::start_with(without_cache()).await;
     let created = server.account("ann", unlimited());
     let expected = ask_all(&mut server.signed_in(&created).await).await;
     let dir = server.stop().await;
     let path = dir.path().join("candles.db");
     let bytes = fs::read(&path).unwrap();
-    // The row of 600519.SH in the table of securities: its decimals are somewhere behind the symbol.
+    // The row of 600519.SH in the table of securities: its decimals follow the symbol.
     let at = bytes.windows(9).position(|word| word == b"600519.SH").unwrap();
     let mut flipped = bytes.clone();
     flipped[at + 3] ^= 1;

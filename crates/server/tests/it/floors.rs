@@ -1,4 +1,5 @@
-//! From when on accounts are served history: as the server has it, or as an account has it of its own, and the same at every door.
+//! Where the history of accounts begins: by the server's setting or by the account's own, the same
+//! on every transport.
 
 use std::fmt::Write;
 
@@ -14,7 +15,8 @@ use crate::support::{Running, import_files};
 
 const PUBLISHED: &str = "2004-06-01";
 
-/// A store with days and minutes of Hong Kong on both sides of the published floors; 9.HK has nothing after them.
+/// A store with days and minutes of Hong Kong on both sides of the published floors; 9.HK has none
+/// after them.
 async fn serve(floors: &str) -> Running {
     let dir = tempfile::tempdir().unwrap();
     let venues = Venues::built_in().unwrap();
@@ -41,7 +43,7 @@ async fn serve(floors: &str) -> Running {
     Running::start_in(dir, Settings { floors: floors.parse().unwrap(), ..Settings::default() }).await
 }
 
-/// The first local date of each answer that has candles, over every door that gives any.
+/// The first local date of each answer with candles, over every transport that has them.
 async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, String)> {
     let zone = Venues::built_in().unwrap().of(market::Market::Hk).zone().clone();
     let local = |at: i64| zone.date(market::Timestamp(at)).to_string();
@@ -50,7 +52,7 @@ async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, Strin
     let days = http("/v1/quote/history-candlesticks?symbol=700.HK&period=day&after=1990-01-01&count=1").await;
     found.push(("http", local(days["data"]["candlesticks"][0]["timestamp"].as_i64().unwrap())));
     let chart = http("/udf/history?symbol=700.HK&resolution=1D&from=1&to=1900000000").await;
-    // Charts have days at midnight of UTC.
+    // Charts have days at midnight UTC.
     found.push(("udf", local(chart["t"][0].as_i64().unwrap())));
     let mut client = server.signed_in(account).await;
     let latest = SecurityCandlestickRequest {
@@ -66,7 +68,7 @@ async fn firsts(server: &Running, account: &Created) -> Vec<(&'static str, Strin
 }
 
 #[tokio::test]
-async fn every_door_begins_with_the_floor_of_the_account() {
+async fn every_transport_begins_at_the_floor_of_the_account() {
     let server = serve("published").await;
     let own = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
     for (name, terms, first) in [
@@ -110,9 +112,9 @@ async fn ranges_of_minutes_are_refused_below_the_floor_of_the_account() {
     assert_eq!(server.get(path, &account).await.status, 400);
 }
 
-/// An answer that is taken apart is kept for a moment: not longer than the account may see it.
+/// An answer that is read in ranges is cached briefly: not longer than the account may see it.
 #[tokio::test]
-async fn a_piece_of_an_answer_ends_with_the_floor_it_was_made_for() {
+async fn a_cached_range_answer_ends_with_its_floor() {
     let server = serve("published").await;
     let terms = |floors: &str| Terms { floors: Some(floors.parse().unwrap()), ..Terms::default() };
     let account = server.account("ann", terms("none"));
@@ -124,13 +126,13 @@ async fn a_piece_of_an_answer_ends_with_the_floor_it_was_made_for() {
         let piece = server.http("GET", path, &head, b"").await;
         assert_eq!(piece.status, 206);
         let text = String::from_utf8(piece.body).unwrap();
-        // Below the names of the columns.
+        // One line more for the header.
         assert_eq!(text.lines().count(), days + 1, "{floors}: {text}");
     }
 }
 
 #[tokio::test]
-async fn quotes_and_lines_are_made_of_what_is_served() {
+async fn quotes_and_lines_respect_the_floors() {
     let server = serve("published").await;
     let symbols = SymbolsRequest { symbol: vec!["9.HK".to_owned(), "700.HK".to_owned()] };
     let line = IntradayRequest { symbol: "700.HK".to_owned(), trade_session: 0 };

@@ -1,4 +1,5 @@
-//! Where the server of a test has its store: in the folder of the test. Nodes have a file of this name with the same in it, for PostgreSQL.
+//! The store of a test's server: in the folder of the test. The nodes tests have a file of this
+//! name with the same items, for PostgreSQL.
 
 use std::path::Path;
 

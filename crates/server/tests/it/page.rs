@@ -1,5 +1,5 @@
-//! What the pages know of the service without asking. The build of the pages needs no Rust and this one no Node, so that each list is a
-//! file of both, written here.
+//! Constants of the service that the pages contain. The build of the pages needs no Rust and this
+//! one no Node, so each list is a file in both, written by this test.
 
 use std::fmt::Write;
 
@@ -7,9 +7,9 @@ use expect_test::expect_file;
 use jiff::ToSpan;
 use market::{Date, Period, Region, Session, Venues};
 
-/// Phrases, labels and the switch of the chart page follow from it.
+/// Phrases, labels and the period switch of the chart page are derived from it.
 #[test]
-fn the_page_offers_the_periods_that_are_served() {
+fn the_page_offers_the_served_periods() {
     let (minutes, spans): (Vec<Period>, Vec<Period>) = Period::all().partition(|period| period.is_clock());
     let minutes: Vec<String> =
         minutes.iter().map(|period| period.to_string().trim_end_matches('m').to_owned()).collect();
@@ -24,9 +24,9 @@ fn the_page_offers_the_periods_that_are_served() {
     expect_file!["../../page/src/served-periods.js"].assert_eq(&text);
 }
 
-/// Which symbols there can be, and whether a chart has a switch for sessions.
+/// Which symbols are possible, and whether a chart has a switch for sessions.
 #[test]
-fn the_page_knows_the_regions_of_symbols_and_their_markets() {
+fn the_page_has_the_regions_of_symbols_and_their_markets() {
     let venues = Venues::built_in().unwrap();
     let mut text = String::new();
     text.push_str(
@@ -44,9 +44,9 @@ fn the_page_knows_the_regions_of_symbols_and_their_markets() {
     expect_file!["../../page/src/served-markets.js"].assert_eq(&text);
 }
 
-/// A page of the chart is as long as one call of the rate limit pays for.
+/// A page of the chart has as many candles as one call of the rate limit.
 #[test]
-fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
+fn the_page_requests_the_candles_of_one_call() {
     let text = format!(
         "// Candles that count as one call of the rate limit (\"Cost\" in docs/http.md). Written by crates/server/tests/it/page.rs from the crate\n\
          // `history`: UPDATE_EXPECT=1 cargo test -p server --test it page\nexport const CANDLES_A_CALL = {};\n",
@@ -55,9 +55,9 @@ fn the_page_asks_for_as_many_candles_as_a_call_is_worth() {
     expect_file!["../../page/src/served-limits.js"].assert_eq(&text);
 }
 
-/// The operator's forms take no more than the server does.
+/// The operator's forms accept no more than the server does.
 #[test]
-fn the_page_knows_what_accounts_may_have() {
+fn the_page_has_the_limits_of_accounts() {
     let names = |rights: &[access::Right]| -> String {
         let names: Vec<String> = rights.iter().map(|right| format!("'{right}'")).collect();
         names.join(", ")
@@ -76,9 +76,9 @@ fn the_page_knows_what_accounts_may_have() {
     expect_file!["../../page/src/served-accounts.js"].assert_eq(&text);
 }
 
-/// The page says how much may be written before anything is sent.
+/// The page shows the length limits before anything is sent.
 #[test]
-fn the_page_knows_how_long_topics_may_be() {
+fn the_page_has_the_length_limits_of_topics() {
     let limits = [
         ("title", social::TITLE_CHARS_MAX),
         ("post", social::POST_CHARS_MAX),
@@ -98,10 +98,10 @@ fn the_page_knows_how_long_topics_may_be() {
     expect_file!["../../page/src/served-topics.js"].assert_eq(&text);
 }
 
-/// The page reckons itself where a week, month, quarter or year begins and ends. Its tests hold it to these, around new years, leap days and
-/// the ends of months.
+/// The page computes the bounds of weeks, months, quarters and years itself. Its tests use these
+/// values, around new years, leap days and the ends of months.
 #[test]
-fn the_page_reckons_spans_as_the_service_does() {
+fn the_page_computes_spans_like_the_service() {
     let around = [(2023, 12, 31), (2024, 2, 29), (2024, 12, 31), (2026, 3, 31), (2026, 11, 15)];
     let mut rows = Vec::new();
     for (year, month, day) in around {

@@ -1,4 +1,4 @@
-//! How many connections may be open at once: those that are, and not the listeners that wait for one.
+//! The connection limit: it counts open connections, not idle listeners.
 
 use access::Region;
 use server::Settings;
@@ -8,11 +8,11 @@ use tokio::time::timeout;
 
 use crate::support::{PATIENCE, Response, Running};
 
-/// As many as the internal listener has for itself.
+/// The number of slots of the internal listener.
 const WATCHERS: usize = 64;
 
 #[tokio::test]
-async fn listeners_to_which_nobody_comes_take_no_place() {
+async fn idle_listeners_take_no_slot() {
     let regional = vec![(Region::Us, "127.0.0.1:0".parse().unwrap())];
     let server = Running::start_with(Settings { connections_max: 1, regional, ..Settings::default() }).await;
     for _ in 0..3 {
@@ -23,10 +23,10 @@ async fn listeners_to_which_nobody_comes_take_no_place() {
 }
 
 #[tokio::test]
-async fn a_connection_without_a_place_is_served_once_there_is_one() {
+async fn a_connection_without_a_slot_is_served_once_one_is_free() {
     let server = Running::start_with(Settings { connections_max: 1, ..Settings::default() }).await;
     let mut link = server.websocket().await;
-    // One that is accepted and waits, and one that the system keeps.
+    // One is accepted and waits, one is in the system's backlog.
     let waiting = async || server.http("GET", "/healthz", "", b"").await.status;
     let answers = async { tokio::join!(waiting(), waiting()) };
     tokio::pin!(answers);
@@ -40,7 +40,7 @@ async fn a_connection_without_a_place_is_served_once_there_is_one() {
 }
 
 #[tokio::test]
-async fn a_watcher_that_waits_for_a_place_is_not_forgotten() {
+async fn an_internal_connection_that_waits_for_a_slot_is_served() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let mut with_slot = Vec::new();
@@ -53,7 +53,7 @@ async fn a_watcher_that_waits_for_a_place_is_not_forgotten() {
     let mut late = TcpStream::connect(server.internal.unwrap()).await.unwrap();
     let request = b"GET /healthz HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n";
     late.write_all(request).await.unwrap();
-    // The server has seen it by the time at which it answers another request.
+    // The server has accepted it by the time it answers another request.
     assert_eq!(server.http("GET", "/healthz", "", b"").await.status, 200);
     drop(with_slot.pop());
     let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! Under a clock that was set no door tells what happened later: whatever is asked, a server over the whole store answers as one
-//! over a copy of it from which everything after now is gone.
+//! Under a set clock no transport shows the future: for every request, a server of the whole store
+//! answers like one of a copy without everything after now.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,19 +15,19 @@ use wire::quote::{
 
 use crate::support::{Client, OVERNIGHT, Running, TransportLabel, import_files};
 
-/// Securities with minutes and days of three days; the last begins on the third.
+/// Securities with minutes and days of three days; the last one begins on the third.
 const SECURITIES: [(&str, &str); 4] =
     [("9.HK", "2026-11-11"), ("Q.US", "2026-11-11"), ("600001.SH", "2026-11-11"), ("LATE.US", "2026-11-13")];
 const LAST: &str = "2026-11-13";
-/// When the regular hours of a full day are over, in minutes after midnight, and whether there is a closing candle ten minutes
-/// before.
+/// The end of regular hours of a full day, in minutes after midnight, and whether there is a
+/// closing candle ten minutes before.
 const ENDS: [(market::Market, i64, bool); 3] = [
     (market::Market::Hk, 16 * 60 + 10, true),
     (market::Market::Us, 16 * 60, false),
     (market::Market::Cn, 15 * 60 + 10, true),
 ];
 
-/// A store in a folder: everything, or what a clock that was set admits.
+/// A store in a folder: complete, or only what a set clock shows.
 fn store(dir: &Path, now: Option<Timestamp>) {
     let venues = Venues::built_in().unwrap();
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
@@ -80,7 +80,7 @@ fn store(dir: &Path, now: Option<Timestamp>) {
     import_files(dir, &paths);
 }
 
-/// A server over such a store, and an operator who may see all of it.
+/// A server of such a store, and an operator who may see all of it.
 async fn serve(now: Option<Timestamp>) -> (Running, Created) {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path(), now);
@@ -95,7 +95,7 @@ async fn serve(now: Option<Timestamp>) -> (Running, Created) {
     (server, account)
 }
 
-/// The questions of all doors over HTTP.
+/// The requests of all HTTP interfaces.
 fn addresses(name: &str, now: Timestamp) -> Vec<String> {
     let mut all = Vec::new();
     for period in ["1m", "5m", "15m", "60m", "240m", "day", "week", "month", "quarter", "year"] {
@@ -121,11 +121,12 @@ fn addresses(name: &str, now: Timestamp) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead() {
+async fn a_server_of_a_whole_store_answers_like_one_without_the_future() {
     let (whole, ann) = serve(None).await;
     let mut client = whole.enter(TransportLabel::Tcp, &ann, &[("need_over_night_quote", "true")]).await;
-    // Hong Kong, 10 minutes ahead of the mainland at the close: before the bell, in the first minute, in the second, over lunch,
-    // at the close, in the tail, after it; then the same in New York, and the night before the last day.
+    // Hong Kong, where the close is 10 minutes after the mainland's: before the open, in the first
+    // minute, in the second, over lunch, at the close, in the closing auction, after it; then the
+    // same in New York, and the night before the last day.
     for now in [
         "2026-11-11T12:00:00-05:00",
         "2026-11-12T09:29:59+08:00",
@@ -168,7 +169,8 @@ async fn a_server_over_all_that_is_stored_answers_as_one_without_what_lies_ahead
     }
 }
 
-/// Latest and history candles, out of columns and out of pages, which the second question finds in memory.
+/// Latest and history candles, from columns and from pages, which the second request finds in the
+/// cache.
 async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: &str) {
     for (period, adjust_type, trade_session) in [1, 15, 60, 1000, 2000]
         .into_iter()
@@ -194,7 +196,7 @@ async fn same_candles(client: &mut Client, other: &mut Client, name: &str, now: 
 }
 
 #[tokio::test]
-async fn at_twenty_past_the_first_minute_quotes_and_days_know_one_minute_and_an_open() {
+async fn in_the_second_minute_quotes_and_days_have_one_minute_and_an_open() {
     let (server, ann) = serve(None).await;
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
     // The first minute opened at 100, reached 103 and 98, and traded 7; the second opened at 101.
@@ -209,10 +211,10 @@ async fn at_twenty_past_the_first_minute_quotes_and_days_know_one_minute_and_an_
 }
 
 #[tokio::test]
-async fn by_the_machines_clock_what_has_arrived_is_known_and_a_running_day_is_made_of_its_minutes() {
+async fn by_the_machines_clock_stored_data_is_visible_and_the_current_day_is_built_from_minutes() {
     let dir = tempfile::tempdir().unwrap();
     store(dir.path(), None);
-    // Days alone, that of the 12th among them, which a feed has sent while it runs.
+    // Only days, including that of the 12th, which a feed has sent during the day.
     let days = "symbol,time,open,high,low,close,volume,turnover\n\
                 8.HK,2026-11-11,50,60,40,55,1000,5.5\n8.HK,2026-11-12,55,65,45,58,2000,6.5\n";
     let path = dir.path().join("only-days.csv");
@@ -222,7 +224,8 @@ async fn by_the_machines_clock_what_has_arrived_is_known_and_a_running_day_is_ma
     server.go_live();
     server.set_now("2026-11-12T09:31:20+08:00".parse::<jiff::Timestamp>().unwrap().as_second());
     let ann = server.account("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
-    // The second minute is stored whole, so it has arrived: it reached 104, closed at 102 and traded 8.
+    // The second minute is stored completely, so it is visible: it reached 104, closed at 102 and
+    // traded 8.
     let made = ["102.000", "100.000", "104.000", "98.000", "700.000"].map(str::to_owned);
     assert_eq!(quote(&server, &ann, "9.HK").await, (made, 15));
     let stored = ["58.000", "55.000", "65.000", "45.000", "55.000"].map(str::to_owned);

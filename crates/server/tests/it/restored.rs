@@ -1,4 +1,5 @@
-//! A backup is restored under a running server: answers change whole, and nothing that was kept in memory shows through.
+//! A restore while a server runs: all answers change together, and nothing stale comes from the
+//! cache.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -59,7 +60,8 @@ fn question(symbol: &str) -> SecurityHistoryCandlestickRequest {
     }
 }
 
-/// The last close of 5.HK, or the code of the refusal. Asked twice: the second answer comes out of memory.
+/// The last close of 5.HK, or the code of the refusal. Requested twice: the second answer comes
+/// from the cache.
 async fn close(server: &Running, client: &mut Client) -> Result<String, u64> {
     server.noticed().await;
     let mut closes = Vec::new();
@@ -76,14 +78,14 @@ async fn close(server: &Running, client: &mut Client) -> Result<String, u64> {
 }
 
 #[tokio::test]
-async fn a_running_server_answers_from_what_was_restored() {
+async fn a_running_server_answers_from_the_restored_store() {
     let server = Running::start().await;
     let store = server.dir.path();
     let ann = server.account("ann", unlimited());
     let files = tempfile::tempdir().unwrap();
     let [empty, other, diverged] = ["empty", "other", "diverged"].map(|name| files.path().join(name));
     back_up(store, &empty);
-    // A second history of the same store, which gives the same numbers to other blocks.
+    // A diverged copy of the same store, which uses the same numbers for other blocks.
     restore(&empty, &other, Existing::Refuse);
     import_files(&other, &[week(files.path(), 70)]);
     back_up(&other, &diverged);
@@ -101,7 +103,7 @@ async fn a_running_server_answers_from_what_was_restored() {
 }
 
 #[tokio::test]
-async fn accounts_are_those_of_the_backup_with_the_next_request_and_connections_of_others_go_on() {
+async fn restored_accounts_apply_to_the_next_request_and_unaffected_connections_stay() {
     let server = Running::start().await;
     let store = server.dir.path();
     let ann = server.account("ann", unlimited());

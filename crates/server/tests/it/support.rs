@@ -1,4 +1,4 @@
-//! A server with a small market in it, and clients that speak raw bytes to it.
+//! A server with a small market, and clients that send raw bytes to it.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -26,10 +26,10 @@ use crate::{conformance, home};
 pub(crate) const OVERNIGHT: &str = "HK,US,US_OVERNIGHT,CN,SG";
 /// Sunday; the last trading day is the 13th.
 pub(crate) const NOW: Timestamp = Timestamp(1_794_708_000);
-/// Longer than anything here should take, so that a fault ends a test instead of hanging it.
+/// A generous timeout, so that a bug fails a test instead of hanging it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A running server. Dropping it stops it without ceremony; [`Running::stop`] with.
+/// A running server. Dropping it kills it; [`Running::stop`] shuts it down.
 pub(crate) struct Running {
     pub(crate) dir: tempfile::TempDir,
     pub(crate) addresses: Addresses,
@@ -54,7 +54,7 @@ impl Running {
         Running::start_in(filled(), settings).await
     }
 
-    /// A server over a folder that is there already: as after a restart.
+    /// A server of an existing folder, as after a restart.
     pub(crate) async fn start_in(dir: tempfile::TempDir, settings: Settings) -> Running {
         let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
         let settings = Settings { listen: any, tcp: any, ..settings };
@@ -74,7 +74,7 @@ impl Running {
         let task = tokio::spawn(server.run(async {
             stopped.await.ok();
         }));
-        // Account commands run beside the server, through a connection of their own.
+        // Account commands run in parallel to the server, through their own connection.
         let access = home::access(dir.path(), machine_now());
         let stop = Some(stop);
         Running {
@@ -92,7 +92,7 @@ impl Running {
         }
     }
 
-    /// Asks the server to stop, waits until it has, and gives the folder back.
+    /// Stops the server, waits for it, and returns the folder.
     pub(crate) async fn stop(mut self) -> tempfile::TempDir {
         self.stop.take().unwrap().send(()).unwrap();
         timeout(PATIENCE, &mut self.task).await.unwrap().unwrap();
@@ -104,23 +104,23 @@ impl Running {
         self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
     }
 
-    /// The same with rights of its own, such as `HK,US_OVERNIGHT` or `none`.
+    /// The same with the given rights, such as `HK,US_OVERNIGHT` or `none`.
     pub(crate) fn account_with(&self, name: &str, rights: &str, terms: Terms) -> Created {
         let new = NewAccount { rights: rights.parse().unwrap(), ..NewAccount::named(name, terms) };
         self.access.create(&new, &Actor::Operator, machine_now()).unwrap()
     }
 
-    /// From now on the market's clock counts as the machine's: it was not set.
+    /// From now on the market clock counts as the machine's, and not as set.
     pub(crate) fn go_live(&self) {
         self.is_live.store(true, Ordering::Relaxed);
     }
 
-    /// Both clocks as they stand.
+    /// The current time of both clocks.
     pub(crate) fn present(&self) -> Present {
         Present { market: Timestamp(self.market_now.load(Ordering::Relaxed)), machine: machine_now() }
     }
 
-    /// `GET path` with a bearer token; status, head and body.
+    /// `GET path` with a bearer token.
     pub(crate) async fn get(&self, path: &str, account: &Created) -> Response {
         let head = format!("authorization: Bearer {}\r\n", account.access_token.expose());
         self.http("GET", path, &head, b"").await
@@ -132,7 +132,7 @@ impl Running {
         self.http("POST", path, &head, body.as_bytes()).await
     }
 
-    /// One request on a connection of its own. `head` is further header lines, each with its end.
+    /// One request on a new connection. `head` has further header lines, each with its line end.
     pub(crate) async fn http(&self, method: &str, path: &str, head: &str, body: &[u8]) -> Response {
         self.http_to(self.addresses.http, method, path, head, body).await
     }
@@ -158,7 +158,7 @@ impl Running {
         Response::parse(&request, &bytes)
     }
 
-    /// A request as it is, on a connection that it has closed.
+    /// A raw request on a new connection that it closes.
     pub(crate) async fn raw(&self, request: &str) -> Response {
         let mut stream = TcpStream::connect(self.addresses.http).await.unwrap();
         stream.write_all(request.as_bytes()).await.unwrap();
@@ -184,7 +184,7 @@ impl Running {
         self.websocket_with(address, path, "").await
     }
 
-    /// The same with further header lines, each with its end.
+    /// The same with further header lines, each with its line end.
     pub(crate) async fn websocket_with(&self, address: SocketAddr, path: &str, head: &str) -> Client {
         let mut stream = TcpStream::connect(address).await.unwrap();
         let request = format!(
@@ -206,7 +206,7 @@ impl Running {
         self.tcp_with(&wire::HANDSHAKE).await
     }
 
-    /// A TCP connection that begins with bytes of its own.
+    /// A TCP connection with a given handshake.
     pub(crate) async fn tcp_with(&self, handshake: &[u8]) -> Client {
         let mut stream = TcpStream::connect(self.addresses.tcp).await.unwrap();
         stream.write_all(handshake).await.unwrap();
@@ -220,7 +220,7 @@ impl Running {
         }
     }
 
-    /// A connection that has signed in with metadata of its own.
+    /// A connection that has signed in with the given metadata.
     pub(crate) async fn enter(
         &self,
         transport: TransportLabel,
@@ -233,8 +233,8 @@ impl Running {
         client
     }
 
-    /// Gives an account other terms, and waits until the server must have noticed: a look at the databases counts as
-    /// the present for half a millisecond.
+    /// Changes the terms of an account, and waits until the server has noticed: a version check of
+    /// the databases is reused for half a millisecond.
     pub(crate) async fn change_terms(&self, account: &Created, terms: &Terms) {
         assert!(
             self.access.change_terms(account.account_id, terms, &Actor::Operator, self.present()).unwrap()
@@ -242,7 +242,7 @@ impl Running {
         self.noticed().await;
     }
 
-    /// Until the server must have noticed what another process has changed.
+    /// Waits until the server has noticed changes of another process.
     pub(crate) async fn noticed(&self) {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -252,16 +252,17 @@ impl Running {
         self.market_now.store(now, Ordering::Relaxed);
     }
 
-    /// Connections that count, and those allowed, as clients are told before they connect.
+    /// Open and allowed connections, as reported to clients before they connect.
     pub(crate) async fn slots(&self, account: &Created) -> (u64, u64) {
         let answer = self.get("/v1/socket/token", account).await.json();
         let number = |name: &str| answer["data"][name].as_u64().unwrap_or_else(|| panic!("{answer}"));
         (number("online"), number("limit"))
     }
 
-    /// Asks until so many connections count: a server notices a little later that a client has gone.
+    /// Waits for this number of connections: a server notices a disconnect with a delay.
     pub(crate) async fn until_online(&self, account: &Created, online: u64) {
-        // Not by `seats`: each look there is a new one-time password, of which an account has so many and no more.
+        // Not with `slots`: each call there creates a one-time password, and their number per
+        // account is limited.
         let is = async || self.get("/v1/connections", account).await.json()["data"]["online"] == online;
         let until = async { while !is().await {} };
         timeout(PATIENCE, until).await.expect("the number of connections within the time allowed");
@@ -276,7 +277,7 @@ impl Running {
     }
 }
 
-/// The market's clock: it stands where a test has set it, until the test goes live.
+/// The market clock: fixed by the test, until the test goes live.
 struct SetClock {
     now: Arc<AtomicI64>,
     is_live: Arc<AtomicBool>,
@@ -301,7 +302,7 @@ impl MarketTime for SetClock {
     }
 }
 
-/// The two ways to a long connection.
+/// The two transports of a long connection.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum TransportLabel {
     WebSocket,
@@ -310,20 +311,20 @@ pub(crate) enum TransportLabel {
 
 pub(crate) const DOORS: [TransportLabel; 2] = [TransportLabel::WebSocket, TransportLabel::Tcp];
 
-/// An HTTP answer taken apart.
+/// A parsed HTTP answer.
 #[derive(Debug)]
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: String,
-    /// Values of `set-cookie`, as they were sent: the head is in small letters.
+    /// Values of `set-cookie`, verbatim: the head is in lower case.
     pub(crate) cookies: Vec<String>,
-    /// The value of `location`, as it was sent.
+    /// The value of `location`, verbatim.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
 }
 
 impl Response {
-    /// The answer to a request, which must be as the server describes it.
+    /// Parses the answer to a request, and validates it against the OpenAPI document.
     #[track_caller]
     pub(crate) fn parse(request: &[u8], bytes: &[u8]) -> Response {
         let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").expect("a whole head");
@@ -370,7 +371,7 @@ fn unchunked(mut rest: &[u8]) -> Vec<u8> {
     }
 }
 
-/// A client of the long connection that sends exactly what it is told to.
+/// A client of the long connection that sends exactly the given bytes.
 pub(crate) struct Client<S = TcpStream> {
     pub(crate) stream: S,
     pub(crate) websocket: bool,
@@ -389,7 +390,7 @@ pub(crate) enum Read {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
-    /// A frame with a mask, as clients must send them.
+    /// A masked frame, as clients must send them.
     pub(crate) async fn frame(&mut self, first: u8, payload: &[u8]) {
         let mut bytes = vec![first];
         match payload.len() {
@@ -413,12 +414,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.stream.write_all(bytes).await.unwrap();
     }
 
-    /// A packet, framed as the transport wants it.
+    /// A packet, framed for the transport.
     pub(crate) async fn send(&mut self, packet: &[u8]) {
         if self.websocket { self.frame(0x82, packet).await } else { self.raw(packet).await }
     }
 
-    /// Sends a request without waiting for its answer; its id.
+    /// Sends a request without waiting for its answer. Returns its id.
     pub(crate) async fn request(&mut self, command: u8, body: &impl prost::Message) -> u32 {
         let id = self.next_id;
         self.next_id += 1;
@@ -426,7 +427,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         id
     }
 
-    /// The next packet, which is a response: id, and status, code and text if it is a refusal.
+    /// The next packet, which must be a response: id, and status, code and text if it is a refusal.
     pub(crate) async fn response(&mut self) -> (u32, Result<Vec<u8>, (u8, u64, String)>) {
         let packet = self.packet().await;
         let Packet::Response { id, status, body, .. } = packet else { panic!("{packet:?}") };
@@ -443,7 +444,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.response().await == (4711, Ok(b"alive?".to_vec()))
     }
 
-    /// Asks, and decodes the answer, or gives status, code and text of the refusal.
+    /// Sends a request and decodes the answer, or returns status, code and text of the refusal.
     pub(crate) async fn ask<R: prost::Message + Default>(
         &mut self,
         command: u8,
@@ -476,7 +477,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         self.ask(2, &wire::control::AuthRequest { token: otp.to_owned(), metadata }).await
     }
 
-    /// The next packet; what the server asks on the way, to see who is still there, is passed over.
+    /// The next packet; heartbeats of the server are skipped.
     pub(crate) async fn packet(&mut self) -> Packet<'static> {
         loop {
             match self.read().await {
@@ -487,7 +488,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         }
     }
 
-    /// Whatever comes next.
+    /// The next packet, frame or end.
     pub(crate) async fn read(&mut self) -> Read {
         timeout(PATIENCE, self.read_now()).await.expect("something within the time allowed")
     }
@@ -530,7 +531,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Client<S> {
         Read::Packet(Packet::decode(&bytes, Limits::HIGHEST).unwrap().into_owned())
     }
 
-    /// Reads a close push and everything up to the end; code and reason.
+    /// Reads a close push and everything up to the end. Returns code and reason.
     pub(crate) async fn closed(&mut self) -> (i32, String) {
         let Packet::Push { command: 0, body } = self.packet().await else { panic!("no close push") };
         let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
@@ -549,8 +550,8 @@ pub(crate) fn request(command: u8, id: u32, timeout_ms: u16, body: &[u8]) -> Vec
     bytes
 }
 
-/// Lets so many seconds pass for all timers. Not by a clock that stands still and leaps: it would leap over what is still
-/// on its way through a socket.
+/// Advances all timers by this many seconds. The clock is not left paused: it would advance by
+/// itself while data is in flight through a socket.
 pub(crate) async fn pass(seconds: u64) {
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(seconds)).await;
@@ -562,7 +563,7 @@ pub(crate) fn machine_now() -> Timestamp {
     Timestamp(SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() as i64)
 }
 
-/// A folder of its own with the market in it, which is made once and copied.
+/// A new folder with the market, which is created once and copied.
 fn filled() -> tempfile::TempDir {
     static MARKET: OnceLock<Vec<(OsString, Vec<u8>)>> = OnceLock::new();
     let files = MARKET.get_or_init(|| {
@@ -579,8 +580,8 @@ fn filled() -> tempfile::TempDir {
     dir
 }
 
-/// A few weeks of three securities: 700.HK with minutes and days, AAPL.US with minutes of every session and days, and
-/// 600519.SH with days alone. 5.HK is known and has no candles.
+/// A few weeks of three securities: 700.HK with minutes and days, AAPL.US with minutes of every
+/// session and days, and 600519.SH with only days. 5.HK is known and has no candles.
 fn fill(dir: &Path) {
     let mut minutes = "symbol,time,open,high,low,close,volume,turnover\n".to_owned();
     let mut days = minutes.clone();
@@ -621,9 +622,9 @@ fn fill(dir: &Path) {
     import_files(dir, &paths);
 }
 
-/// Imports files of whatever kind into a folder, beside a server that may be running.
+/// Imports files of any kind into a folder, also while a server runs.
 pub(crate) fn import_files(dir: &Path, paths: &[PathBuf]) {
-    // Files of tests correct each other as they like.
+    // Files of tests may correct each other.
     import_with(dir, paths, Options { replace: true, ..Options::default() });
 }
 

@@ -1,4 +1,4 @@
-//! TLS on the listeners of HTTP and WebSocket: certificates of our own making, for one test each.
+//! TLS on the listeners of HTTP and WebSocket, with certificates created for each test.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ use crate::support::{Client, PATIENCE, Response, Running, pass};
 
 const NAME: &str = "candles.example.com";
 
-/// A certificate that signs itself, and its key, in a folder.
+/// A self-signed certificate and its key, in a folder.
 struct Pair {
     files: TlsFiles,
     certificate: CertificateDer<'static>,
@@ -38,7 +38,7 @@ impl Pair {
         Settings { tls: Some(self.files.clone()), ..Settings::default() }
     }
 
-    /// Replaces both files by others.
+    /// Replaces both files by new ones.
     fn renew(&mut self) {
         self.certificate = write(&self.files);
     }
@@ -51,7 +51,7 @@ fn write(files: &TlsFiles) -> CertificateDer<'static> {
     made.cert.der().clone()
 }
 
-/// A client that trusts this certificate alone.
+/// A client that trusts only this certificate.
 async fn connect(at: SocketAddr, trusted: &CertificateDer<'static>) -> std::io::Result<TlsStream<TcpStream>> {
     connect_with(at, trusted, rustls::DEFAULT_VERSIONS).await
 }
@@ -100,7 +100,7 @@ fn bearer(account: &Created) -> String {
 }
 
 #[tokio::test]
-async fn http_is_served_over_both_versions_and_nothing_older() {
+async fn http_is_served_over_tls_1_2_and_1_3_only() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let ann = server.account("ann", Terms::default());
@@ -117,7 +117,7 @@ async fn http_is_served_over_both_versions_and_nothing_older() {
 }
 
 #[tokio::test]
-async fn regional_listeners_speak_it_and_the_internal_one_does_not() {
+async fn regional_listeners_use_tls_and_the_internal_one_does_not() {
     let pair = Pair::new();
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let settings =
@@ -133,7 +133,7 @@ async fn regional_listeners_speak_it_and_the_internal_one_does_not() {
 }
 
 #[tokio::test]
-async fn a_connection_that_has_not_said_hello_yet_is_counted() {
+async fn a_connection_in_the_handshake_is_counted() {
     let pair = Pair::new();
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..pair.settings() }).await;
@@ -156,7 +156,7 @@ async fn a_connection_that_has_not_said_hello_yet_is_counted() {
 }
 
 #[tokio::test]
-async fn a_websocket_carries_long_answers_through_it() {
+async fn a_websocket_carries_long_answers_over_tls() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let ann = server.account("ann", Terms { rate: Some(access::RateRule::Unlimited), ..Terms::default() });
@@ -181,7 +181,7 @@ async fn a_websocket_carries_long_answers_through_it() {
         count: 1000,
         ..Default::default()
     };
-    // Many at once and read late, so that the connection has to hold some of it back.
+    // Many concurrent answers, read late, so that the connection has to buffer.
     for _ in 0..40 {
         client.request(19, &minutes).await;
     }
@@ -195,7 +195,7 @@ async fn a_websocket_carries_long_answers_through_it() {
 }
 
 #[tokio::test]
-async fn a_renewed_pair_is_shown_to_new_connections_while_old_ones_go_on() {
+async fn a_renewed_certificate_is_used_for_new_connections_while_old_ones_stay() {
     let mut pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let before = pair.certificate.clone();
@@ -210,13 +210,13 @@ async fn a_renewed_pair_is_shown_to_new_connections_while_old_ones_go_on() {
 }
 
 #[tokio::test]
-async fn files_that_change_are_noticed_without_being_told() {
+async fn changed_files_are_noticed_without_a_signal() {
     let mut pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
-    // Once it serves, it has begun to look as well.
+    // Once it serves, it watches the files as well.
     connect(server.addresses.http, &pair.certificate).await.unwrap();
     pair.renew();
-    // A certificate of another length is another one, whatever the clock of the disk says.
+    // A file of another length has changed, whatever its modification time.
     let mut text = std::fs::read_to_string(&pair.files.certificate).unwrap();
     text.push_str("\n\n");
     std::fs::write(&pair.files.certificate, text).unwrap();
@@ -227,7 +227,7 @@ async fn files_that_change_are_noticed_without_being_told() {
 }
 
 #[tokio::test]
-async fn a_pair_that_is_broken_leaves_the_old_one_in_use() {
+async fn a_broken_pair_leaves_the_old_one_in_use() {
     let mut pair = Pair::new();
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let server = Running::start_with(Settings { internal: Some(any), ..pair.settings() }).await;
@@ -248,7 +248,7 @@ async fn a_pair_that_is_broken_leaves_the_old_one_in_use() {
     connect(server.addresses.http, &pair.certificate).await.unwrap();
 }
 
-/// What binding says of a pair that is not good.
+/// The error of a server with an invalid pair.
 async fn refused(certificate: &Path, key: &Path) -> String {
     let dir = tempfile::tempdir().unwrap();
     store::Store::open(dir.path(), store::Access::Write { now: crate::support::NOW }).unwrap();
@@ -265,7 +265,7 @@ async fn refused(certificate: &Path, key: &Path) -> String {
 }
 
 #[tokio::test]
-async fn a_pair_that_is_not_one_is_refused_at_the_start_in_words() {
+async fn an_invalid_pair_is_refused_at_startup_with_a_message() {
     let (one, other) = (Pair::new(), Pair::new());
     let (certificate, key) = (&one.files.certificate, &one.files.key);
     let text = refused(certificate, &other.files.key).await;
@@ -286,7 +286,7 @@ async fn a_pair_that_is_not_one_is_refused_at_the_start_in_words() {
 }
 
 #[tokio::test]
-async fn who_says_nothing_or_speaks_something_else_is_not_kept() {
+async fn clients_that_are_silent_or_do_not_use_tls_are_closed() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let at = server.addresses.http;
@@ -299,10 +299,10 @@ async fn who_says_nothing_or_speaks_something_else_is_not_kept() {
     let mut noise = TcpStream::connect(at).await.unwrap();
     noise.write_all(&[0; 64]).await.unwrap();
     let mut rest = Vec::new();
-    // Ended, one way or the other.
+    // Closed or reset.
     timeout(PATIENCE, noise.read_to_end(&mut rest)).await.unwrap().ok();
     assert!(rest.is_empty(), "{rest:?}");
-    // Silent from the beginning, and in the middle of a hello.
+    // Silent from the beginning, and within a ClientHello.
     let (mut silent, mut slow) =
         (TcpStream::connect(at).await.unwrap(), TcpStream::connect(at).await.unwrap());
     slow.write_all(&[0x16, 0x03, 0x01, 0x02]).await.unwrap();
@@ -316,7 +316,7 @@ async fn who_says_nothing_or_speaks_something_else_is_not_kept() {
 }
 
 #[tokio::test]
-async fn pages_and_programs_are_told_of_https() {
+async fn pages_and_programs_get_https_addresses() {
     let pair = Pair::new();
     let server = Running::start_with(pair.settings()).await;
     let mut stream = connect(server.addresses.http, &pair.certificate).await.unwrap();

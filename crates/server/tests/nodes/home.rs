@@ -1,5 +1,6 @@
-//! Where the servers of a test have their store: a database of its own on the PostgreSQL server of this binary, with the candles of the test's folder in it.
-//! A folder stands for a database, so that two servers over one folder are two nodes.
+//! The store of a test's servers: a database on the PostgreSQL server of this binary, with the
+//! candles of the test's folder. Each folder maps to a database, so two servers of one folder are
+//! two nodes.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ const NOW: Timestamp = Timestamp(1_794_708_000);
 
 static PLACES: OnceLock<Mutex<HashMap<PathBuf, String>>> = OnceLock::new();
 
-/// Has a folder stand for the database of another one, with the same key: for a second node.
+/// Maps a folder to the database of another one, with the same key: for a second node.
 pub(crate) fn join(dir: &Path, other: &Path) {
     std::fs::copy(other.join(KEY), dir.join(KEY)).unwrap();
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
@@ -25,11 +26,11 @@ pub(crate) fn join(dir: &Path, other: &Path) {
     places.insert(dir.to_owned(), url);
 }
 
-/// The place of a folder.
+/// The store of a folder.
 pub(crate) fn place(dir: &Path) -> Place {
     let mut places = PLACES.get_or_init(Mutex::default).lock().unwrap();
     let url = places.entry(dir.to_owned()).or_insert_with(|| {
-        // It is there until the binary ends.
+        // Exists until the binary ends.
         let place = std::mem::ManuallyDrop::new(harness::server().place());
         let (from, to): (Place, Place) = (dir.into(), place.url().parse().unwrap());
         let copied = Move { from: &from, to: &to, now: NOW }.run(&mut |_| ControlFlow::Continue(())).unwrap();
@@ -39,7 +40,7 @@ pub(crate) fn place(dir: &Path) -> Place {
     url.parse().unwrap()
 }
 
-/// With a copy of its own.
+/// With its own local copy.
 pub(crate) fn store(dir: &Path) -> Store {
     let store = Store::open(place(dir), store::Access::Read).unwrap();
     let copy = tempfile::tempdir().unwrap().keep();

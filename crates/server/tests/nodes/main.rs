@@ -1,4 +1,5 @@
-//! The whole server on PostgreSQL: what it does with a store in a folder, and what two of them do with one database.
+//! The whole server on PostgreSQL: the same as with a store in a folder, and two nodes on one
+//! database.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test may panic")]
 #![allow(dead_code, reason = "the suite with a folder uses the rest")]
 
@@ -10,7 +11,8 @@ mod home;
 #[path = "../it/support.rs"]
 mod support;
 
-// As with a folder. Tests that change the files of the folder behind the server, or that want a change of another process at once, have no place here.
+// The same as with a folder. Tests that change the files of the folder directly, or that need a
+// change of another process immediately, are left out.
 #[path = "../it/link/broken.rs"]
 mod broken;
 #[path = "../it/http/connections.rs"]
@@ -20,5 +22,5 @@ mod gateway;
 #[path = "../it/http/signed.rs"]
 mod signed;
 
-// Of several nodes.
+// Tests with several nodes.
 mod several;

@@ -27,7 +27,7 @@ fn one_connection() -> Terms {
 }
 
 #[tokio::test]
-async fn a_client_signs_in_at_the_node_that_did_not_issue_its_password_and_goes_on_at_the_other() {
+async fn a_client_signs_in_at_another_node_than_its_passwords_and_reconnects_at_the_first() {
     let one = Running::start().await;
     let two = beside(&one).await;
     let account = one.account("ann", one_connection());
@@ -38,7 +38,8 @@ async fn a_client_signs_in_at_the_node_that_did_not_issue_its_password_and_goes_
     assert_eq!(one.slots(&account).await, (1, 1));
     let (status, code, _) = one.websocket().await.try_sign_in(&otp, &[]).await.unwrap_err();
     assert_eq!((status, code), (5, 401_004), "it was used");
-    // The same client comes back to the other node, which takes its seat over; the old connection is closed by its node.
+    // The client reconnects to the other node, which takes over its slot; the old connection is
+    // closed by its node.
     let mut second = one.tcp().await;
     let resumed = reconnect(&mut second, &answer.session_id).await;
     assert_eq!((resumed.online, resumed.limit), (1, 1));
@@ -109,7 +110,7 @@ async fn listener(node: &Running, account: &Created) -> Client {
     client
 }
 
-/// The status that the next push tells of.
+/// The status in the next push.
 async fn status(client: &mut Client) -> String {
     let packet = client.packet().await;
     let Packet::Push { command: 18, body } = packet else { panic!("{packet:?}") };

@@ -1,5 +1,5 @@
-//! Who did what to whom, when and why. A row is written in the same transaction as the change it describes, so that neither
-//! is ever there without the other.
+//! The audit log: who did what to whom, when and why. A row is written in the transaction of the
+//! change that it describes, so neither exists without the other.
 
 use market::Timestamp;
 
@@ -7,16 +7,19 @@ use super::{AccountId, Accounts, audit_sql};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql};
 
-/// The longest text of a row; what is longer is cut. The caller keeps secrets out, and the words of clients short.
+/// Maximum length of a text column, in characters; longer text is truncated. The caller must leave
+/// out secrets and limit text that comes from clients.
 const TEXT_MAX: usize = 300;
-/// Rows read at once at most.
+/// Maximum rows per read.
 const ROWS_MAX: u32 = 10_000;
-/// Rows forgotten in one transaction: a server that wants to write meanwhile does not wait long.
+/// Rows pruned per transaction. Bounds how long another writer waits.
 const PRUNED_AT_ONCE: u32 = 20_000;
-/// The same for a server that prunes beside its work. Each transaction adds a row, so that it must not be too few.
+/// Rows pruned per transaction by a running server. Each transaction adds an audit row, so the
+/// number must not be too small.
 const PRUNED_BESIDE: u32 = 2_000;
-/// What a signed-in account can do as often as a script likes; `AT_WILL` in `audit_sql.rs` has the same list. Signing
-/// out is not here: it is always allowed, and each takes a sign-in first.
+/// Events that a signed-in account can cause as often as a script likes; `AT_WILL` in
+/// `audit_sql.rs` has the same list. Sign-out is not listed: it is always allowed, and each one
+/// needs a sign-in first.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
     "code.approved",
@@ -25,15 +28,16 @@ const AT_WILL: [&str; 6] = [
     "device.denied",
     "connection.closed",
 ];
-/// Rows of these that one account may cause itself in a time.
+/// Maximum rows of these events that one account may cause within `AT_WILL_WITHIN_S`.
 const AT_WILL_MAX: u32 = 60;
 const AT_WILL_WITHIN_S: i64 = 3_600;
 
-/// The number of a row: later rows have higher ones.
+/// A row id; later rows have higher ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditId(pub i64);
 
-/// What a change says about itself; the kind of change and the account follow from the change. `at` is the machine's time.
+/// The caller's part of an audit row; the event and the account follow from the change. `at` is the
+/// machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditNote<'a> {
     pub at: Timestamp,
@@ -57,14 +61,14 @@ pub struct AuditFilter<'a> {
     pub account: Option<AccountId>,
     pub event: Option<&'a str>,
     pub since: Option<Timestamp>,
-    /// Only rows before this one: where the reading before it stopped.
+    /// Only rows before this one: the last row of the previous page.
     pub before: Option<AuditId>,
     /// At most 10,000.
     pub limit: u32,
 }
 
 impl Accounts {
-    /// Writes a row about something that changes nothing else, such as a refused login.
+    /// Writes a row about an event that changes nothing else, such as a refused login.
     pub fn note(
         &self,
         account: Option<AccountId>,
@@ -74,7 +78,7 @@ impl Accounts {
         self.change(|db| write(db, account, event, note))
     }
 
-    /// Removes rows from before a time, a portion at a time, and records how many. Returns the total.
+    /// Removes rows older than `before` in batches, and records how many. Returns the total.
     pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
         // The row about the pruning must not be pruned next.
         let (before, mut pruned) = (before.min(at), 0_u64);
@@ -86,8 +90,9 @@ impl Accounts {
         }
     }
 
-    /// Removes a portion of the oldest rows if they are from before a time, and records how many. Returns how many; 0 when there are no more,
-    /// which is cheap to find out: rows are in order of time, and only the first are looked at.
+    /// Removes one batch of the oldest rows if they are older than `before`, and records how many.
+    /// Returns the count. 0 means that none are left, which is cheap to find out: rows are in time
+    /// order, and only the first are examined.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -98,7 +103,8 @@ impl Accounts {
         if part > 0 {
             return Ok(part);
         }
-        // Rows that were written while the clock was ahead stand before older ones. A look at all of them, once a day.
+        // Rows written while the clock was ahead precede older ones, and hide them from the check
+        // above. So the whole table is searched, once a day.
         let has_older = self.read().all(audit_sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
         if has_older != [true] {
             return Ok(0);
@@ -137,7 +143,7 @@ impl Accounts {
     }
 }
 
-/// For changes that are under way.
+/// For use inside a transaction of the caller.
 pub(crate) fn write(
     db: &Db,
     account: Option<AccountId>,
@@ -154,7 +160,7 @@ pub(crate) fn write(
     db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }
 
-/// Whether an account may do one more of what it can do at will. What the operator does for it is not its own doing.
+/// Limits at-will events of an account. Only events whose actor is the account itself count.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     let read = |row: &Row<'_>| row.get::<i64>(0);
     let Some(first) = db.first(audit_sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
@@ -167,7 +173,7 @@ fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreE
 }
 
 fn cut(text: &str) -> String {
-    // A row is one line: the name of a client may contain line breaks.
+    // A row is one line; client names may contain line breaks.
     text.chars().take(TEXT_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
@@ -189,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_counted_is_what_is_limited() {
+    fn the_limit_and_its_statement_list_the_same_events() {
         let list = AT_WILL.map(|event| format!("'{event}'")).join(", ");
         assert!(audit_sql::AT_WILL.text.contains(&format!("in ({list})")), "{}", audit_sql::AT_WILL.text);
     }

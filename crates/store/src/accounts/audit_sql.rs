@@ -1,10 +1,10 @@
-//! Every statement about the audit.
+//! SQL statements of the audit log.
 
 use crate::engine::statements::statements;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;
-    // A sequence keeps what one account does from waiting for what another does. Numbers may be missing then.
+    // With a sequence, changes of different accounts do not wait for each other. Ids may have gaps.
     NEXT_ID: "take new ids", "update counter set next = next + 1 where name = 'audit' returning next - 1"
         => "select nextval('audit_id')";
     WRITE: "write to the audit",

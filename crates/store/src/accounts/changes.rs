@@ -1,12 +1,13 @@
-//! Changes of accounts are counted, so that servers know when to read them again, and whoever may do less than before is noted for all nodes.
+//! Counts account changes, so that servers know when to reload, and records accounts that lost
+//! rights for all nodes.
 
 use super::AccountId;
 use crate::StoreError;
 use crate::candles::sql as common_sql;
 use crate::engine::{Db, Sql};
 
-/// Now, by the database's clock. `date_part` gives a double, which has room for microseconds until the year 2255; `extract` gives a numeric and
-/// costs more than the rest of a decision.
+/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
+/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
 macro_rules! now_us {
     () => {
         "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
@@ -23,7 +24,7 @@ const NOTE: Sql = Sql::new(
     ),
 );
 
-/// Counts a change that servers have to read anew. `taken_from` are accounts that may do less than before.
+/// Counts a change that servers have to reload. `taken_from` are accounts that lost rights.
 pub(super) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
     let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
     if db.has_one_writer() {

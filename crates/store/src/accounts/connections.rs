@@ -1,5 +1,6 @@
-//! Through what the accounts are asked and changed. A file has one connection for questions and one for changes, each for one thread at a time;
-//! a server has a pool, and everybody takes a connection of their own.
+//! Database connections of the accounts. A file has one connection for reads and one for writes,
+//! each used by one thread at a time; a server has a pool, and every caller takes its own
+//! connection.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,7 +13,7 @@ pub(super) enum Connections {
     File(Box<OfFile>),
     Server {
         server: Arc<Server>,
-        /// Of whoever changes something: a reader where they are only looked at.
+        /// The role of write connections: `Reader` if the accounts were opened read-only.
         writes_as: Role,
     },
 }
@@ -23,7 +24,7 @@ pub(super) struct OfFile {
     writer: Mutex<Db>,
 }
 
-/// A connection for as long as it is needed.
+/// A connection that a caller has borrowed.
 pub(crate) enum Held<'a> {
     Shared(MutexGuard<'a, Db>),
     Own(Box<Db>),
@@ -45,7 +46,8 @@ impl Connections {
         Connections::File(Box::new(OfFile { reader: Mutex::new(reader), writer: Mutex::new(writer) }))
     }
 
-    // A panic in a question or a change leaves nothing half done in the connection, so poison is no reason to stop.
+    // A panic in a read or a change leaves no partial state in the connection, so poisoning is
+    // ignored.
     pub(super) fn read(&self) -> Held<'_> {
         match self {
             Connections::File(file) => {

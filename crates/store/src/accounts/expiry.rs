@@ -1,5 +1,6 @@
-//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, one-time links, replaced tokens of API keys. Adding a row also removes
-//! some; this is for tables to which nothing is added. Both keep rows equally long, so a client cannot tell which of them removed one.
+//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, one-time
+//! links, replaced tokens of API keys. Inserts also remove some; this covers tables without
+//! inserts. Both use the same retention, so a client sees no difference.
 
 use market::Timestamp;
 
@@ -8,11 +9,11 @@ use super::sign_in_links::LINK_KEPT_S;
 use super::{Accounts, oauth_sql, people_sql, renewal_sql, sign_in_links_sql};
 use crate::StoreError;
 
-/// Rows of a kind that one transaction removes: another writer waits a few milliseconds for it.
+/// Rows of each kind removed per transaction: another writer waits a few milliseconds.
 const PORTION: u32 = 500;
 
 impl Accounts {
-    /// Removes a portion of the expired rows, not always the oldest first. Returns how many.
+    /// Removes one batch of the expired rows, not always the oldest first. Returns how many.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
         let before = |kept_s: i64| now.0.saturating_sub(kept_s);
         self.change(|db| {

@@ -1,5 +1,6 @@
-//! The version of accounts that are on a server, followed: a request asks for it before anything else, and must not wait for the network. The
-//! server tells of changes where it can, and is asked every second anyway.
+//! Tracks the accounts version of a remote database. Every request needs the version first and must
+//! not wait for the network. The server sends notifications where it can, and is polled every
+//! second anyway.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -10,10 +11,11 @@ use crate::StoreError;
 use crate::engine::postgres::{News, Subject, Watch};
 
 const ASKED_EVERY: Duration = Duration::from_secs(1);
-/// What was heard longer ago says nothing any more: then the database is asked itself, and says why it does not answer.
+/// A version older than this is not trusted: the database is queried directly, and reports why it
+/// does not respond.
 const GOOD_FOR: Duration = Duration::from_secs(3);
 
-/// What is known of the version, once it is followed.
+/// The tracked version, once tracking has started.
 #[derive(Debug, Default)]
 pub(super) struct Following(OnceLock<Followed>);
 
@@ -24,14 +26,14 @@ struct Followed {
 }
 
 impl Following {
-    /// The version as it was heard of last, if that is recent.
+    /// The last known version, if it is recent.
     pub(super) fn version(&self) -> Option<i64> {
         let followed = self.0.get()?;
         let is_recent = followed.watch.age().is_some_and(|age| age < GOOD_FOR);
         is_recent.then(|| followed.version.load(Ordering::Acquire))
     }
 
-    /// A version that this process has seen by itself.
+    /// Records a version that this process has read itself.
     pub(super) fn saw(&self, version: i64) {
         if let Some(followed) = self.0.get() {
             followed.version.fetch_max(version, Ordering::AcqRel);
@@ -40,7 +42,8 @@ impl Following {
 }
 
 impl Accounts {
-    /// Follows the version from now on, where asking for it costs a way over the network. For servers, which ask before each request.
+    /// Starts tracking the version if reading it needs a network round trip. For servers, which
+    /// read it before each request.
     pub fn follow(&self) -> Result<(), StoreError> {
         let Some(server) = self.home.server() else { return Ok(()) };
         if self.following.0.get().is_some() {
@@ -68,7 +71,7 @@ impl Accounts {
             place: self.home.place(),
             source,
         })?;
-        // Of two at once, one stays.
+        // If two threads get here concurrently, the first one wins.
         self.following.0.set(Followed { version, watch }).ok();
         Ok(())
     }

@@ -1,28 +1,32 @@
-//! Who waits for whom. SQLite lets one connection write at a time, so what a change reads stays true until it commits. Where there are many
-//! writers, a change first locks rows of the table `gate`, and so waits for those that it could disagree with, and for no others.
+//! Sharded write locks of accounts. SQLite allows one writer at a time, so the state that a change
+//! has read holds until it commits. On an engine with many writers, a change first locks rows of
+//! the table `gate`, and so waits only for changes that it could conflict with.
 
 use super::AccountId;
 use crate::StoreError;
 use crate::engine::{Db, Sql};
 
-/// As many rows as there are in the table. More would be waited for less often, and take longer where all of them are locked.
+/// The number of rows in the table. More rows mean less contention, but locking all of them takes
+/// longer.
 const GATES: i64 = 16;
 
-// Only for engines with many writers, so no step of SQLite's schema has the table.
+// Only for engines with many writers, so the SQLite schema does not have the table.
 const LOCK: Sql = Sql::new("wait for other changes", "select number from gate where number = $1 for update");
 const LOCK_ALL: Sql =
     Sql::new("wait for other changes", "select number from gate order by number for update");
 
-/// What a change is about.
+/// The accounts that a change locks.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Gate<'a> {
-    /// Accounts that are named: what it reads and writes is theirs alone, but for one counter at most.
+    /// The named accounts: the change reads and writes their rows only, except for at most one
+    /// counter.
     Of(&'a [AccountId]),
     Everything,
 }
 
 impl Gate<'_> {
-    /// To be called first in a transaction that writes. Rows are locked in ascending order, so that no two changes wait for each other.
+    /// Takes the locks. Must be the first call in a write transaction. Rows are locked in ascending
+    /// order, so two changes cannot deadlock.
     pub(super) fn pass(self, db: &Db) -> Result<(), StoreError> {
         if db.has_one_writer() {
             return Ok(());

@@ -1,3 +1,3 @@
-/// An account's number: given once, never again. It is also the member id that clients are shown.
+/// An account number, never reused. It is also the member id that clients see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(pub i64);

@@ -1,8 +1,10 @@
-//! The journals of paper accounts: entries that are only ever added, each in the order of its number.
+//! The append-only journals of paper accounts; entries are ordered by number.
 //!
-//! Locking is optimistic: an addition names the revision of the journal that it follows from. If another process has changed the journal
-//! since, nothing is written and the caller reads it again. So two nodes never decide on different pasts, and no lock is needed for that. Nodes
-//! take turns all the same ([`Accounts::journal_turn`]): one that is a moment slower would come too late again and again. Additions to several journals share one transaction, and so one wait for the disk.
+//! Locking is optimistic: an addition names the revision of the journal that it follows. If another
+//! process has changed the journal since, nothing is written and the caller reads it again. So two
+//! nodes never decide on different histories, and correctness needs no lock. Nodes still take an
+//! account lock ([`Accounts::journal_turn`]), or a slightly slower node would lose every race.
+//! Additions to several journals share one transaction, and so one wait for the disk.
 
 use std::collections::HashSet;
 
@@ -15,29 +17,31 @@ use crate::StoreError;
 use crate::count::{natural, signed};
 use crate::engine::{Db, Fault, Role, Row, Sql, Value};
 
-/// Entries read at once at most: a journal is read in portions, so that nobody waits long for the reader's connection.
+/// Maximum entries per read. A journal is read in pages, so that the reader's connection is never
+/// held for long.
 const ENTRIES_MAX: u32 = 4_096;
-/// The longest entry. The engine's longest is far below; this limit only makes sure that there is one.
+/// Maximum size of an entry. The engine's longest is far below; this is a safety limit.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
-/// The longest snapshot: what a row may hold, less what else is in it.
+/// Maximum size of a snapshot: the row limit without the other columns.
 pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
-/// Requests forgotten in one transaction.
+/// Idempotency keys removed per transaction.
 const FORGOTTEN_AT_ONCE: u32 = 2_000;
 
-/// How far a journal is.
+/// The current position of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead {
-    /// Rises with every change of the journal: by one where entries are added, to the next era where some are taken away.
+    /// Increases with every change of the journal: by one when entries are added, to the next era
+    /// when some are removed.
     pub revision: u64,
     /// The number of the last entry; 0 if there is none.
     pub last_number: u64,
-    /// Up to when the market has been played for the account.
+    /// The market has been simulated for the account up to here.
     pub horizon: Timestamp,
-    /// When something may happen to it by itself, if anybody waits for that.
+    /// The next time at which the account needs processing without a request, if any.
     pub wake: Option<Timestamp>,
 }
 
-/// One entry. What the text means is not known here.
+/// One entry. The store does not interpret the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
     pub number: u64,
@@ -46,7 +50,7 @@ pub struct JournalEntry {
     pub text: String,
 }
 
-/// A request that carries a name of the client's own, with what it was answered.
+/// A request with an idempotency key, and its response.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedRequest<'a> {
     pub name: &'a str,
@@ -59,76 +63,77 @@ pub struct NamedRequest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Addition<'a> {
     pub account: AccountId,
-    /// The head that they follow from; `None` for the first of a journal.
+    /// The head that they follow; `None` for the first entries of a journal.
     pub after: Option<JournalHead>,
-    /// Instant and text of each.
+    /// Time and text of each.
     pub entries: &'a [(Timestamp, String)],
     pub horizon: Timestamp,
     pub wake: Option<Timestamp>,
     pub request: Option<NamedRequest<'a>>,
-    /// For what an operator does: the kind of change and who made it.
+    /// For changes by an operator: the event and the audit data.
     pub audit: Option<(&'a str, AuditNote<'a>)>,
 }
 
-/// What became of an addition.
+/// The result of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     Added(JournalHead),
-    /// The journal is no longer as it was: nothing of this addition was written.
+    /// The journal has changed: nothing of this addition was written.
     Stale,
 }
 
-/// What a rewind took away, by the name it was given.
+/// The entries that a rewind removed, by the name given to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalCut {
     pub name: String,
     pub rewound_to: Timestamp,
-    /// The horizon before.
+    /// The horizon before the rewind.
     pub horizon: Timestamp,
     /// The machine's time.
     pub cut_at: Timestamp,
     pub entries: u64,
 }
 
-/// A rewind to be made.
+/// A rewind of a journal.
 #[derive(Clone, Copy, Debug)]
 pub struct Rewind<'a> {
     pub account: AccountId,
     pub after: JournalHead,
-    /// The last entry that stays.
+    /// The last entry that remains.
     pub keep: u64,
-    /// The highest number that the journal has given to anything. What is added later gets higher ones.
+    /// The highest number that the journal has assigned to anything. Later additions get higher
+    /// ones.
     pub numbers_used: u64,
     pub to: Timestamp,
-    /// What the part that is cut will be called.
+    /// The name of the removed part.
     pub name: &'a str,
-    /// The kind of change, for the audit.
+    /// The audit event.
     pub event: &'static str,
     pub note: AuditNote<'a>,
 }
 
-/// What became of a rewind.
+/// The result of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindOutcome {
     Done(JournalHead),
     Stale,
-    /// A part that was cut before has this name.
+    /// An earlier removed part has this name.
     NameTaken,
 }
 
-/// The counter that has the numbers used by an account's journal.
+/// The name of the counter of numbers used by an account's journal.
 pub(crate) fn numbers_counter(id: AccountId) -> String {
     format!("numbers.{}", id.0)
 }
 
-/// As many rows as there are in the table.
+/// The number of rows in the table.
 const TURNS: i64 = 256;
 
-// Only for engines with many writers, so no step of SQLite's schema has the table.
+// Only for engines with many writers, so the SQLite schema does not have the table.
 const TURN: Sql =
     Sql::new("wait for a turn at a journal", "select number from turn where number = $1 for update");
 
-/// The turn of one server at the journal of an account.
+/// The account lock of one server for a journal, released on drop.
 #[derive(Debug)]
 pub struct JournalTurn(Option<Box<Db>>);
 
@@ -140,18 +145,20 @@ impl Drop for JournalTurn {
 }
 
 impl Accounts {
-    /// How far the journal of an account is; `None` if it has none.
+    /// The head of an account's journal; `None` if it has none.
     pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
         head(&self.read(), id)
     }
 
-    /// The same with the version of the accounts ([`Accounts::version`]), for who needs both with every request.
+    /// The head together with the accounts version ([`Accounts::version`]), for callers that need
+    /// both with every request.
     pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
         self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
     }
 
-    /// Waits until nobody else has a turn at the journal of an account, and has it until it is dropped. Nothing depends on it: additions to what is stale
-    /// are refused anyway. It keeps servers that change one account at the same time from refusing each other again and again.
+    /// Waits for the account lock of a journal and holds it until the guard is dropped. It is an
+    /// optimization only: stale additions are rejected anyway. It prevents livelock between servers
+    /// that change one account concurrently.
     pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn, StoreError> {
         let Some(turns) = &self.turns else { return Ok(JournalTurn(None)) };
         let db = Db::on_server(turns, Role::Writer);
@@ -161,7 +168,8 @@ impl Accounts {
         Ok(turn)
     }
 
-    /// How far the journals of some accounts are, of those that have one. On the way to a server all are asked for at once.
+    /// The heads of those of the accounts that have a journal. A remote database gets all queries
+    /// in one round trip.
     pub fn journal_heads_of(&self, ids: &[AccountId]) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         let values: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(id.0)]).collect();
         let mut heads = Vec::with_capacity(ids.len());
@@ -173,22 +181,22 @@ impl Accounts {
         Ok(heads)
     }
 
-    /// Every journal there is.
+    /// The heads of all journals.
     pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
-    /// Accounts to which something may have happened by an instant, the longest waiting first; at most so many.
+    /// Accounts that are due at an instant, longest waiting first; at most `limit`.
     pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
         self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// When something may happen to any account.
+    /// The earliest wake time of all accounts.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// The next entries after a number, in order; fewer than there are if they are many.
+    /// The next entries after a number, in order; at most one page.
     pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
     }
@@ -200,7 +208,7 @@ impl Accounts {
         Ok(next.filter(|entry| entry.number == number))
     }
 
-    /// The next entries after a number that happened within two instants, both included.
+    /// The next entries after a number with a time between two instants, both inclusive.
     pub fn journal_entries_between(
         &self,
         id: AccountId,
@@ -214,27 +222,28 @@ impl Accounts {
         db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
     }
 
-    /// The number of the last entry that happened at an instant or before it; 0 if there is none.
+    /// The number of the last entry at or before an instant; 0 if there is none.
     pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
         last_entry(&self.read(), id, |of_entry| of_entry <= at)
     }
 
-    /// The highest number that may have been given to anything in a part of a journal that was cut, or lost when a backup was restored. To be
-    /// read after the head: a change of it changes the head.
+    /// The highest number that a removed part of a journal, or one lost by restoring a backup, may
+    /// have assigned. Read it after the head: every change of it also changes the head.
     pub fn numbers_used(&self, id: AccountId) -> Result<u64, StoreError> {
         let found = self.read().first(sql::NUMBERS_USED, [numbers_counter(id)], |row| natural(row, 0))?;
         Ok(found.unwrap_or(0))
     }
 
-    /// Adds to journals in one transaction, which is on the disk when this returns. An addition that is stale hinders none to another
-    /// journal. One without entries only moves the horizon.
+    /// Adds to journals in one transaction, which is durable on return. A stale addition does not
+    /// prevent additions to other journals. An addition without entries only moves the horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
         let accounts: Vec<AccountId> = additions.iter().map(|addition| addition.account).collect();
         self.within(Gate::Of(&accounts), |db| {
             let mut stale = HashSet::new();
             let mut outcomes = Vec::with_capacity(additions.len());
             for addition in additions {
-                // What was to follow a stale one does not, whatever the head looks like by now.
+                // Later additions to the same journal follow from the stale one, so they are stale
+                // too.
                 let is_stale = stale.contains(&addition.account);
                 let outcome = if is_stale { AddOutcome::Stale } else { add(db, addition)? };
                 if outcome == AddOutcome::Stale {
@@ -246,7 +255,7 @@ impl Accounts {
         })
     }
 
-    /// What a named request was answered, if that was after a time.
+    /// The stored response of an idempotency key, if it is newer than a given time.
     pub fn journal_request(
         &self,
         id: AccountId,
@@ -256,12 +265,12 @@ impl Accounts {
         self.read().first(sql::REQUEST, (id.0, name, after.0), |row| row.get(0))
     }
 
-    /// Forgets some of the requests up to a time. How many; 0 when there are no more.
+    /// Removes some idempotency keys up to a time. Returns how many; 0 when none are left.
     pub fn forget_journal_requests(&self, up_to: Timestamp) -> Result<u64, StoreError> {
         self.change(|db| Ok(db.run(sql::FORGET_REQUESTS, (up_to.0, FORGOTTEN_AT_ONCE))? as u64))
     }
 
-    /// The state that was kept in this format, and the number of the last entry in it.
+    /// The snapshot stored in this format, and the number of the last entry it includes.
     pub fn journal_snapshot(
         &self,
         id: AccountId,
@@ -270,7 +279,8 @@ impl Accounts {
         self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
     }
 
-    /// Keeps a state of a journal that had this head, unless it has been cut since: then it never was in that state. Whether it was kept.
+    /// Stores a snapshot of a journal with this head, unless entries have been removed since: then
+    /// the snapshot is invalid. Returns whether it was stored.
     pub fn keep_journal_snapshot(
         &self,
         id: AccountId,
@@ -291,7 +301,7 @@ impl Accounts {
         self.change_of(id, |db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
     }
 
-    /// Takes the entries after a number away and keeps them under a name.
+    /// Removes the entries after a number, and archives them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
         let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
@@ -307,13 +317,13 @@ impl Accounts {
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
             db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
-            // A request that is repeated now is a new one: what it did has not happened.
+            // A repeated request is now a new one: its effect was rewound.
             db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
             let now = JournalHead {
                 revision: next_era(after.revision),
                 last_number: (*keep).min(after.last_number),
                 horizon: *to,
-                // Whoever advances accounts looks at it anew.
+                // Makes the account due, so that it is processed again.
                 wake: Some(*to),
             };
             put_head(db, *account, &now)?;
@@ -324,7 +334,7 @@ impl Accounts {
         })
     }
 
-    /// What was taken away from a journal, in that order.
+    /// The removed parts of a journal, in order of removal.
     pub fn journal_cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, StoreError> {
         self.read().all(sql::CUTS, [id.0], |row| {
             Ok(JournalCut {
@@ -337,7 +347,7 @@ impl Accounts {
         })
     }
 
-    /// The next entries of such a part after a number.
+    /// The next entries of a removed part after a number.
     pub fn journal_cut_entries(
         &self,
         id: AccountId,
@@ -355,7 +365,7 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     }
     let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
     let now = JournalHead {
-        // Whoever has read the journal has read all of it as long as the revision stays.
+        // Without new entries the revision stays, so cached journals remain valid.
         revision: revision.saturating_add(u64::from(!entries.is_empty())),
         last_number: number.saturating_add(entries.len() as u64),
         horizon: *horizon,
@@ -382,14 +392,14 @@ pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreE
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
-/// The number of the last entry whose instant is early enough; 0 if there is none. Entries ascend by instant as they do by number, so a
-/// few looks find it without an index.
+/// The number of the last entry whose time satisfies `is_early`; 0 if there is none. Times ascend
+/// with the numbers, so a binary search needs no index.
 fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
     let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
     while early < last {
         let middle = last - (last - early) / 2;
         let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
-        // One that is gone was cut off meanwhile, and so are those after it.
+        // A missing entry was removed concurrently, and so were all after it.
         if at.is_some_and(&is_early) {
             early = middle;
         } else {
@@ -399,7 +409,7 @@ fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> R
     Ok(early)
 }
 
-/// Moves the head of a journal on, if it is the one that is said. Whether it was.
+/// Compare-and-set of a journal's head. Returns whether the old head matched.
 fn move_head(
     db: &Db,
     id: AccountId,
@@ -419,7 +429,7 @@ fn move_head(
     if db.run(sql::MOVE_HEAD, row)? > 0 {
         return Ok(true);
     }
-    // Another head, or one that is not whole: reading it tells.
+    // Either the head differs, or its row is damaged; then reading it fails.
     head(db, id).map(|_| false)
 }
 
@@ -428,10 +438,10 @@ fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError
     db.run(sql::PUT_HEAD, (id.0, revision, last_number, horizon, wake)).map(drop)
 }
 
-/// Revisions of one era differ by entries that were added, and by nothing else.
+/// Within an era, revisions differ only by added entries.
 const ERA_BITS: u32 = 32;
 
-/// The first revision of the era after that of another.
+/// The first revision of the next era.
 pub(crate) fn next_era(revision: u64) -> u64 {
     era(revision).saturating_add(1) << ERA_BITS
 }
@@ -441,12 +451,12 @@ pub(super) fn era(revision: u64) -> u64 {
 }
 
 impl JournalHead {
-    /// Within an era a journal is only added to.
+    /// The era of the revision. Within an era, entries are only added.
     pub fn era(&self) -> u64 {
         era(self.revision)
     }
 
-    /// Whether a journal with this head has only been added to since it had another.
+    /// Whether only entries were added between `other` and this head.
     pub fn follows(&self, other: &JournalHead) -> bool {
         self.era() == other.era()
             && self.revision >= other.revision

@@ -1,4 +1,4 @@
-//! Every statement about the journals of paper accounts.
+//! SQL statements of the journals of paper accounts.
 
 use crate::engine::statements::statements;
 
@@ -74,9 +74,9 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These are asked with each request for a paper account.
+    /// Every request for a paper account runs these.
     #[test]
-    fn the_statements_of_a_request_follow_the_keys() {
+    fn the_statements_of_a_request_use_the_indexes() {
         let all = [
             HEAD,
             HEAD_AND_VERSION,

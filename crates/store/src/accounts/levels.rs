@@ -1,7 +1,8 @@
-//! What levels are earned by, as an operator reports it: the assets and the completed orders of accounts, day by day, and exchange
-//! rates; the ladder itself; and the level each account was last seen at. What level follows from it is decided in `access`. A
-//! reported order is a number in a report: the tables `asset`, `order_count` and `completed_order` hold reports. What paper accounts
-//! contribute is in `tallies.rs`.
+//! The data that levels are earned by, as an operator reports it: daily assets and completed orders
+//! of accounts, and exchange rates; the ladder; and the last recorded level of each account.
+//! `access` computes the level. A reported order is a number in a report: the tables `asset`,
+//! `order_count` and `completed_order` hold reports. The contribution of paper accounts is in
+//! `tallies.rs`.
 
 use market::{Date, Timestamp, builtin_rate};
 
@@ -11,22 +12,22 @@ use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::{Db, Fault, Row};
 
-/// Rows listed at once at most.
+/// Maximum rows per list.
 const ROWS_MAX: u32 = 10_000;
 
 /// A step of the ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelRow {
     pub number: u32,
-    /// Securities a month.
+    /// Securities per month.
     pub quota: u32,
-    /// In HKD, to be reached; `None` is no way up.
+    /// In HKD, to be reached; `None` if assets cannot reach this level.
     pub assets: Option<u64>,
-    /// Of a month, to be exceeded.
+    /// Per month, to be exceeded.
     pub orders: Option<u32>,
 }
 
-/// A row of a report: what an account was worth at the end of a day, in ten-thousandths of a currency.
+/// A reported asset value of an account at the end of a day, in ten-thousandths of a currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedAssetsRow {
     pub account: AccountId,
@@ -43,7 +44,7 @@ pub struct RateRow {
     pub rate: i64,
 }
 
-/// A row of a report: orders that an account completed on a day.
+/// Reported completed orders of an account on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedOrdersRow {
     pub account: AccountId,
@@ -54,13 +55,13 @@ pub struct ReportedOrdersRow {
 /// How orders are reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderReport {
-    /// All orders of the day as a number, which replaces the number reported before.
+    /// The number of all orders of the day; replaces an earlier report.
     Count(u32),
-    /// One order by its id, which is counted once however often it is reported.
+    /// One order by its id, counted once however often it is reported.
     Order(String),
 }
 
-/// A part of what an account was worth, with the rate of its day: reported or built in.
+/// A part of an account's assets, with the exchange rate of its day: reported or built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedHolding {
     pub day: Date,
@@ -77,25 +78,26 @@ impl ReportedHolding {
     }
 }
 
-/// What became of a report of assets.
+/// The result of an asset report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssetReportOutcome {
     Done,
-    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was written.
+    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was
+    /// written.
     Unrated(usize),
 }
 
-/// That an account is at another level than the one it was seen at.
+/// A change of an account's level.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelChange {
     pub account: AccountId,
-    /// The recorded level that the new one was compared with.
+    /// The recorded level that was compared with the new one.
     pub from: Option<RecordedLevel>,
     pub to: RecordedLevel,
     pub reason: String,
 }
 
-/// The level an account was last seen at, and since which day.
+/// The last recorded level of an account, and its first day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedLevel {
     pub level: u32,
@@ -103,13 +105,14 @@ pub struct RecordedLevel {
 }
 
 impl Accounts {
-    /// The ladder, from its first step up.
+    /// The ladder in ascending order.
     pub fn levels(&self) -> Result<Vec<LevelRow>, StoreError> {
         levels(&self.read())
     }
 
-    /// Puts the step in the ladder that `decide` makes of all that are there, read in the transaction that writes, so
-    /// that two changes at once cannot leave what neither would have. The text beside it is the reason in the audit.
+    /// Adds or replaces the step that `decide` returns, given the current ladder. The ladder is
+    /// read in the write transaction, so concurrent changes cannot combine into a state that
+    /// neither decided on. The returned text is the reason in the audit.
     pub fn change_level<E: From<StoreError>>(
         &self,
         (at, actor): (Timestamp, &str),
@@ -125,7 +128,8 @@ impl Accounts {
         })
     }
 
-    /// The total of the latest day, up to `day`, that has one: all its parts, or none if there is no such day.
+    /// The reported assets of the latest day, up to `day`, that has any; empty if there is no such
+    /// day.
     pub fn reported_assets_as_of(
         &self,
         id: AccountId,
@@ -134,19 +138,19 @@ impl Accounts {
         self.read().all(sql::REPORTED_ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
 
-    /// How many orders were reported from a day on, up to another and without it.
+    /// The number of orders reported from a day on, up to another (exclusive).
     pub fn reported_orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
         self.read().one(sql::REPORTED_ORDERS_BETWEEN, (id.0, from.to_string(), to.to_string()), |row| {
             natural(row, 0)
         })
     }
 
-    /// Whether assets or orders were reported for a day before another.
+    /// Whether assets or orders were reported for any day before `day`.
     pub fn has_reports_before(&self, id: AccountId, day: Date) -> Result<bool, StoreError> {
         self.read().one(sql::HAS_REPORTS_BEFORE, (id.0, day.to_string()), |row| row.get(0))
     }
 
-    /// What an account was reported to be worth, latest day first.
+    /// The reported assets of an account, latest day first.
     pub fn reported_assets_of(
         &self,
         id: AccountId,
@@ -175,14 +179,15 @@ impl Accounts {
         })
     }
 
-    /// Every exchange rate there is, for those who convert amounts of many days.
+    /// All exchange rates, for converting amounts of many days.
     pub fn all_rates(&self) -> Result<Vec<RateRow>, StoreError> {
         self.read().all(sql::RATES, (None::<&str>, u32::MAX), |row| {
             Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
         })
     }
 
-    /// All of it, or nothing where an amount could not be converted. `base` is the currency that needs no rate.
+    /// Stores all rows, or none if an amount cannot be converted. `base` is the currency that needs
+    /// no rate.
     pub fn put_reported_assets(
         &self,
         rows: &[ReportedAssetsRow],
@@ -245,7 +250,7 @@ impl Accounts {
         recorded_level(&self.read(), id)
     }
 
-    /// Records changes of level, except those that another process has recorded meanwhile. How many it recorded.
+    /// Records level changes, except those already recorded by another process. Returns how many.
     pub fn record_levels(
         &self,
         changes: &[LevelChange],
@@ -289,7 +294,7 @@ fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
     db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| row.get(0))
 }
 
-/// The one account that a report is about, if it is about one.
+/// The account of a report, if all of its rows are about the same one.
 fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     let first = accounts.next()?;
     accounts.all(|other| other == first).then_some(first)
@@ -307,7 +312,7 @@ mod tests {
     use crate::engine::{migrate, migrations};
 
     #[test]
-    fn accounts_of_the_first_schema_keep_what_they_could_see_and_earn_their_level() {
+    fn accounts_of_the_first_schema_retain_rights_and_earn_their_level() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("accounts.db");
         let db = Db::open(&path, Role::Writer).unwrap();
@@ -335,7 +340,7 @@ mod tests {
             (0, Vec::new()),
         ];
         assert_eq!(found, expected);
-        // Without limits of time: a market's clock may stand before the account was made.
+        // Without time limits: a market's clock may be earlier than the creation of the account.
         let row = accounts.account(AccountId(1)).unwrap().unwrap();
         assert!(row.rights.iter().all(|right| right.starts_at.is_none() && right.ends_at.is_none()));
         assert_eq!(accounts.levels().unwrap().len(), 6);

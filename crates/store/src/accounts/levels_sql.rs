@@ -1,4 +1,4 @@
-//! Every statement about levels and what they are earned by.
+//! SQL statements of levels and of the reports they are earned by.
 
 use crate::engine::statements::statements;
 
@@ -64,9 +64,9 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These are asked for each account whenever a day begins.
+    /// These run for each account at the start of a day.
     #[test]
-    fn what_makes_a_level_is_found_by_the_keys() {
+    fn reading_reports_for_a_level_uses_the_indexes() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
             &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, HAS_REPORTS_BEFORE, LEVEL_SEEN, HAS_RATE],

@@ -1,9 +1,9 @@
-//! The second database of a store: accounts, their credentials, what they have used this month, what
-//! their levels are earned by, journals of paper accounts, watchlists, topics of the community, and the audit.
+//! The second database of a store: accounts, their credentials, monthly usage, level reports,
+//! journals of paper accounts, watchlists, community topics, and the audit log.
 //!
-//! Unlike `candles.db` it has many writers: a server that charges quotas, and the account commands of other processes,
-//! also while an import runs. So there is no lock but SQLite's own, every change is one short `begin immediate`
-//! transaction, and each is on the disk before it is acknowledged.
+//! Unlike `candles.db` it has many writers: a server that charges quotas, and account commands of
+//! other processes, also during an import. So the only lock is SQLite's own, every change is one
+//! short `begin immediate` transaction, and each is durable before it is acknowledged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -99,29 +99,30 @@ mod watchlists_sql;
 
 pub(crate) use crate::file_names::ACCOUNTS as FILE;
 
-/// The longest text an account may carry in any of its columns. `access` checks each with a message of its own;
-/// this limit only makes sure that no row is without one.
+/// Maximum length of any text column of an account. `access` checks each with its own message; this
+/// is a safety limit.
 const TEXT_MAX: usize = 1_024;
 
-/// What an account may do. The rule of rate and the floors are text here: `access` knows what they mean.
+/// The limits and permissions of an account. The rate rule and the floors are text here; `access`
+/// parses them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountTerms {
-    /// 0 where it is earned.
+    /// 0 if the level is earned.
     pub level: u32,
-    /// Securities a month, where the level does not decide.
+    /// Securities per month; `None` if the level decides.
     pub quota: Option<u32>,
-    /// Where the rule of the service does not hold.
+    /// Overrides the rate rule of the service.
     pub rate: Option<String>,
     pub connections: u32,
-    /// From when on it is served, where the server is not to decide.
+    /// Overrides the server's earliest served times.
     pub floors: Option<String>,
-    /// It may look at what it trades, and change nothing.
+    /// The account may read its trading data, but not change it.
     pub read_only: bool,
-    /// The day as of which it is answered, where that is not the newest form.
+    /// The pinned API date; `None` for the newest.
     pub api_date: Option<String>,
 }
 
-/// Something an account may see, from a time on and until another, or without such a limit.
+/// A right to see a package, optionally limited in time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightRow {
     pub package: String,
@@ -150,11 +151,11 @@ pub struct AccountRow {
     pub epoch: u32,
     pub role: String,
     pub terms: AccountTerms,
-    /// In the order of their names.
+    /// Sorted by name.
     pub rights: Vec<RightRow>,
 }
 
-/// What a caller proves to be an account. The secret is sealed and of the token there is a hash, so it may be printed.
+/// A credential of an account. The secret is sealed and the token is hashed, so it may be printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
     pub app_key: String,
@@ -165,7 +166,7 @@ pub struct Credential {
     pub created_at: Timestamp,
 }
 
-/// Where a security stands in an account's month.
+/// Whether a security is counted in an account's month, and the month's total.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthUsage {
     pub counted: bool,
@@ -173,40 +174,42 @@ pub struct MonthUsage {
     pub total: u32,
 }
 
-/// What became of a charge.
+/// The result of a charge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spend {
-    /// It had been counted before.
+    /// It was already counted.
     Free,
     Charged {
         used: u32,
     },
-    /// The month is full; nothing was written.
+    /// The monthly quota is used up; nothing was written.
     Refused {
         used: u32,
     },
 }
 
-/// `accounts.db`, open for reading and writing. Shared between threads: questions do not wait for charges.
+/// `accounts.db`, open for reading and writing. Shared between threads: reads do not wait for
+/// charges.
 #[derive(Debug)]
 pub struct Accounts {
     connections: Connections,
     home: Home,
     following: Following,
-    /// For turns at journals, where others may want theirs.
+    /// Connections for account locks; only if there can be other nodes.
     turns: Option<Arc<Server>>,
-    /// What is shared with other nodes, where there may be some.
+    /// State shared with other nodes; only if there can be some.
     shared: Option<Arc<Shared>>,
 }
 
 impl Accounts {
-    /// The file, where it is one.
+    /// The database file; `None` on a server.
     pub fn path(&self) -> Option<&Path> {
         self.home.file()
     }
 
-    /// A number that rises with every change to an account or a credential, by any process. Usage does not raise it. Reading it
-    /// costs a few microseconds, so a server asks before each request.
+    /// A number that increases with every change of an account or a credential, by any process.
+    /// Usage does not raise it. Reading it takes a few microseconds, so a server reads it before
+    /// each request.
     pub fn version(&self) -> Result<i64, StoreError> {
         if let Some(version) = self.following.version() {
             return Ok(version);
@@ -247,7 +250,7 @@ impl Accounts {
         Ok(Some(account))
     }
 
-    /// How many accounts there are, those included that were revoked.
+    /// The number of accounts, including revoked ones.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.read()
             .one(sql::ACCOUNT_COUNT, [], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or_default()))
@@ -269,7 +272,7 @@ impl Accounts {
         self.read().all(sql::CREDENTIALS_OF, [id.0], Credential::read)
     }
 
-    /// A number for an account that is about to be added. It is taken for good, whether or not that succeeds.
+    /// Takes an id for a new account. It is never reused, even if adding the account fails.
     pub fn take_id(&self) -> Result<AccountId, StoreError> {
         self.change(|db| take(db, "account").map(AccountId))
     }
@@ -329,8 +332,9 @@ impl Accounts {
         })
     }
 
-    /// Gives an account the terms that `decide` makes of those it has, read in the transaction that writes, so that of
-    /// two changes at once none is lost. The text beside them is the reason in the audit. Whether there is such an account.
+    /// Replaces an account's terms by those that `decide` computes from the current ones. They are
+    /// read in the write transaction, so concurrent changes are not lost. The returned text is the
+    /// reason in the audit. Returns whether the account exists.
     pub fn change_terms<E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -350,7 +354,7 @@ impl Accounts {
         })
     }
 
-    /// Lets an account see something, or changes the times of what it may see. Whether there is such an account.
+    /// Grants a right, or changes its time limits. Returns whether the account exists.
     pub fn grant(&self, id: AccountId, right: &RightRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         check_texts("a right", &[&right.package])?;
         self.change(|db| {
@@ -364,7 +368,7 @@ impl Accounts {
         })
     }
 
-    /// Whether there was such a right.
+    /// Withdraws a right. Returns whether it existed.
     pub fn withdraw(&self, id: AccountId, package: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let changed = db.run(sql::WITHDRAW, (id.0, package))? > 0;
@@ -376,7 +380,8 @@ impl Accounts {
         })
     }
 
-    /// Whether this changed anything: an account is revoked once, and keeps the time of it.
+    /// Revokes an account. Returns whether it was not revoked before; the time of the first
+    /// revocation stays.
     pub fn revoke(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let changed = db.run(sql::REVOKE, (note.at.0, id.0))? > 0;
@@ -388,14 +393,14 @@ impl Accounts {
         })
     }
 
-    /// Where a security stands in a month (`YYYY-MM`), without changing it.
+    /// Whether a security is counted in a month (`YYYY-MM`), without counting it.
     pub fn used(&self, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsage, StoreError> {
         used(&self.read(), id, month, symbol)
     }
 
-    /// Counts a security in a month, if it is not counted yet and the month has room. Exact even if
-    /// others do the same at the same time, and on the disk when this returns. `at` is the market's time, which the month belongs to;
-    /// `now` is the machine's, for the audit.
+    /// Counts a security in a month, unless it is already counted or the quota is used up. Exact
+    /// under concurrency, and durable on return. `at` is the market's time, which the month belongs
+    /// to; `now` is the machine's, for the audit.
     pub fn spend(
         &self,
         id: AccountId,
@@ -426,12 +431,12 @@ impl Accounts {
         })
     }
 
-    /// How many securities are counted in a month.
+    /// The number of securities counted in a month.
     pub fn used_total(&self, id: AccountId, month: &str) -> Result<u32, StoreError> {
         self.read().one(sql::USED_TOTAL, (id.0, month), |row| small(row, 0))
     }
 
-    /// The securities counted in a month and when, in that order.
+    /// The securities counted in a month with their times, in order of time.
     pub fn usage(&self, id: AccountId, month: &str) -> Result<Vec<(Symbol, Timestamp)>, StoreError> {
         self.read().all(sql::USAGE, (id.0, month), |row| {
             let symbol: String = row.get(0)?;
@@ -448,7 +453,8 @@ impl Accounts {
         self.within(Gate::Everything, work)
     }
 
-    /// A change of one account, which waits for no other account's: what it reads and writes belongs to that account, but for one counter.
+    /// A change of one account, which takes only that account's lock: it reads and writes rows of
+    /// that account only, except for one counter.
     fn change_of<T>(
         &self,
         account: AccountId,
@@ -457,7 +463,7 @@ impl Accounts {
         self.within(Gate::Of(&[account]), work)
     }
 
-    /// A change that the caller decides within the transaction, with its own type of error.
+    /// A change in which the caller decides inside the transaction, with its own error type.
     fn decide<T, E: From<StoreError>>(&self, work: impl FnOnce(&Db) -> Result<T, E>) -> Result<T, E> {
         self.within(Gate::Everything, work)
     }
@@ -472,7 +478,7 @@ impl Accounts {
         let open = Open { db: &db };
         gate.pass(&db)?;
         let result = work(&db)?;
-        // What this process changes it sees at once, whatever is heard of it.
+        // This process sees its own change immediately, without waiting for a notification.
         let version: Option<i64> = match (gate, db.channel()) {
             (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
             _ => None,
@@ -482,26 +488,26 @@ impl Accounts {
         let news = version.filter(|version| self.following.version().is_none_or(|known| known < *version));
         if let (Some(channel), Some(version)) = (db.channel(), news) {
             self.following.saw(version);
-            // Not every server has it. Whoever is not told looks by itself.
+            // Not every server supports notifications. Nodes that miss one poll.
             db.first(common_nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(result)
     }
 }
 
-/// Lets nobody else change anything until the transaction has ended in which this is called first.
+/// Locks out all other writers until the current transaction ends. Must be the first call in it.
 pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
     Gate::Everything.pass(db)
 }
 
-/// A transaction that is rolled back unless it is forgotten, also when the work inside panics.
+/// Rolls the transaction back on drop, also during a panic, unless it is forgotten.
 struct Open<'a> {
     db: &'a Db,
 }
 
 impl Drop for Open<'_> {
     fn drop(&mut self) {
-        // SQLite may have rolled back by itself, and then there is nothing to roll back.
+        // SQLite may already have rolled back.
         self.db.rollback().ok();
     }
 }
@@ -555,7 +561,7 @@ impl Credential {
     }
 }
 
-/// Every account with its rights, or an error if one of them is missing.
+/// All accounts with their rights, or an error if a row is missing.
 fn all_accounts(db: &Db) -> Result<Vec<AccountRow>, StoreError> {
     let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
     accounts.iter_mut().try_for_each(|account| account.read_rights(db))?;
@@ -584,7 +590,7 @@ fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsa
     })
 }
 
-/// The next number of a counter.
+/// Takes the next number of a counter.
 fn take(db: &Db, counter: &str) -> Result<i64, StoreError> {
     db.one(common_sql::COUNT_UP, (1, counter), |row| Ok(row.get::<i64>(0)? - 1))
 }

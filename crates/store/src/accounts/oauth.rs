@@ -1,9 +1,10 @@
-//! OAuth clients, waiting devices and codes, tokens. Secrets come here as hashes; what they mean is decided by
-//! the caller. What must happen once (a code is redeemed, a refresh token is replaced) is decided here, in the
-//! transaction that writes it.
+//! OAuth clients, waiting devices and codes, tokens. Secrets are stored as hashes; the caller
+//! decides what they grant. Single use (of a code, or of a refresh token) is enforced here, in the
+//! write transaction.
 //!
-//! All tokens that descend from one approval are a *family*. Ending it removes them: a token without a row is invalid. Expired rows
-//! are removed a few at a time when new ones are added, and by `expiry.rs`.
+//! All tokens that descend from one approval are a *family*. Ending it deletes them: a token
+//! without a row is invalid. Expired rows are removed a few at a time when new ones are added, and
+//! by `expiry.rs`.
 
 use market::Timestamp;
 
@@ -17,32 +18,33 @@ use crate::StoreError;
 use crate::count::small;
 use crate::engine::Db;
 
-/// The most clients. At this number, unused ones are evicted.
+/// Maximum clients. At this number, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
-/// How long a client that was approved and has no tokens any more is not evicted.
+/// How long an approved client without tokens is safe from eviction.
 const CLIENT_IDLE_S: i64 = 86_400;
-/// The same for a client that nobody has approved yet: registering is free, so an attacker who fills the table must not be able to
-/// keep others out for a day.
+/// The same for a client that no account has approved yet. Registration is free, so an attacker who
+/// fills the table must not lock out others for a day.
 const CLIENT_NEW_S: i64 = 60;
 pub const DEVICES_MAX: u32 = 10_000;
-/// Devices of one client that wait at once. At this number, a new one evicts the one that has waited longest.
+/// Maximum waiting devices of one client. At this number, a new one evicts the one that has waited
+/// longest.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
-/// How long a new device is not evicted: a person may be typing its code.
+/// How long a new device is safe from eviction: a person may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
-/// How long expired devices are remembered, so that a poll is answered with `expired_token`.
+/// How long expired devices are retained, so that a poll returns `expired_token`.
 pub(super) const DEVICE_KEPT_S: i64 = 600;
-/// How long used codes are remembered, so that a second use is noticed.
+/// How long used codes are retained, to detect reuse.
 pub(super) const CODE_KEPT_S: i64 = 86_400;
-/// How long expired tokens are remembered, to tell them from unknown ones.
+/// How long expired tokens are retained, to distinguish them from unknown ones.
 pub(super) const TOKEN_KEPT_S: i64 = 7 * 86_400;
-/// Sign-ins that an account may have; one more ends the oldest.
+/// Maximum sign-ins of an account; one more ends the oldest.
 pub const FAMILIES_MAX: usize = 100;
-/// Of a family: access tokens that are good at once, and replaced refresh tokens that are remembered.
+/// Per family: maximum valid access tokens, and replaced refresh tokens that are retained.
 const ACCESS_OF_FAMILY_MAX: u32 = 20;
 const REPLACED_OF_FAMILY_MAX: u32 = 100;
-/// Rows that one change removes beside its own work.
+/// Maximum expired rows that one change removes in addition to its own work.
 const FORGET_MAX: u32 = 100;
-/// Lists of a client, all together.
+/// Maximum bytes of a client's lists, in total.
 const LISTS_MAX: usize = 16 << 10;
 
 impl Accounts {
@@ -50,7 +52,7 @@ impl Accounts {
         self.read().first(sql::CLIENT, [id], ClientRow::read)
     }
 
-    /// Whether there was room for one more.
+    /// Adds a client. Returns whether there was room.
     pub fn add_client(&self, client: &ClientRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         check_texts("a client", &[&client.id, &client.name, &client.auth_method])?;
         if client.redirect_uris.len().saturating_add(client.grant_types.len()) > LISTS_MAX {
@@ -85,7 +87,7 @@ impl Accounts {
         })
     }
 
-    /// Removes a client with all that it was given. Whether it was there.
+    /// Removes a client with its devices, codes and tokens. Returns whether it existed.
     pub fn remove_client(&self, id: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let accounts =
@@ -134,7 +136,7 @@ impl Accounts {
         self.read().first(sql::DEVICE_OF_USER, [hash.as_slice()], DeviceRow::read)
     }
 
-    /// Lets a device in as an account, or not. Whether it still waited for that.
+    /// Approves or denies a device for an account. Returns whether it was still waiting.
     pub fn decide_device(
         &self,
         user_hash: &Hash,
@@ -163,7 +165,7 @@ impl Accounts {
         })
     }
 
-    /// Issues the tokens of an approved device, once. Whether this call did.
+    /// Issues the tokens of an approved device, once. Returns whether this call did.
     pub fn redeem_device(
         &self,
         hash: &Hash,
@@ -209,7 +211,7 @@ impl Accounts {
         self.read().first(sql::CODE, [hash.as_slice()], CodeRow::read)
     }
 
-    /// Gives the tokens of a code out, once; a second time ends what the first one made.
+    /// Issues the tokens of a code, once; a second use ends the family that the first one created.
     pub fn redeem_code(
         &self,
         hash: &Hash,
@@ -242,8 +244,9 @@ impl Accounts {
         self.read().first(sql::TOKEN, [hash.as_slice()], TokenRow::read)
     }
 
-    /// Replaces a refresh token. One that was replaced not more than `grace_s` ago is taken once more, because the
-    /// answer may have been lost; one that was replaced earlier is in two hands, and ends its family.
+    /// Replaces a refresh token. One that was replaced at most `grace_s` ago is accepted once more,
+    /// because the response may have been lost; one that was replaced earlier has leaked, and its
+    /// family is ended.
     pub fn refresh(
         &self,
         hash: &Hash,
@@ -282,23 +285,23 @@ impl Accounts {
         })
     }
 
-    /// Whether a family has not been ended, and has a token that is good at `now`.
+    /// Whether a family has not been ended, and has a token that is valid at `now`.
     pub fn family_stands(&self, family: &str, now: Timestamp) -> Result<bool, StoreError> {
         self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| row.get(0))
     }
 
-    /// Whether a family has not been ended, though all of its tokens may have expired. That is so until they are
-    /// forgotten.
+    /// Whether a family has not been ended, even if all of its tokens have expired. False once
+    /// expired tokens are removed.
     pub fn family_is_there(&self, family: &str) -> Result<bool, StoreError> {
         self.read().one(sql::FAMILY_IS_THERE, [family], |row| row.get(0))
     }
 
-    /// The sign-ins of an account that are good at `now`, oldest first.
+    /// The sign-ins of an account that are valid at `now`, oldest first.
     pub fn families(&self, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow>, StoreError> {
         families(&self.read(), account, now)
     }
 
-    /// Ends a family and with it all of its tokens. Whether there was anything to end.
+    /// Ends a family and all of its tokens. Returns whether there was one.
     pub fn end_family(
         &self,
         family: &str,

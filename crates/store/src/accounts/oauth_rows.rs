@@ -1,4 +1,4 @@
-//! What the tables of OAuth hold, as values.
+//! Rows of the OAuth tables.
 
 use market::Timestamp;
 
@@ -7,7 +7,7 @@ use crate::engine::{Fault, Row};
 
 pub type Hash = [u8; 32];
 
-/// Lists have an item a line.
+/// A registered client. Lists have one item per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRow {
     pub id: String,
@@ -45,19 +45,19 @@ pub struct DeviceRow {
     pub client_id: String,
     pub scope: String,
     pub state: DeviceState,
-    /// Who has decided.
+    /// The account that approved or denied it.
     pub account: Option<AccountId>,
-    /// Which of the client's pollers got the tokens, in a word of its own.
+    /// The name of the client's poller that got the tokens.
     pub redeemed_by: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
-/// What became of a device that wants to wait.
+/// The result of adding a waiting device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceOutcome {
     Added,
-    /// One of its codes is another device's.
+    /// One of its codes is in use by another device.
     Taken,
     Full,
 }
@@ -70,7 +70,7 @@ pub struct CodeRow {
     pub redirect_uri: String,
     pub scope: String,
     pub challenge: Option<String>,
-    /// What its first use made.
+    /// The family that its first use created.
     pub family: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -97,7 +97,7 @@ pub struct TokenRow {
     pub replaced_at: Option<Timestamp>,
 }
 
-/// An access token and a refresh token that are about to be given out.
+/// An access token and a refresh token to be issued.
 #[derive(Clone, Debug)]
 pub struct NewTokens<'a> {
     pub access_hash: Hash,
@@ -110,13 +110,13 @@ pub struct NewTokens<'a> {
     pub refresh_expires_at: Timestamp,
 }
 
-/// What became of something that is good once.
+/// The result of redeeming a single-use code or token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redemption {
     Yes,
-    /// It had been used before. The family it had made is ended.
+    /// It was used before. The family that it had created is ended.
     Again,
-    /// It is not there, or late, or its account has been revoked.
+    /// It does not exist or has expired, or its account is revoked.
     No,
 }
 

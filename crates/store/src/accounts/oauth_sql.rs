@@ -1,4 +1,4 @@
-//! Every statement about clients of OAuth, their codes and their tokens.
+//! SQL statements of OAuth clients, codes and tokens.
 
 use crate::engine::statements::statements;
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_client_asks_follows_the_keys() {
+    fn the_statements_of_a_client_use_the_indexes() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
             &[

@@ -1,4 +1,4 @@
-//! How `accounts.db` comes to be open: created, brought forward, or only looked at.
+//! Opens `accounts.db`: creates it, migrates it, or opens it read-only.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,17 +17,21 @@ use crate::engine::sqlite::is_emptied;
 use crate::engine::{Db, Fault, Owner, Place, Role, migrate, migrations};
 use crate::{Depth, Part, StoreError};
 
-/// Held while the database is created or migrated: SQLite does not wait when two connections turn a new file to WAL.
+/// Held while the database is created or migrated: SQLite does not wait when two connections switch
+/// a new file to WAL.
 const LOCK_FILE: &str = "accounts.lock";
 
-/// Up to this size everything is verified before anything is used, which takes a few milliseconds and also finds a row
-/// that is missing. In a larger file rows are verified when they are read, and counted where few decide much.
+/// Up to this size, all rows are verified on open, which takes a few milliseconds and also detects
+/// missing rows. In a larger file, rows are verified when they are read, and only small important
+/// tables are counted.
 const WHOLE_BYTES_MAX: u64 = 4 << 20;
-/// The tables that are counted at every opening: each row that one of these lacks is another answer, and they do not grow with use.
+/// Tables whose rows are counted on every open: a missing row would change results, and these
+/// tables do not grow with use.
 const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "exchange_rate"];
 
 impl Accounts {
-    /// Opens the accounts of a store, and creates or migrates them first where that is needed. Damaged ones are refused.
+    /// Opens the accounts of a store, after creating or migrating them if needed. Refuses damaged
+    /// ones.
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
@@ -43,7 +47,8 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// The same for a restore, which is about to fill the database: also opens one that has lost all it had.
+    /// Like `open`, for a restore, which is about to fill the database: also opens one that has
+    /// lost all of its rows.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
     }
@@ -57,7 +62,7 @@ impl Accounts {
         let path = dir.join(FILE);
         let _lock = lock(&dir.join(LOCK_FILE))?;
         let is_new = create_private(&path)?;
-        // Before SQLite opens it, which removes the log of a file with nothing in it.
+        // Must run before SQLite opens the file, because SQLite deletes the log of an empty file.
         if !is_new && is_emptied(&path) {
             on_empty(dir)?;
         }
@@ -74,12 +79,12 @@ impl Accounts {
     }
 
     fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
-        // Somebody waits for most of what is asked here.
+        // Most queries here have a client waiting.
         let home = prepare_on_server(place, home::Part::Accounts, Pace::Quick, now)?;
         Accounts::of_server(place, home, Role::Writer)
     }
 
-    /// One process serves a file, and shares it with nobody.
+    /// Only one process serves a file, so nothing is shared.
     fn of_file(path: PathBuf, connections: Connections) -> Accounts {
         let (home, following) = (Home::File(path), Following::default());
         Accounts { connections, home, following, turns: None, shared: None }
@@ -91,7 +96,7 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
-        // Of its own: whoever has a turn needs another connection for what they do in it.
+        // A separate pool: the holder of an account lock needs another connection for its work.
         let turns = Server::open(address, Schema::Accounts, Pace::Turn)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
@@ -110,7 +115,7 @@ impl Accounts {
         })
     }
 
-    /// Whether a store has accounts at all. Looking does not make them.
+    /// Whether a store has accounts. Does not create them.
     pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
         let place = place.into();
         let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
@@ -122,14 +127,16 @@ impl Accounts {
                 match db.owner()? {
                     Owner::Nobody => Ok(false),
                     Owner::AnotherProgram => Ok(true),
-                    // Whoever made the ledger may have been stopped before the first step.
+                    // The process that created the ledger may have been stopped before the first
+                    // migration.
                     Owner::Ours => migrate::has_begun(&db),
                 }
             }
         }
     }
 
-    /// Opens the accounts of a store to look at them: no lock, no migration, no file that was not there. Changes are refused.
+    /// Opens the accounts of a store read-only: no lock, no migration, no new file. Changes are
+    /// refused.
     pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
         let (place, known) = (place.into(), migrations::known(migrations::ACCOUNTS));
         let Some(dir) = place.path() else {
@@ -158,8 +165,8 @@ impl Accounts {
         Ok(Accounts::of_file(path, connections))
     }
 
-    /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
-    /// should be, and ours.
+    /// Reads a little through a new connection without cached pages: checks that the file exists,
+    /// is not truncated, and is ours.
     pub fn probe(&self) -> Result<(), StoreError> {
         let db = self.home.open(Role::Reader)?;
         let (found, known) =
@@ -171,7 +178,8 @@ impl Accounts {
     }
 }
 
-/// The key file is made when the accounts are there and on the disk. Beside it, a database with nothing in it has lost them.
+/// The key file is created after the accounts are durable. An empty database with a key file has
+/// lost its accounts.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     match dir.join(Part::Key.file_name()).exists() {
         true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
@@ -179,7 +187,8 @@ fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Waits until no other process is opening these accounts. The system releases the lock with the file, and with the process.
+/// Waits until no other process is opening these accounts. The system releases the lock when the
+/// file is closed or the process ends.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
     let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;
@@ -187,8 +196,9 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// SQLite gives its log the mode of the database, so it is enough that the file is born private. An existing file is
-/// not opened: closing it again would drop the locks this process has on it. Whether it is new.
+/// SQLite gives its log the mode of the database, so creating the file as private is enough. An
+/// existing file is not opened: closing it would drop the locks that this process holds on it.
+/// Returns whether it is new.
 fn create_private(path: &Path) -> Result<bool, StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -205,7 +215,7 @@ fn create_private(path: &Path) -> Result<bool, StoreError> {
 mod tests {
     use super::*;
 
-    /// Every file of a folder, with what is in it.
+    /// All files of a folder, with their contents.
     fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
         let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
         let mut all: Vec<_> = entries
@@ -218,9 +228,9 @@ mod tests {
     }
 
     #[test]
-    fn a_look_changes_nothing_and_brings_nothing_forward() {
+    fn opening_read_only_changes_no_file_and_migrates_nothing() {
         let dir = tempfile::tempdir().unwrap();
-        // A name that has to be written otherwise in an address.
+        // A name that must be escaped in a URI.
         let dir = dir.path().join("50% of #1?");
         std::fs::create_dir(&dir).unwrap();
         assert!(Accounts::look(&dir).is_err());
@@ -237,7 +247,7 @@ mod tests {
         assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
         drop(looked);
         assert_eq!(files(&dir), before);
-        // What a server has not folded in yet is seen too.
+        // Pages that are still in the server's log are visible too.
         let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
         serving.take_id().unwrap();
         let version = serving.version().unwrap();

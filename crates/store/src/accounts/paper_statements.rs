@@ -1,4 +1,5 @@
-//! Statements of paper accounts: written once, read often, and taken back with the part of a journal that they were made of.
+//! Statements of paper accounts: written once, read often, and removed when the part of the journal
+//! behind them is removed.
 
 use market::{Date, Timestamp};
 
@@ -7,17 +8,17 @@ use super::{AccountId, Accounts, JournalHead, journal, paper_statements_sql as s
 use crate::StoreError;
 use crate::engine::Db;
 
-/// The longest document: what a row may hold, less what else is in it.
+/// Maximum size of a document: the row limit without the other columns.
 pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
 
-/// Which statement of an account. What the number of a kind means is not known here.
+/// Identifies a statement of an account. The store does not interpret the kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StatementKey {
     pub kind: u8,
     pub date: Date,
 }
 
-/// One that is to be kept.
+/// A statement to be stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewStatement {
     pub key: StatementKey,
@@ -30,9 +31,9 @@ pub struct NewStatement {
 #[derive(Clone, Copy, Debug)]
 pub struct StatementBatch<'a> {
     pub account: AccountId,
-    /// The journal that they were made of.
+    /// The journal head that they were made from.
     pub of: JournalHead,
-    /// The last statement of a kind before them, as whoever made them has seen it.
+    /// The kind, and its last statement before these as the maker has seen it.
     pub after: (u8, Option<Date>),
     pub statements: &'a [NewStatement],
     /// When the next one is due, by the market's time.
@@ -50,7 +51,8 @@ pub struct StatementQuery {
 }
 
 impl Accounts {
-    /// Keeps statements, unless the journal was cut or others have made some meanwhile. Whether they were kept.
+    /// Stores statements, unless entries were removed from the journal or another process has
+    /// stored some meanwhile. Returns whether they were stored.
     pub fn put_statements(&self, batch: &StatementBatch<'_>) -> Result<bool, StoreError> {
         let StatementBatch { account, of, after: (kind, last), statements, next_at } = batch;
         if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
@@ -74,7 +76,7 @@ impl Accounts {
         last_statement(&self.read(), id, kind)
     }
 
-    /// Dates of statements, and when each was made.
+    /// Dates of statements, and the time each was made.
     pub fn statements(
         &self,
         id: AccountId,
@@ -95,12 +97,13 @@ impl Accounts {
         self.read().first(sql::READ, named, |row| Ok((Timestamp(row.get(0)?), row.get(1)?)))
     }
 
-    /// When the next statement of an account is due; `None` where nobody has looked yet.
+    /// When the next statement of an account is due; `None` if that was never computed.
     pub fn statement_due(&self, id: AccountId) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::DUE, [id.0], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// Accounts whose journals have come as far as their next statement: those after a number, at most so many.
+    /// Accounts whose journals have reached their next statement: those after an account number, at
+    /// most `limit`.
     pub fn accounts_with_statements_due(
         &self,
         after: AccountId,
@@ -114,7 +117,7 @@ fn last_statement(db: &Db, id: AccountId, kind: u8) -> Result<Option<Date>, Stor
     db.first(sql::LAST, (id.0, kind), |row| date(row, 0))
 }
 
-/// Takes back what was made of the part of a journal after an instant, in the transaction that cuts it.
+/// Removes statements made after an instant, in the transaction that removes the journal entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     db.run(sql::CUT, (account.0, to.0))?;
     db.run(sql::CUT_DUE, [account.0]).map(drop)

@@ -1,4 +1,4 @@
-//! Every statement of SQL about statements of paper accounts.
+//! SQL statements of the account statements of paper accounts.
 
 use crate::engine::statements::statements;
 
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_statements_of_an_account_are_found_by_the_keys() {
+    fn account_statements_use_the_indexes() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
             &[LAST, LIST, READ, CUT, DUE],

@@ -1,6 +1,6 @@
-//! Links with which a person sets a password. A link has no row of its own: it stands for the row of the audit that was written when it was
-//! given out, and is good while that is the newest row about the account's password. So a link is used up by setting the password with it, and
-//! another link, or a password that is set by other means, ends it.
+//! Links that set a password. A link has no separate row: it refers to the audit row of its
+//! creation, and is valid while that is the newest row about the account's password. So setting the
+//! password by any means, or issuing another link, ends it.
 
 use market::Timestamp;
 
@@ -9,20 +9,20 @@ use super::{AccountId, AccountRow, Accounts, check_texts, password_links_sql, pe
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
-/// The events of `NEWEST` in `password_links_sql.rs`, of which this one begins a link.
+/// The events of `NEWEST` in `password_links_sql.rs`; this one starts a link.
 const ISSUED: &str = "password.link.issued";
 const WITHDRAWN: &str = "password.link.withdrawn";
 
-/// A link that is good: the row of the audit that it stands for.
+/// A valid link: the audit row that it refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordLinkRow {
     pub id: AuditId,
-    /// Compared like the number, so that the end of a link, which follows from it, is that of this very row.
+    /// Compared like the id, because the expiry of a link is computed from it.
     pub issued_at: Timestamp,
 }
 
 impl Accounts {
-    /// A new link, which ends the one before. `None` for an account that is not there or was revoked.
+    /// Issues a link and ends the previous one. `None` if the account does not exist or is revoked.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -37,19 +37,20 @@ impl Accounts {
         })
     }
 
-    /// The link of an account that is good, unless its time is over.
+    /// The current link of an account. Its expiry is not checked.
     pub fn password_link(&self, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
         let db = self.read();
         if stands(&db, id)? { newest(&db, id) } else { Ok(None) }
     }
 
-    /// Ends the link of an account. Whether there was one.
+    /// Ends the link of an account. Returns whether there was one.
     pub fn withdraw_password_link(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| end_password_link(db, id, note))
     }
 
-    /// Sets a password with a link, and ends every session that began with the one before. Whether the link was good: of two that come
-    /// with the same link at once, one finds it used.
+    /// Sets a password with a link, and ends every session that began with the old password.
+    /// Returns whether the link was valid. If one link is used twice concurrently, the second use
+    /// fails.
     pub fn set_password_by_link(
         &self,
         id: AccountId,
@@ -70,7 +71,7 @@ impl Accounts {
     }
 }
 
-/// For changes that are under way.
+/// For use inside a transaction of the caller.
 pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
     if newest(db, id)?.is_none() {
         return Ok(false);
@@ -79,13 +80,13 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
     Ok(true)
 }
 
-/// Whether there is such an account, and it was not revoked.
+/// Whether the account exists and is not revoked.
 fn stands(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     let account = db.first(sql::ACCOUNT, [id.0], AccountRow::read)?;
     Ok(account.is_some_and(|account| account.revoked_at.is_none()))
 }
 
-/// The newest row about the password of an account, if it is that of a link.
+/// The newest audit row about an account's password, if it is the creation of a link.
 fn newest(db: &Db, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
     let read = |row: &Row<'_>| -> Result<(PasswordLinkRow, String), Fault> {
         let link = PasswordLinkRow { id: AuditId(row.get(0)?), issued_at: Timestamp(row.get(1)?) };
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whatever_is_written_about_a_password_is_looked_for() {
+    fn the_newest_row_is_searched_among_all_password_events() {
         for event in [ISSUED, WITHDRAWN, "password.set", "password.removed"] {
             assert!(password_links_sql::NEWEST.text.contains(&format!("'{event}'")), "{event}");
         }

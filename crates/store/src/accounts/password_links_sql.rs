@@ -1,4 +1,4 @@
-//! The statement about links with which a password is set.
+//! The SQL statement of password links.
 
 use crate::engine::statements::statements;
 
@@ -14,7 +14,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_looked_for_among_the_rows_of_its_account() {
+    fn finding_a_link_uses_the_index_of_its_account() {
         crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[NEWEST]);
     }
 }

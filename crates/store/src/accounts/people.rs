@@ -1,4 +1,4 @@
-//! People at the pages of the server: their passwords, as hashes that are slow to try, and where they are signed in.
+//! People who use the server's pages: their passwords as slow hashes, and their browser sessions.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use super::{AccountId, Accounts, check_texts, people_sql as sql};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Browsers in which one account is signed in at most; the oldest goes.
+/// Maximum browser sessions of one account; one more ends the oldest.
 const SESSIONS_MAX: u32 = 20;
-/// Sessions that are forgotten at most when another begins.
+/// Maximum expired sessions removed when another begins.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
-/// What signing in is held against.
+/// The data that a sign-in is checked against.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Person {
     pub account: AccountId,
@@ -31,7 +31,7 @@ impl fmt::Debug for Person {
     }
 }
 
-/// A person who is signed in with a browser.
+/// A signed-in browser session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrowserRow {
     pub account: AccountId,
@@ -52,8 +52,8 @@ impl Accounts {
         Ok(found.unwrap_or_default())
     }
 
-    /// Gives an account another password, or none, and ends every session that began with the one before. Whether this
-    /// changed anything.
+    /// Sets or removes a password, and ends every session that began with the old one. Returns
+    /// whether anything changed.
     pub fn set_password(
         &self,
         id: AccountId,
@@ -72,7 +72,8 @@ impl Accounts {
         })
     }
 
-    /// Begins a session until `expires_at`, if the account still has the password that was verified. Whether it has.
+    /// Begins a session until `expires_at`, if the account still has the verified password. Returns
+    /// whether it has.
     pub fn begin_browser(
         &self,
         (id, password): (AccountId, &str),
@@ -92,7 +93,7 @@ impl Accounts {
         })
     }
 
-    /// The same without a password, for an account that is open to everyone. Whether there is such an account.
+    /// The same without a password, for a public account. Returns whether the account exists.
     pub fn begin_guest(
         &self,
         id: AccountId,
@@ -110,7 +111,7 @@ impl Accounts {
         })
     }
 
-    /// Whether there was such a session.
+    /// Ends a session. Returns whether it existed.
     pub fn end_browser(&self, hash: &[u8; 32], note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let ended = db.first(sql::END_SESSION, [hash.as_slice()], |row| Ok(AccountId(row.get(0)?)))?;
@@ -122,7 +123,7 @@ impl Accounts {
     }
 }
 
-/// Begins a session of an account that needed no password. Whether there is such an account.
+/// Begins a session that needs no password. Returns whether the account exists.
 pub(super) fn begin_without_password(
     db: &Db,
     id: AccountId,

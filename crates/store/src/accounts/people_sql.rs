@@ -1,4 +1,4 @@
-//! Every statement about passwords and the people who are signed in to the pages.
+//! SQL statements of passwords and browser sessions.
 
 use crate::engine::statements::statements;
 
@@ -8,11 +8,13 @@ statements! {
     HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
     SET_PASSWORD: "change a password",
         "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null)";
-    // A password that was changed, or an account that was revoked, while its owner waited for the hash opens nothing.
+    // No session begins if the password was changed or the account revoked while the hash was
+    // computed.
     ADD_SESSION: "begin a browser session",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and password = $5 and revoked_at is null";
-    // Guests of a demonstration, whose operator asks for no password, and the user of this machine with a one-time link.
+    // For guests of a demonstration without a password, and for one-time links of this machine's
+    // user.
     ADD_GUEST: "sign a guest in",
         "insert into browser_session (hash, account_id, created_at, expires_at) \
          select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";

@@ -1,5 +1,5 @@
-//! Access tokens of API keys that take the place of others. The token before stays good for a moment, so that a client
-//! whose answer was lost can ask again.
+//! Renewal of the access tokens of API keys. The old token stays valid for a short time, so that a
+//! client whose response was lost can repeat the request.
 
 use market::Timestamp;
 
@@ -8,26 +8,27 @@ use super::{Accounts, AuditNote, Credential, audit, renewal_sql};
 use crate::StoreError;
 use crate::count::small;
 
-/// Replaced tokens of one key that may be good at a time. A client that renews more often than that is broken.
+/// Maximum replaced tokens of one key that are valid at a time. A client that renews more often is
+/// broken.
 const REPLACED_MAX: u32 = 5;
 
-/// A token in the place of another.
+/// Replaces the token of a key.
 #[derive(Clone, Copy, Debug)]
 pub struct Renewal<'a> {
     pub app_key: &'a str,
     pub token_hash: [u8; 32],
     pub token_expires_at: Timestamp,
-    /// How long the token before stays good, if it does not end by itself earlier.
+    /// The old token is valid until then, or until its own expiry if that is earlier.
     pub former_until: Timestamp,
 }
 
-/// What became of a renewal.
+/// The result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalOutcome {
     Done,
     /// Too many in too short a time; nothing was changed.
     TooOften,
-    /// There is no such key.
+    /// The key does not exist.
     Unknown,
 }
 
@@ -52,7 +53,7 @@ impl Accounts {
         })
     }
 
-    /// The credential of a token that has been replaced a moment ago.
+    /// The credential of a recently replaced token.
     pub fn credential_by_replaced(
         &self,
         hash: &[u8; 32],

@@ -1,4 +1,4 @@
-//! Every statement about tokens that take the place of others.
+//! SQL statements of token renewal.
 
 use crate::engine::statements::statements;
 

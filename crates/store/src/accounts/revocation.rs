@@ -1,23 +1,24 @@
-//! Revoking an account through the service, where the last account of a role must stay: nobody else could undo or go on there.
+//! Revocation of an account through the service. The last account of a role must stay, or no one
+//! could administer the service.
 
 use super::audit::{self, AuditNote};
 use super::changes::count_change;
 use super::{AccountId, AccountRow, Accounts, sql};
 use crate::StoreError;
 
-/// What became of revoking an account.
+/// The result of a revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     Revoked,
-    /// It had been revoked before, or there is no such account.
+    /// It was revoked before, or does not exist.
     Unchanged,
-    /// It is the last one of the role; nothing was changed.
+    /// It is the last account of the role; nothing was changed.
     LastOfRole,
 }
 
 impl Accounts {
-    /// Revokes an account unless it is the last one of a role that is not revoked. Decided in the transaction that writes: of two
-    /// accounts that revoke each other at once, one stays.
+    /// Revokes an account unless it is the last unrevoked one of a role. Decided in the write
+    /// transaction: if two accounts revoke each other concurrently, one stays.
     pub fn revoke_unless_last(
         &self,
         id: AccountId,

@@ -1,4 +1,5 @@
-//! Which key app secrets are sealed with, where several nodes must have the same. Not the key, but its fingerprint.
+//! The fingerprint of the key that seals app secrets; all nodes must have the same key. The key
+//! itself is not stored.
 
 use super::{Accounts, Credential, sql};
 use crate::StoreError;
@@ -8,24 +9,25 @@ const NOTED: Sql = Sql::new(
     "read which key secrets are sealed with",
     "select fingerprint from sealing_key where number = 1",
 );
-/// The first stays.
+/// The first fingerprint stays.
 const NOTE: Sql = Sql::new(
     "note which key secrets are sealed with",
     "insert into sealing_key (number, fingerprint) values (1, $1) on conflict (number) do nothing",
 );
 
 impl Accounts {
-    /// The fingerprint of the key; none yet, or none where the key lies beside the database.
+    /// The fingerprint of the key; `None` if none is recorded, as when the key file is next to the
+    /// database.
     pub fn sealing_key(&self) -> Result<Option<Vec<u8>>, StoreError> {
         noted(&self.read())
     }
 
-    /// Notes a fingerprint where there is none. Answers the one that is noted now.
+    /// Records a fingerprint if there is none. Returns the recorded one.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.change(|db| note(db, fingerprint))
     }
 
-    /// A credential of any account, to try a key with.
+    /// Any credential, to test a key with.
     pub fn any_credential(&self) -> Result<Option<Credential>, StoreError> {
         self.read().first(sql::ANY_CREDENTIAL, [], Credential::read)
     }

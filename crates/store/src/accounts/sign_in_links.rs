@@ -1,4 +1,5 @@
-//! One-time links: each signs the user of this machine in to the pages, once, at the server that gave it out.
+//! One-time links: each signs this machine's user in to the pages, once, at the server that issued
+//! it.
 
 use market::Timestamp;
 
@@ -8,30 +9,30 @@ use super::{AccountId, Accounts, check_texts, sign_in_links_sql as sql};
 use crate::StoreError;
 use crate::engine::{Fault, Row};
 
-/// A link that has expired stays for a day, so that its owner is told that it came late.
+/// An expired link is retained for a day, so that its owner sees why it fails.
 pub(crate) const LINK_KEPT_S: i64 = 86_400;
-/// Links that are forgotten at most when another is given out.
+/// Maximum expired links removed when another is issued.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
 #[derive(Clone, Copy, Debug)]
 pub struct NewLink<'a> {
     pub hash: [u8; 32],
     pub account: AccountId,
-    /// The process that alone accepts it.
+    /// The only process that accepts it.
     pub server: &'a str,
-    /// The page that it leads to.
+    /// The page it leads to.
     pub next: &'a str,
     pub expires_at: Timestamp,
 }
 
-/// What became of a link that somebody opened.
+/// The result of opening a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkOutcome {
     SignedIn {
         account: AccountId,
         next: String,
     },
-    /// There is no such link, or its account is revoked.
+    /// The link does not exist, or its account is revoked.
     Unknown,
     Used {
         account: AccountId,
@@ -40,7 +41,7 @@ pub enum LinkOutcome {
     Expired {
         account: AccountId,
     },
-    /// Another process gave it out, which may have ended.
+    /// Another process issued it, which may have ended.
     OfAnotherServer {
         account: AccountId,
     },
@@ -65,7 +66,7 @@ impl LinkRow {
         })
     }
 
-    /// Why it opens nothing, if that is so.
+    /// Rejects a link that is not valid.
     fn refusal(self, server: &str, now: Timestamp) -> Result<LinkRow, LinkOutcome> {
         let LinkRow { account, .. } = self;
         match self {
@@ -78,7 +79,7 @@ impl LinkRow {
 }
 
 impl Accounts {
-    /// Keeps a link that is about to be given out.
+    /// Stores a link before it is issued.
     pub fn add_link(&self, link: &NewLink<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
         let NewLink { hash, account, server, next, expires_at } = *link;
         check_texts("a one-time link", &[server, next])?;
@@ -89,8 +90,8 @@ impl Accounts {
         })
     }
 
-    /// Uses a link up and begins a session with it, if it is good at this server at the time of the note. Of two that come with the same
-    /// link at once, one finds it used.
+    /// Uses up a link and begins a session, if the link is valid at this server at the time of the
+    /// note. If one link is used twice concurrently, the second use fails.
     pub fn redeem_link(
         &self,
         hash: &[u8; 32],
@@ -98,7 +99,7 @@ impl Accounts {
         session: (&[u8; 32], Timestamp),
         note: &AuditNote<'_>,
     ) -> Result<LinkOutcome, StoreError> {
-        // Who guesses does not make writers wait.
+        // Guesses must not block writers.
         if self.read().first(sql::LINK, [hash.as_slice()], LinkRow::read)?.is_none() {
             return Ok(LinkOutcome::Unknown);
         }

@@ -1,4 +1,4 @@
-//! Every statement about one-time links.
+//! SQL statements of one-time links.
 
 use crate::engine::statements::statements;
 
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_is_found_by_its_key() {
+    fn finding_a_link_uses_its_index() {
         crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[LINK]);
     }
 }

@@ -1,4 +1,4 @@
-//! Every statement about accounts, in the same dialect as `sql.rs`.
+//! SQL statements of accounts, in the same dialect as `sql.rs`.
 
 use crate::engine::statements::statements;
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_request_asks_follows_the_keys() {
+    fn the_statements_of_every_request_use_the_indexes() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
             &[

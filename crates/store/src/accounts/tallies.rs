@@ -1,5 +1,6 @@
-//! What paper accounts contribute to levels: what they were worth at the end of days, and on which days their orders were filled. It is
-//! worked out from their journals, kept beside what operators report and never mixed with it, and may be thrown away at any time.
+//! The contribution of paper accounts to levels: their assets at the end of days, and the days on
+//! which their orders were filled. Derived from the journals, stored apart from operators' reports,
+//! and may be dropped at any time.
 
 use market::{Date, Market, Timestamp, Zone};
 
@@ -10,32 +11,32 @@ use crate::StoreError;
 use crate::count::{natural, signed, small};
 use crate::engine::Db;
 
-/// For which days paper accounts are to be tallied, so that levels can be judged.
+/// The days that paper accounts must be tallied for, to compute levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TallyDays {
-    /// The day of the market on which it is done.
+    /// The market's current day.
     pub today: Date,
-    /// The days at whose end assets matter: ascending, and all before today.
+    /// The days whose closing assets count: ascending, all before `today`.
     pub ends: Vec<Date>,
-    /// From which day on orders matter.
+    /// The first day whose orders count.
     pub orders_from: Date,
 }
 
-/// What one paper account contributes.
+/// The contribution of one paper account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperTally {
     pub account: AccountId,
-    /// The day of the market on which it was worked out.
+    /// The market's day on which it was computed.
     pub today: Date,
-    /// The journal that it was worked out from.
+    /// The journal revision it was computed from.
     pub revision: u64,
     pub assets: Vec<PaperAssets>,
-    /// Orders by the day their first fill is booked on, ascending; all there are from a day on.
+    /// Orders by the booking day of their first fill, ascending; complete from `orders_from` on.
     pub orders_from: Date,
     pub orders: Vec<(Date, u32)>,
 }
 
-/// What an account had on paper at the end of a day.
+/// The assets of a paper account at the end of a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperAssets {
     pub day: Date,
@@ -44,7 +45,8 @@ pub struct PaperAssets {
 }
 
 impl Accounts {
-    /// Accounts with a journal that were not tallied on a day, or whose journal was cut since: those after a number, at most so many.
+    /// Accounts with a journal that were not tallied on a day, or whose journal was rewound since:
+    /// those after an account number, at most `limit`.
     pub fn untallied_journals(
         &self,
         today: Date,
@@ -55,7 +57,7 @@ impl Accounts {
         self.read().all(sql::UNTALLIED, within, |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// Whether there is nothing to be tallied of an account on a day.
+    /// Whether an account needs no tally on a day.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, StoreError> {
         let db = self.read();
         let Some(head) = journal::head(&db, id)? else { return Ok(true) };
@@ -63,14 +65,14 @@ impl Accounts {
         Ok(last == Some((today, head.era())))
     }
 
-    /// Keeps what was worked out, except of accounts whose journals were cut meanwhile.
+    /// Stores tallies, except of accounts whose journals were rewound meanwhile.
     pub fn put_paper_tallies(&self, tallies: &[PaperTally]) -> Result<(), StoreError> {
         self.change(|db| {
             let mut is_changed = false;
             for tally in tallies {
                 is_changed |= put(db, tally)?;
             }
-            // Levels are judged anew only if there is a reason.
+            // Without a change, levels are not computed again.
             if is_changed {
                 count_change(db, &[])?;
             }
@@ -78,7 +80,7 @@ impl Accounts {
         })
     }
 
-    /// Forgets all of it.
+    /// Removes all tallies.
     pub fn drop_paper_tallies(&self) -> Result<(), StoreError> {
         if !self.read().one(sql::ANY_TALLY, [], |row| row.get::<bool>(0))? {
             return Ok(());
@@ -91,19 +93,19 @@ impl Accounts {
         })
     }
 
-    /// What an account had on paper on the latest day, up to `day`, for which that is known.
+    /// The paper assets of an account on the latest day, up to `day`, that has any.
     pub fn paper_assets_as_of(&self, id: AccountId, day: Date) -> Result<Vec<ReportedHolding>, StoreError> {
         self.read().all(sql::ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
 
-    /// How many orders on paper have their first fill from a day on, up to another and without it.
+    /// The number of paper orders with their first fill from a day on, up to another (exclusive).
     pub fn paper_orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
         let between = (id.0, from.to_string(), to.to_string());
         self.read().one(sql::ORDERS_BETWEEN, between, |row| natural(row, 0))
     }
 }
 
-/// Whether anything is different from what was kept before.
+/// Stores a tally. Returns whether anything changed.
 fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     let PaperTally { account, today, revision, assets, orders_from, orders } = tally;
     let era = journal::era(*revision);
@@ -137,10 +139,11 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     Ok(is_changed)
 }
 
-/// Takes back what follows from the part of a journal after an instant, in the transaction that cuts it.
+/// Removes tallies that depend on journal entries after an instant, in the transaction that removes
+/// those entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     let day = Zone::of(Market::Hk).date(to);
-    // What is filled in New York after midnight in Hong Kong is booked on the day before.
+    // Fills in New York after midnight in Hong Kong are booked on the day before.
     let booked = day.yesterday().unwrap_or(day);
     let cut = db.run(sql::CUT_ASSETS, (account.0, day.to_string()))?
         + db.run(sql::CUT_ORDERS, (account.0, booked.to_string()))?;

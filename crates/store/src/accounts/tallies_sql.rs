@@ -1,4 +1,4 @@
-//! Every statement about what paper accounts contribute to levels.
+//! SQL statements of the contribution of paper accounts to levels.
 
 use crate::engine::statements::statements;
 
@@ -54,9 +54,9 @@ statements! {
 mod tests {
     use super::*;
 
-    /// These are asked for each account whenever a day begins.
+    /// These run for each account at the start of a day.
     #[test]
-    fn what_makes_a_level_is_found_by_the_keys() {
+    fn reading_tallies_for_a_level_uses_the_indexes() {
         let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];
         crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &all);
     }

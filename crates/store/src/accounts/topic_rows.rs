@@ -1,4 +1,4 @@
-//! Topics and replies as they are stored, and what is asked about them.
+//! Topics and replies as stored, and queries about them.
 
 use market::{Symbol, Timestamp};
 
@@ -6,15 +6,15 @@ use super::AccountId;
 use crate::count::small;
 use crate::engine::{Fault, Row};
 
-/// The number of a topic. No reply has the same.
+/// A topic id, distinct from all reply ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub i64);
 
-/// The number of a reply. No topic has the same.
+/// A reply id, distinct from all topic ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplyId(pub i64);
 
-/// That an operator has hidden something.
+/// An operator's decision to hide a topic or a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hiding {
     pub at: Timestamp,
@@ -28,7 +28,7 @@ pub struct TopicRow {
     pub author_name: String,
     pub kind: String,
     pub title: String,
-    /// The beginning of the text.
+    /// The start of the text.
     pub description: String,
     pub body: String,
     pub tickers: Vec<String>,
@@ -38,7 +38,7 @@ pub struct TopicRow {
     pub hidden: Option<Hiding>,
     /// Replies that are not hidden.
     pub replies: u32,
-    /// Accounts that have opened it, its author apart.
+    /// Accounts that have opened it, not counting the author.
     pub views: u32,
 }
 
@@ -48,7 +48,7 @@ pub struct ReplyRow {
     pub topic: TopicId,
     pub author: AccountId,
     pub author_name: String,
-    /// The reply that it is a reply to, if it is not one to the topic.
+    /// The reply that it responds to; `None` if it responds to the topic.
     pub reply_to: Option<ReplyId>,
     pub body: String,
     pub created_at: Timestamp,
@@ -57,7 +57,7 @@ pub struct ReplyRow {
     pub replies: u32,
 }
 
-/// A topic to be added. What its texts may be, the caller knows.
+/// A topic to be added. The caller validates the texts.
 #[derive(Clone, Copy, Debug)]
 pub struct NewTopic<'a> {
     pub author: AccountId,
@@ -79,23 +79,24 @@ pub struct NewReply<'a> {
     pub at: Timestamp,
 }
 
-/// How an account has replied so far.
+/// The previous replies of an account.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHistory {
-    /// Its replies to the topic, hidden ones too, and when it wrote the last of them.
+    /// The account's replies to the topic, including hidden ones, and the time of the last.
     pub in_topic: u32,
     pub last_in_topic: Option<Timestamp>,
-    /// When it wrote as many replies back as it was asked for, to whatever topic; `None` if it has not written so many.
+    /// The time of the account's n-th last reply to any topic, for the requested n; `None` if there
+    /// are fewer.
     pub far_back: Option<Timestamp>,
-    /// Replies of everybody to the topic.
+    /// Replies of all accounts to the topic.
     pub all_in_topic: u32,
 }
 
-/// What became of a reply.
+/// The result of adding a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyOutcome {
     Added(ReplyRow),
-    /// There is no such topic for this account.
+    /// The topic does not exist for this account.
     NoTopic,
     /// The topic has no such reply.
     NoReply,
@@ -103,7 +104,7 @@ pub enum ReplyOutcome {
     Hidden,
 }
 
-/// Which rows of a list.
+/// A page of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PageOf {
     pub limit: u32,
@@ -117,21 +118,21 @@ pub enum ReplyOrder {
     OldestFirst,
 }
 
-/// What a number names.
+/// The topic or reply with an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicTarget {
     Topic(TopicRow),
     Reply(ReplyRow),
 }
 
-/// What became of hiding or restoring.
+/// The result of hiding or restoring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VisibilityOutcome {
-    /// As it is now.
+    /// The new state.
     Changed(TopicTarget),
-    /// It was so already.
+    /// It was already in that state.
     Unchanged(TopicTarget),
-    /// Nothing has this number.
+    /// No topic or reply has this id.
     Absent,
 }
 
@@ -192,7 +193,7 @@ fn lines(row: &Row<'_>, column: usize) -> Result<Vec<String>, Fault> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Two columns: when, and why.
+/// Two columns: time and reason.
 fn hiding(row: &Row<'_>, first: usize) -> Result<Option<Hiding>, Fault> {
     let Some(at) = row.get::<Option<i64>>(first)? else { return Ok(None) };
     let reason: Option<String> = row.get(first + 1)?;

@@ -1,5 +1,5 @@
-//! The community: topics, replies, and what operators have hidden. How long a text may be and how often somebody may write is decided by
-//! the caller, inside the transaction that writes.
+//! The community: topics, replies, and what operators have hidden. The caller decides text lengths
+//! and posting rates, inside the write transaction.
 
 use market::{Symbol, Timestamp};
 
@@ -15,32 +15,32 @@ use crate::engine::{Db, Fault};
 
 /// How many of an account's topics the caller sees when it decides about the next.
 pub const RECENT_TOPICS_MAX: u32 = 10;
-/// The longest text of a topic or a reply. The caller's limits are below; this only makes sure that there is one.
+/// Maximum size of a topic or a reply. The caller's limits are lower; this is a safety limit.
 const BODY_BYTES_MAX: usize = 256 << 10;
-/// Rows of a list at most.
+/// Maximum rows of a list.
 const ROWS_MAX: u32 = 1_000;
 const COUNTER: &str = "topic";
 
-/// Which topics, newest first. Hidden ones are listed for their authors alone.
+/// Selects topics, newest first. Hidden ones are listed for their authors only.
 #[derive(Clone, Copy, Debug)]
 pub enum TopicList<'a> {
-    /// All that an account may read.
+    /// All topics that an account may read.
     Everybody {
         reader: AccountId,
         kind: Option<&'a str>,
     },
-    /// Those that an account has written.
+    /// Topics written by an account.
     Of {
         author: AccountId,
         kind: Option<&'a str>,
     },
-    /// Those about a security that an account may read.
+    /// Topics about a security that an account may read.
     About {
         symbol: &'a Symbol,
         reader: AccountId,
         kind: Option<&'a str>,
     },
-    /// All there are, for an operator.
+    /// All topics, for an operator.
     All,
     Hidden,
 }
@@ -66,7 +66,8 @@ impl Accounts {
         }
     }
 
-    /// Adds a topic, unless `decide` refuses it: it sees when the account wrote its last topics, newest first.
+    /// Adds a topic, unless `decide` refuses it, given the times of the account's last topics,
+    /// newest first.
     pub fn add_topic<E: From<StoreError>>(
         &self,
         new: &NewTopic<'_>,
@@ -92,7 +93,7 @@ impl Accounts {
         })
     }
 
-    /// Notes that an account has opened a topic. Only the first time is written.
+    /// Records that an account has opened a topic. Only the first time is written.
     pub fn note_topic_view(&self, id: TopicId, reader: AccountId) -> Result<(), StoreError> {
         let pair = (id.0, reader.0);
         if self.read().one(sql::HAS_SEEN, pair, |row| row.get::<bool>(0))? {
@@ -128,7 +129,7 @@ impl Accounts {
         self.read().all(sql::HIDDEN_REPLIES, within, ReplyRow::read)
     }
 
-    /// Adds a reply, unless `decide` refuses it. `far_back` says how many replies back it looks.
+    /// Adds a reply, unless `decide` refuses it. `far_back` is how many replies back it looks.
     pub fn add_reply<E: From<StoreError>>(
         &self,
         new: &NewReply<'_>,
@@ -158,7 +159,7 @@ impl Accounts {
         })
     }
 
-    /// Hides a topic or a reply for a reason, or restores it where there is none.
+    /// Hides a topic or a reply for a reason, or restores it if there is none.
     pub fn set_topic_visibility(
         &self,
         id: i64,
@@ -192,7 +193,7 @@ impl Accounts {
     }
 }
 
-/// Counts a reply that has come, or gone, where it is seen.
+/// Adjusts the visible reply counts of the topic and of the parent reply.
 fn count(db: &Db, topic: TopicId, reply_to: Option<ReplyId>, by: i64) -> Result<(), StoreError> {
     db.run(sql::COUNT_REPLIES, (by, topic.0))?;
     if let Some(reply_to) = reply_to {

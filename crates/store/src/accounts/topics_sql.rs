@@ -1,4 +1,4 @@
-//! Every statement about topics and replies. Newest first is by number: numbers are given out in the order of time.
+//! SQL statements of topics and replies. Newest first is by id: ids are assigned in time order.
 
 use crate::engine::statements::statements;
 
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_ask_follows_the_keys() {
+    fn reading_topics_uses_the_indexes() {
         let all = [
             TOPIC,
             TOPICS_OF,

@@ -1,5 +1,5 @@
-//! Watchlists: what accounts follow, since when and at which price, and the groups they have put it in. What may be in a group, and
-//! how it is called, is decided in `access`.
+//! Watchlists: the securities that accounts follow, since when and at which price, and their
+//! groups. `access` decides the contents and names of groups.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,14 +9,14 @@ use super::{AccountId, Accounts, Gate, check_texts, take, watchlists_sql as sql}
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
-/// The number of a group. No two accounts have the same.
+/// A group id, unique over all accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchlistId(pub i64);
 
 /// All watchlists of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watchlists {
-    /// In the order of the group of all.
+    /// In display order of the group of all.
     pub followed: Vec<FollowedSecurity>,
     /// The other groups, oldest first.
     pub groups: Vec<WatchlistGroup>,
@@ -26,23 +26,23 @@ pub struct Watchlists {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowedSecurity {
     pub symbol: Symbol,
-    /// The market's time at which it was followed.
+    /// The market's time when it was followed.
     pub at: Timestamp,
-    /// The price that the account saw then, as it is printed; `None` where it saw none.
+    /// The price displayed then, as text; `None` if there was none.
     pub price: Option<String>,
     pub is_pinned: bool,
 }
 
-/// A group of some of them.
+/// A group of followed securities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchlistGroup {
     pub id: WatchlistId,
     pub name: String,
-    /// In the order of the group.
+    /// In display order.
     pub symbols: Vec<Symbol>,
 }
 
-/// Numbers for new groups, within a change.
+/// Assigns ids of new groups, within a change.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchlistIds<'a>(&'a Db);
 
@@ -61,8 +61,9 @@ impl Accounts {
         Ok(rows?.lists())
     }
 
-    /// Gives an account the watchlists that `decide` makes of those it has, read in the transaction that writes, so that of two
-    /// changes at once none is lost. Nothing is written if it refuses.
+    /// Replaces an account's watchlists by those that `decide` makes of the current ones. They are
+    /// read in the write transaction, so concurrent changes are not lost. Nothing is written if
+    /// `decide` refuses.
     pub fn change_watchlists<T, E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -79,7 +80,7 @@ impl Accounts {
     }
 }
 
-/// The rows of an account, each with its place.
+/// The rows of an account, each with its position.
 struct WatchlistRows {
     followed: Vec<(i64, FollowedSecurity)>,
     groups: Vec<(WatchlistId, String)>,
@@ -187,7 +188,8 @@ impl WatchlistRows {
     }
 }
 
-/// The place behind another. A row stays where it is if that is far enough, so that taking one away or adding one changes no other row.
+/// The next position. A row retains its position if that is high enough, so adding or removing one
+/// changes no other row.
 fn next_place(last: i64, before: Option<i64>) -> i64 {
     before.filter(|place| *place > last).unwrap_or_else(|| last.saturating_add(1))
 }

@@ -1,4 +1,4 @@
-//! Every statement about watchlists.
+//! SQL statements of watchlists.
 
 use crate::engine::statements::statements;
 
@@ -32,9 +32,9 @@ statements! {
 mod tests {
     use super::*;
 
-    /// The pages ask for them whenever one is opened.
+    /// The pages run these whenever one is opened.
     #[test]
-    fn watchlists_are_found_by_the_keys() {
+    fn reading_watchlists_uses_the_indexes() {
         let all = [
             FOLLOWED,
             FOLLOW,

@@ -1,4 +1,5 @@
-//! What a backup says of itself. The text is exact: what does not read back to the very same bytes is not ours.
+//! The manifest of a backup. The text is exact: a manifest that does not serialize to the same
+//! bytes again is rejected.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,12 +12,12 @@ use super::BackupError;
 use crate::StoreError;
 
 pub(super) const FILE: &str = "MANIFEST.json";
-/// Raised whenever a program that knows the number before could misread what it finds.
+/// Raised whenever an older program could misread a backup.
 const FORMAT: u32 = 1;
-/// Far more than a manifest has; what is longer is something else.
+/// Far more than any manifest; a longer file is something else.
 const BYTES_MAX: u64 = 65_536;
 
-/// A file of a backup. There are no others, so no name in a manifest leads anywhere else.
+/// A file of a backup. The set is closed, so a name in a manifest cannot lead to another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
     #[serde(rename = "candles.db")]
@@ -34,7 +35,7 @@ pub struct PartEntry {
     pub bytes: u64,
     /// In hexadecimal.
     pub blake3: String,
-    /// Of a database.
+    /// For databases only.
     pub schema: Option<i64>,
 }
 
@@ -45,7 +46,7 @@ pub struct Counts {
     pub blocks: u64,
     pub candles: u64,
     pub accounts: u64,
-    /// Left out where there are none, as by programs that did not know any.
+    /// Omitted if there are none, as by programs that predate trades.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trades: u64,
 }
@@ -63,14 +64,15 @@ pub struct Manifest {
     /// RFC 3339, by the machine's clock.
     pub created_at: String,
     pub files: Vec<PartEntry>,
-    /// Of the key that the accounts are sealed with, also where the key itself was left out. It is random, so this tells nothing of it.
+    /// The digest of the key that seals the accounts, even if the key itself was left out. The key
+    /// is random, so the digest reveals nothing.
     pub key_blake3: Option<String>,
     pub counts: Counts,
-    /// Of everything above.
+    /// The digest of everything above.
     pub manifest_blake3: String,
 }
 
-/// The one thing that every format has.
+/// The one field that every format has.
 #[derive(Deserialize)]
 struct Probe {
     format: u32,
@@ -101,7 +103,7 @@ impl Manifest {
         Manifest { format: FORMAT, chandler, created_at, files, key_blake3, counts, manifest_blake3 }
     }
 
-    /// Reads the manifest of a backup; what it says of the files is not looked at yet.
+    /// Reads the manifest of a backup, without examining the files.
     pub fn read(dir: &Path) -> Result<Manifest, BackupError> {
         let path = dir.join(FILE);
         let fail = |source| StoreError::io("read", dir.join(FILE), source);
@@ -138,7 +140,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// As it is written, with a digest of all of it.
+    /// The text to write, including its own digest.
     pub(super) fn text(&self) -> serde_json::Result<String> {
         let bare = Manifest { manifest_blake3: String::new(), ..self.clone() };
         let digest = blake3::hash(serde_json::to_string(&bare)?.as_bytes()).to_hex().to_string();
@@ -149,14 +151,14 @@ impl Manifest {
         self.files.iter().find(|file| file.name == part)
     }
 
-    /// Of all files together.
+    /// The size of all files together.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 }
 
 impl PartEntry {
-    /// Whether these are the bytes that were written down.
+    /// Whether size and digest match.
     pub(super) fn is(&self, bytes: u64, digest: Hash) -> bool {
         self.bytes == bytes && Hash::from_hex(&self.blake3).is_ok_and(|known| known == digest)
     }

@@ -1,13 +1,14 @@
-//! Copies of a store that are taken while it is in use, and the way back.
+//! Backups of a store while it is in use, and their restore.
 //!
-//! A backup is a folder: the databases, the key that accounts are sealed with, and `MANIFEST.json`, which has a digest of each.
-//! Both databases are read inside transactions that begin together, so each is as it was at one commit, and an import or a server goes on
-//! meanwhile: in the log's mode readers and writers do not wait for each other. The log cannot be folded back past
-//! the copy, so it grows by what is written meanwhile. A vacuum into a file would give the same promise and a file without gaps,
-//! but it tells no progress, cannot be stopped, and writes every row anew: 1.6 s for a store of 400 MB, where this takes 1.1 s with
-//! the digest and the way to the disk.
+//! A backup is a folder: the databases, the key that seals accounts, and `MANIFEST.json` with a
+//! digest of each. Both databases are read inside transactions that begin together, so each copy is
+//! of one commit, while an import or a server continues: in WAL mode readers and writers do not
+//! wait for each other. The log cannot be checkpointed past the copy, so it grows by the writes
+//! made meanwhile. `VACUUM INTO` would give the same guarantee and a compact file, but it reports
+//! no progress, cannot be stopped, and rewrites every row: 1.6 s for a store of 400 MB, where this
+//! takes 1.1 s with digest and fsync.
 //!
-//! The folder has another name until everything in it is on the disk.
+//! The folder has a temporary name until everything in it is on the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -30,7 +31,7 @@ mod manifest;
 mod restore;
 mod settle;
 
-/// What can go wrong with a backup, beside what can go wrong with a store.
+/// Errors of a backup, in addition to those of a store.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
@@ -95,12 +96,13 @@ pub enum BackupError {
     Stopped,
 }
 
-/// What is being done, for a progress display.
+/// The current stage, for a progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Copy,
     Verify,
-    /// Asked once before the first database goes live, with nothing done: the last moment at which a stop costs nothing.
+    /// Reported once, with no progress, before the first database goes live: the last moment at
+    /// which a stop has no effect on the store.
     Replace,
 }
 
@@ -112,10 +114,10 @@ pub struct Progress {
     pub bytes_total: u64,
 }
 
-/// Sees how far it is, and may ask to stop.
+/// Receives progress, and may request a stop.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
-/// Whether the key goes with the accounts.
+/// Whether the backup includes the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFile {
     Include,
@@ -127,7 +129,7 @@ pub enum KeyFile {
 pub struct Backup<'a> {
     /// The folder of the store.
     pub store: &'a Path,
-    /// The folder that is to be: it must not exist, the one it will be in must.
+    /// The folder to create: it must not exist, its parent must.
     pub to: &'a Path,
     pub key: KeyFile,
     /// The version of the program, for the manifest.
@@ -135,25 +137,25 @@ pub struct Backup<'a> {
     pub now: Timestamp,
 }
 
-/// Bytes read at once; also how often the watcher is asked.
+/// Bytes per read; also the interval of progress reports.
 const CHUNK: usize = 1 << 20;
-/// A key file has 32 bytes; what is longer is not one.
+/// A key file has 32 bytes; a longer one is something else.
 const KEY_BYTES_MAX: u64 = 4_096;
 const PAGE_BYTES: u64 = 4_096;
-/// What a folder is called until all of it is there.
+/// The suffix of the folder until it is complete.
 const PARTIAL: &str = ".partial";
-/// The other files of a store, beside its parts and what begins with their names.
+/// The other files of a store, besides its parts and files that begin with their names.
 const RESERVED: [&str; 4] = ["writer.lock", "accounts.lock", "jobs.lock", restore::STAGING];
 
-// These speak to SQLite alone.
+// SQLite only.
 const PLAIN: Sql = Sql::new("close the copy", "pragma journal_mode = delete");
 const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)");
 const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
 
 impl Backup<'_> {
-    /// Makes it, or leaves nothing behind.
+    /// Makes the backup, or leaves nothing behind.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
-        // A restore may go on with such a store, but a backup without the accounts would be taken for a complete one.
+        // A restore can handle such a store, but a backup without the accounts would look complete.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {
             return Err(StoreError::Emptied { place: accounts.into() }.into());
@@ -176,15 +178,15 @@ impl Backup<'_> {
             Ok(manifest)
         });
         if made.is_err() {
-            // What is left of it says nothing that the error does not say.
+            // The error is enough; the partial folder is not needed.
             fs::remove_dir_all(&partial).ok();
         }
         made
     }
 
-    /// The folder that is to be, without a separator at its end.
+    /// The target folder, without a trailing separator.
     fn goal(&self) -> Result<PathBuf, BackupError> {
-        // What ends in `..` or is a root is there already.
+        // A path that ends in `..` or is a root already exists.
         let taken = || BackupError::Taken { path: self.to.to_owned() };
         let name = self.to.file_name().ok_or_else(taken)?;
         let to = self.to.with_file_name(name);
@@ -193,7 +195,7 @@ impl Backup<'_> {
         }
         let in_store = match (fs::canonicalize(folder_of(&to)), fs::canonicalize(self.store)) {
             (Ok(folder), Ok(store)) => folder == store,
-            // A missing file shows when it is opened.
+            // A missing folder is reported when it is opened.
             _ => false,
         };
         let name = name.to_string_lossy();
@@ -226,7 +228,7 @@ impl Backup<'_> {
         Manifest::read(partial)
     }
 
-    /// The key, and its digest in any case.
+    /// Copies the key if included, and returns its digest in any case.
     fn key(&self, partial: &Path, files: &mut Vec<PartEntry>) -> Result<Option<Hash>, BackupError> {
         let (name, mut watch) = (Part::Key.file_name(), |_: Progress| ControlFlow::Continue(()));
         let (from, to) = (self.store.join(name), partial.join(name));
@@ -251,7 +253,7 @@ struct Source {
 }
 
 impl Source {
-    /// `None` if there is no such database, or nothing in it yet.
+    /// `None` if the database does not exist or is empty.
     fn begin(
         dir: &Path,
         part: Part,
@@ -263,7 +265,7 @@ impl Source {
         }
         let db = Db::open(&path, Role::Reader)?;
         db.begin_read()?;
-        // The first question is what pins the state.
+        // The first query pins the snapshot.
         match migrate::schema(&db, migrations)? {
             0 => Ok(None),
             schema => Ok(Some(Source { db, part, schema })),
@@ -282,7 +284,7 @@ impl Source {
         if done.is_break() {
             return Err(BackupError::Stopped);
         }
-        // A database with a log cannot be opened where nothing can be written, and a backup may be there.
+        // A WAL database cannot be opened from a read-only medium, where a backup may be.
         let mode: String = copy.one(PLAIN, [], |row| row.get(0))?;
         if mode != "delete" {
             return Err(BackupError::Damaged { path, problem: format!("it stayed in journal mode {mode}") });
@@ -307,8 +309,8 @@ pub fn verify(dir: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError
     Ok(manifest)
 }
 
-/// Lets SQLite look at every page and reference of a database of a backup, if it is there. The candles of this version have a
-/// check of their own, which also looks inside their blocks: open the folder as a store.
+/// Runs SQLite's page and reference checks on a database of a backup, if it exists. For candles of
+/// this version there is a deeper check, which also reads their blocks: open the folder as a store.
 pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     let path = dir.join(part.file_name());
     if !is_there(&path)? {
@@ -332,7 +334,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     }
 }
 
-/// The schema of the candles since which there are trades.
+/// The first candle schema that has trades.
 const TRADES_SCHEMA: i64 = 5;
 
 fn count(dir: &Path, files: &[PartEntry]) -> Result<Counts, BackupError> {
@@ -365,14 +367,14 @@ fn is_there(path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// The same name with an ending.
+/// Appends a suffix to the file name.
 fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(ending);
     path.with_file_name(name)
 }
 
-/// The folder that a name is in.
+/// The parent folder.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -380,7 +382,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// For the owner alone: a backup holds what the store holds.
+/// Accessible by the owner only: a backup holds the data of the store.
 fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -393,7 +395,8 @@ fn create_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The owner for a file that root creates in the folder of another user: that user, who could not read it otherwise.
+/// The owner of a file that root creates in another user's folder: that user, who could not read it
+/// otherwise.
 #[cfg(unix)]
 fn owner_to_be(path: &Path, made: &fs::Metadata) -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
@@ -407,7 +410,7 @@ fn create_file(path: &Path) -> Result<File, StoreError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|source| StoreError::io("create", path, source))?;
-    // By the handle, so that nothing that was put in its place meanwhile is given away.
+    // By the handle, so that a file swapped in meanwhile is not affected.
     #[cfg(unix)]
     if let Some((user, group)) = file.metadata().ok().and_then(|made| owner_to_be(path, &made)) {
         std::os::unix::fs::fchown(&file, Some(user), Some(group))
@@ -422,9 +425,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written.map_err(|source| StoreError::io("write", path, source))
 }
 
-/// Brings a file, or the names in a folder, to the disk.
+/// Syncs a file, or the entries of a folder, to the disk.
 fn sync(path: &Path) -> Result<(), StoreError> {
-    // Elsewhere a folder cannot be opened like a file.
+    // On other systems a folder cannot be opened like a file.
     if !cfg!(unix) && path.is_dir() {
         return Ok(());
     }
@@ -438,12 +441,12 @@ fn move_into_place(from: &Path, to: &Path) -> Result<(), StoreError> {
     sync(folder_of(to))
 }
 
-/// Length and digest of a file as it can be read.
+/// Size and digest of a file.
 fn digest(path: &Path, part: Part, watch: &mut Watch<'_>) -> Result<(u64, Hash), BackupError> {
     read_through(path, part, Stage::Verify, watch, |_| Ok(()))
 }
 
-/// Copies a file; length and digest of what was copied.
+/// Copies a file. Returns size and digest of the copy.
 fn copy(from: &Path, to: &Path, part: Part, watch: &mut Watch<'_>) -> Result<(u64, Hash), BackupError> {
     let mut file = create_file(to)?;
     let fail = |source| StoreError::io("write", to, source);

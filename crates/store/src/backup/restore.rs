@@ -1,7 +1,8 @@
-//! The way back: a backup becomes a store, or takes the place of one that may be in use.
+//! Restore: a backup becomes a store, or replaces one that may be in use.
 //!
-//! Everything is copied beside its goal first, compared with the manifest on the way, migrated and prepared. Then each database
-//! goes live in one transaction, under the locks that every reader and writer of it respects.
+//! Everything is first copied to a staging folder, compared with the manifest during the copy,
+//! migrated and prepared. Then each database goes live in one transaction, under the locks that
+//! every reader and writer of it respects.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +19,13 @@ use crate::engine::sqlite::Lock;
 use crate::engine::{Db, Role, Sql, migrate, migrations};
 use crate::{Accounts, ERA_VERSIONS, StoreError};
 
-/// What to do with a store that is there already.
+/// What to do with an existing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     Refuse,
-    /// Replace it, and keep a backup of what it was in its folder.
+    /// Replace it, after backing it up into its own folder.
     Replace,
-    /// Replace it, and keep nothing.
+    /// Replace it without a backup.
     ReplaceAndForget,
 }
 
@@ -42,47 +43,47 @@ pub struct Restore<'a> {
     /// The folder of the store.
     pub store: &'a Path,
     pub scope: Scope,
-    /// The key file, for a backup that was made without.
+    /// The key file, for a backup without one.
     pub key: Option<&'a Path>,
     pub existing: Existing,
     pub chandler: &'a str,
     /// The machine's time.
     pub now: Timestamp,
-    /// Who does this, for the audit.
+    /// The actor, for the audit.
     pub actor: &'a str,
 }
 
-/// What a restore has done.
+/// The result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     pub manifest: Manifest,
     pub parts: Vec<Part>,
-    /// The backup of what was there before.
+    /// The backup of the replaced store.
     pub kept: Option<PathBuf>,
-    /// Accounts that the backup has as good, and that had been revoked since.
+    /// Accounts that are valid in the backup, but were revoked since.
     pub still_revoked: Vec<String>,
-    /// Accounts that the backup does not have.
+    /// Accounts that are not in the backup.
     pub gone: Vec<String>,
 }
 
-/// A backup that is copied beside its goal, compared with its manifest and brought to this version's schema. Nothing of it is live; it
-/// goes away with this. No import can begin while it is there.
+/// A backup that is staged: copied, compared with its manifest and migrated to this version's
+/// schema. Nothing of it is live; dropping this removes it. No import can begin while it exists.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     restore: Restore<'a>,
     manifest: Manifest,
     parts: Vec<Part>,
     staging: Staging,
-    // Last: the folder goes before the lock does.
+    // Last field: the folder is removed before the lock is released.
     _lock: Lock,
 }
 
 pub(super) const STAGING: &str = "restore.partial";
-/// What the backups of what was replaced are called, before the time.
+/// The name prefix of backups of replaced stores, before the time.
 const KEPT: &str = "before-restore-";
 /// More restores than can begin within a second.
 const KEPT_MAX: u32 = 1_000;
-/// What may stand beside a database that is in use.
+/// Files that may exist next to a database that is in use.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 const SHAPE: Sql = Sql::new(
     "read the schema",
@@ -90,16 +91,16 @@ const SHAPE: Sql = Sql::new(
 );
 
 impl<'a> Restore<'a> {
-    /// Restores it, without a look at what is inside. See [`Prepared`].
+    /// Restores the backup without examining its contents. See [`Prepared`].
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         self.prepare(watch)?.go_live(watch)
     }
 
-    /// Copies it to where it can be looked at. The store is as it was.
+    /// Copies the backup to the staging folder, where it can be examined. The store is unchanged.
     pub fn prepare(&self, watch: &mut Watch<'_>) -> Result<Prepared<'a>, BackupError> {
         let manifest = Manifest::read(self.from)?;
         let parts = self.parts(&manifest)?;
-        // Also catches a restore of a backup onto itself, by whatever path.
+        // Also rejects restoring a backup onto itself, by whatever path.
         if is_there(&self.store.join(manifest::FILE))? {
             return Err(BackupError::IsBackup { path: self.store.to_owned() });
         }
@@ -112,7 +113,7 @@ impl<'a> Restore<'a> {
         }
         let io = |what| move |source| StoreError::io(what, self.store, source);
         fs::create_dir_all(self.store).map_err(io("create the directory"))?;
-        // No import can begin from here on, and none is running.
+        // No import is running, and none can begin from here on.
         let lock = self.lock()?;
         self.clear()?;
         self.no_leftovers(&parts)?;
@@ -126,20 +127,23 @@ impl<'a> Restore<'a> {
         Ok(Prepared { restore: *self, manifest, parts, staging, _lock: lock })
     }
 
-    /// The files of locks are made here if they are not there, so that they belong to whom the folder belongs.
+    /// Takes the locks. Missing lock files are created here, so that they get the owner of the
+    /// folder.
     fn lock(&self) -> Result<Lock, StoreError> {
         let has_accounts = is_there(&self.live(Part::Accounts))?;
         for (name, is_used) in [("writer.lock", true), ("accounts.lock", has_accounts)] {
             let path = self.store.join(name);
             if is_used && !is_there(&path)? {
-                // Another process may be quicker. Any other failure shows when the file is opened.
+                // Another process may have created it. Any other failure is reported when the file
+                // is opened.
                 create_file(&path).ok();
             }
         }
         Lock::take(self.store)
     }
 
-    /// Removes the half of a backup that a restore was making when it was killed. None runs: the lock is ours.
+    /// Removes the partial backup of a killed restore. None is running, since this process holds
+    /// the lock.
     fn clear(&self) -> Result<(), StoreError> {
         let fail = |source| StoreError::io("list", self.store, source);
         for entry in fs::read_dir(self.store).map_err(fail)? {
@@ -154,7 +158,8 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// A log without its database would be taken for a part of the one that comes: looked for before anything is put in its place.
+    /// A leftover log without its database would be applied to the restored one, so it is refused
+    /// before anything is replaced.
     fn no_leftovers(&self, parts: &[Part]) -> Result<(), BackupError> {
         for part in parts {
             let live = self.live(*part);
@@ -187,7 +192,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Copies a database beside its goal and makes it what this program expects.
+    /// Copies a database to the staging folder and migrates it to the current schema.
     fn stage(
         &self,
         staging: &Staging,
@@ -208,14 +213,14 @@ impl<'a> Restore<'a> {
         if migrate::schema(&db, migrations)? != migrations::known(migrations) {
             migrate::migrate(&db, migrations, self.now)?;
         }
-        // The digests of the manifest say that nothing has changed since, not that it was ever ours.
+        // The digests of the manifest show that the file is unchanged, not that it is one of ours.
         if shape(&db)? != made(migrations, self.now)? {
             return Err(StoreError::Foreign { place: from.into() }.into());
         }
         Ok(())
     }
 
-    /// The key that the accounts are sealed with, unless it is in its place.
+    /// Stages the key that seals the accounts, unless the store already has it.
     fn stage_key(
         &self,
         staging: &Staging,
@@ -249,7 +254,7 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// A backup of what is about to be replaced, so that the way back is another restore.
+    /// Backs up the store that is about to be replaced, so that the restore can be undone.
     fn keep(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
@@ -269,7 +274,7 @@ impl<'a> Restore<'a> {
         Ok(Some(to))
     }
 
-    /// A name of its own for every restore, though two may begin in one second.
+    /// A unique name, even if two restores begin in one second.
     fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
         let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
         let mut path = self.store.join(format!("{KEPT}{time}"));
@@ -304,7 +309,7 @@ impl<'a> Restore<'a> {
         if filled.is_break() {
             return Err(BackupError::Stopped);
         }
-        // Readers may keep the log from being folded in; then the next writer does it.
+        // Readers may prevent a checkpoint; then the next writer does it.
         live.fold_log();
         Ok(())
     }
@@ -313,7 +318,7 @@ impl<'a> Restore<'a> {
         let (staged, path) = (staging.path(Part::Accounts), self.live(Part::Accounts));
         let note = settle::note(self.now, self.actor, reason);
         if is_there(&path)? {
-            // Brings them to this schema, as the staged ones are.
+            // Migrates them to the schema of the staged ones.
             Accounts::open_to_fill(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
             let live = Db::open(&path, Role::Writer)?;
             self.put_key(staging)?;
@@ -325,13 +330,13 @@ impl<'a> Restore<'a> {
         Ok(settle::Settled::default())
     }
 
-    /// Only accounts have a use for it, so it comes with them.
+    /// Only accounts need the key, so it is restored with them.
     fn put_key(&self, staging: &Staging) -> Result<(), BackupError> {
         let staged = staging.path(Part::Key);
         if is_there(&staged)? { place(&staged, &self.live(Part::Key)) } else { Ok(()) }
     }
 
-    /// What is damaged cannot be replaced in place, because that takes reading it.
+    /// A damaged database cannot be replaced in place, because that requires reading it.
     fn unreadable(&self, error: BackupError) -> BackupError {
         match error {
             BackupError::Store(
@@ -354,12 +359,14 @@ impl<'a> Restore<'a> {
 }
 
 impl Prepared<'_> {
-    /// The folder in which the databases can be looked at before they go live: `candles.db`, `accounts.db`, as far as they are wanted.
+    /// The staging folder, where the restored databases (`candles.db`, `accounts.db`) can be
+    /// examined before they go live.
     pub fn dir(&self) -> &Path {
         &self.staging.dir
     }
 
-    /// Replaces the present databases. An error before the first of them is live leaves everything as it was.
+    /// Replaces the live databases. An error before the first of them is live leaves everything
+    /// unchanged.
     pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         let kept = self.restore.keep(&self.staging, watch)?;
         let (manifest, parts) = (self.manifest.clone(), self.parts.clone());
@@ -369,7 +376,7 @@ impl Prepared<'_> {
         match (done, live) {
             (Ok(()), _) => Ok(restored),
             (Err(error), None) => {
-                // What it is a copy of is where it was.
+                // The store was not changed, so its backup is not needed.
                 restored.kept.map(fs::remove_dir_all);
                 Err(error)
             }
@@ -382,7 +389,7 @@ impl Prepared<'_> {
         }
     }
 
-    /// `live` is what has been put in its place last.
+    /// `live` is the last part that went live.
     fn put(
         &self,
         restored: &mut Restored,
@@ -399,7 +406,7 @@ impl Prepared<'_> {
         if watch(Progress { stage: Stage::Replace, part, bytes: 0, bytes_total }).is_break() {
             return Err(BackupError::Stopped);
         }
-        // Where there is no store yet, one appears with its candles, so they come last.
+        // A new store comes into existence with its candles, so they are last.
         let in_use = is_there(&restore.live(Part::Candles))?;
         if candles && in_use {
             restore.put_candles(staging, watch)?;
@@ -422,8 +429,8 @@ impl Prepared<'_> {
     }
 }
 
-/// Continues the counters of the replaced database, and begins a new era: the two may have given the same number to different blocks, so
-/// nothing that is cached of one may be used for the other.
+/// Continues the counters of the replaced database, and begins a new era: both may have assigned
+/// the same id to different blocks, so cached blocks of one must not be used for the other.
 fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
     staged.begin_write()?;
     for (name, next) in settle::highest(settle::counters(staged)?, known) {
@@ -440,14 +447,14 @@ fn shape(db: &Db) -> Result<Vec<String>, StoreError> {
     db.all(SHAPE, [], |row| row.get(0))
 }
 
-/// The tables and indexes that our own steps make.
+/// The tables and indexes that our migrations create.
 fn made(migrations: &[Migration], now: Timestamp) -> Result<Vec<String>, StoreError> {
     let db = Db::open(Path::new(":memory:"), Role::Draft)?;
     migrate::migrate(&db, migrations, now)?;
     shape(&db)
 }
 
-/// Gives a file its name. A log beside that name would be taken for a part of it.
+/// Renames a file. A log next to either name would be applied to it.
 fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     for name in [from, to] {
         for path in COMPANIONS.map(|ending| beside(name, ending)) {
@@ -461,8 +468,8 @@ fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(to.parent().map_or(Ok(()), sync)?)
 }
 
-/// The folder in which a backup is prepared. It goes when the restore ends, however it ends; one that a crash has left is in
-/// nobody's way, because only who holds the lock of the store comes here.
+/// The staging folder. It is removed when the restore ends, however it ends. A leftover of a crash
+/// is harmless, because only the holder of the store lock uses it.
 #[derive(Debug)]
 struct Staging {
     dir: PathBuf,
@@ -482,7 +489,7 @@ impl Staging {
         self.dir.join(part.file_name())
     }
 
-    /// A folder with candles in which nothing is, for a store that has accounts alone.
+    /// A folder with an empty candle database, for a store that has only accounts.
     fn no_candles(&self, now: Timestamp) -> Result<PathBuf, StoreError> {
         let dir = self.dir.join("empty");
         create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;

@@ -1,4 +1,5 @@
-//! What must not go back in time when accounts are restored: numbers that were given out, revocations, and credentials that are valid once.
+//! State that must not go back in time when accounts are restored: assigned numbers, revocations,
+//! and single-use credentials.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ statements! {
     for crate::engine::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
-    // As they are, whole or not: what is about to be replaced may be replaced because it is damaged.
+    // Without checking seals: the accounts may be replaced because they are damaged.
     RAW_ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
@@ -32,7 +33,7 @@ statements! {
     RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision % 4294967296 + $1";
 }
 
-// These speak to SQLite alone.
+// SQLite only.
 const TABLES: Sql = Sql::new(
     "list the tables",
     "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' \
@@ -40,10 +41,10 @@ const TABLES: Sql = Sql::new(
 );
 const COLUMNS: Sql = Sql::new("list the columns", "select name from pragma_table_info($1) order by cid");
 
-/// What is added to the version of accounts whose version is not known: no server has come so far by changes.
+/// Added to the version if the old version is unknown: no server can have reached it by changes.
 const VERSIONS_UNKNOWN: i64 = 1 << 32;
 
-/// What became of accounts that are not as they were in the backup.
+/// Accounts whose state differs from the backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) still_revoked: Vec<String>,
@@ -60,7 +61,7 @@ pub(super) struct Before {
     heads: Vec<Head>,
 }
 
-/// How far a journal was.
+/// The position of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     account: AccountId,
@@ -94,14 +95,15 @@ impl Standing {
         })
     }
 
-    /// Two histories of one installation may have given a number to two accounts.
+    /// Whether both rows are the same account: two histories of one installation may have assigned
+    /// one number to two accounts.
     fn is(&self, other: &Standing) -> bool {
         (self.id, &self.name, self.created_at) == (other.id, &other.name, other.created_at)
     }
 }
 
-/// Puts the accounts of another file in the place of these, in one transaction. Row by row, unlike candles: only so can the numbers
-/// that were given out up to this very moment be seen by the transaction that replaces them.
+/// Replaces the accounts by those of another file, in one transaction. Row by row, unlike candles:
+/// only so does the replacing transaction see all numbers assigned up to this moment.
 pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
     let what = "replace the accounts";
     let quoted = staged.to_string_lossy().replace('\'', "''");
@@ -109,7 +111,7 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
     live.begin_write()?;
     let work = || -> Result<Settled, StoreError> {
         let before = Before::read(live)?;
-        // A table may come before the one it points at.
+        // A table may precede the one it references.
         live.script(what, "pragma defer_foreign_keys = on")?;
         let tables: Vec<String> = live.all(TABLES, [], |row| row.get(0))?;
         for table in &tables {
@@ -119,14 +121,14 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
         for table in &tables {
             let columns: Vec<String> = live.all(COLUMNS, [table], |row| row.get(0))?;
             let columns = columns.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-            // Rows are sealed anew here: only such as were whole in the backup.
+            // Rows get new seals here, so only rows with a valid seal are copied.
             let whole = sealed.iter().find(|sealed| sealed.name == *table);
             let whole = whole.map(|sealed| format!(" where whole(seal, {})", sealed.sealed("")));
             let from = format!("select {columns} from staged.\"{table}\"{}", whole.unwrap_or_default());
             live.script(what, &format!("insert into main.\"{table}\" ({columns}) {from}"))?;
         }
         let settled = settle(live, &before, note)?;
-        // Triggers have kept the numbers of rows, beginning with those that were noted; these may have been wrong.
+        // Triggers maintain the row counts from the recorded values, which may have been wrong.
         live.note_sealed_tables()?;
         live.commit()?;
         Ok(settled)
@@ -139,7 +141,7 @@ pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<
     done
 }
 
-/// The same for accounts that come to where none were.
+/// The same for accounts restored into a store that has none.
 pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreError> {
     db.begin_write()?;
     let done = settle(db, &Before::default(), note).and_then(|_| db.commit());
@@ -149,7 +151,7 @@ pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreErr
     done
 }
 
-/// The higher value of each counter, so that no number of either state is given out again.
+/// The higher value of each counter, so that no number of either state is assigned again.
 pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
     let mut all: HashMap<String, i64> = one.into_iter().collect();
     for (name, next) in other {
@@ -161,7 +163,7 @@ pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(
     all
 }
 
-/// The counters of a database of any schema, also where something is damaged: rows that say nothing are passed over.
+/// The counters of a database of any schema, even a damaged one: unreadable rows are skipped.
 pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
     let read = |row: &Row<'_>| Some((row.get(0).ok()?, row.get(1).ok()?));
     Ok(db.all(sql::RAW_COUNTERS, [], |row| Ok(read(row)))?.into_iter().flatten().collect())
@@ -172,8 +174,8 @@ fn heads(db: &Db) -> Result<Vec<Head>, StoreError> {
 }
 
 impl Before {
-    /// The counters of numbers that journals have given out, of those that are not restored as they were. Each number took an entry, so there
-    /// are at most as many new ones as entries.
+    /// The counters of numbers used by journals that differ from the restored ones. Each number
+    /// took an entry, so there are at most as many new numbers as entries.
     fn numbers_used(&self, restored: &[Head]) -> Vec<(String, i64)> {
         let known: HashMap<&str, i64> =
             self.counters.iter().map(|(name, next)| (name.as_str(), *next)).collect();
@@ -193,7 +195,7 @@ impl Before {
         let revision = db.one(RAW_REVISION, [], |row| Ok(row.get(0).unwrap_or(VERSIONS_UNKNOWN)))?;
         let heads = heads(db)?;
         let mut before = Before { counters: counters(db)?, accounts, revision, heads };
-        // The counter may be lost, and the accounts that it has numbered be there.
+        // The counter may be lost while its accounts exist.
         if !before.has_counter("account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
             before.counters.extend(next.map(|next| ("account".to_owned(), next)));
@@ -205,14 +207,14 @@ impl Before {
         self.counters.iter().any(|(name, _)| name == wanted)
     }
 
-    /// The first version that no server can have in memory.
+    /// The first version that no server can have cached.
     fn version_after(&self, version: i64) -> i64 {
         version.saturating_add(if self.has_counter("version") { 1 } else { VERSIONS_UNKNOWN })
     }
 }
 
-/// A token that was used, or a login that was ended, after the backup was made would be good again: so every login ends.
-/// API keys are for programs, which nobody could sign in again, and go on.
+/// A token used, or a login ended, after the backup was made would become valid again, so all
+/// logins end. API keys stay valid: programs cannot sign in again by themselves.
 fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
     for end in [END_BROWSERS, END_LINKS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
         db.run(end, [])?;
@@ -222,7 +224,7 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
         let next = if name == "version" { before.version_after(next) } else { next };
         db.run(SET_COUNTER, (name, next))?;
     }
-    // A server may have any journal of before in memory, by its revision.
+    // A server may have cached any earlier journal by its revision.
     db.run(RAISE_REVISIONS, [signed(next_era(before.revision.unsigned_abs()))])?;
     let mut settled = Settled::default();
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
@@ -232,7 +234,7 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
         end_password_link(db, account.id, note)?;
         let Some(known) = by_id.get(&account.id) else { continue };
         let same = account.is(known);
-        // Sessions carry the epoch they began in; those that had ended stay ended.
+        // Sessions carry the epoch in which they began; ended ones stay ended.
         let epoch = account.epoch.max(known.epoch).saturating_add(u32::from(!same));
         let stays = same && account.revoked_at.is_none() && known.revoked_at.is_some();
         let revoked_at = if stays { known.revoked_at } else { account.revoked_at };
@@ -250,7 +252,7 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     Ok(settled)
 }
 
-/// A note of a restore, whose words depend on what was restored.
+/// The audit note of a restore; the reason depends on the restored parts.
 pub(super) fn note<'a>(at: Timestamp, actor: &'a str, reason: &'a str) -> AuditNote<'a> {
     AuditNote { at, actor, reason }
 }

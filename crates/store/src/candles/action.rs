@@ -8,21 +8,21 @@ use crate::count::signed;
 use crate::engine::{Fault, Row};
 use crate::{Batch, StoreError, View};
 
-/// What replacing corporate actions did, in rows.
+/// The effect of replacing corporate actions, in rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionChanges {
     pub added: u64,
     pub replaced: u64,
     pub unchanged: u64,
-    /// Stored for one of the dates before, and not given now.
+    /// Stored for one of the dates before, and absent now.
     pub removed: u64,
 }
 
-/// A corporate action, and what adjustment has no use for.
+/// A corporate action, with fields that adjustment does not use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAction {
     pub action: Action,
-    /// When its cash is paid, if that is known.
+    /// When its cash is paid, if known.
     pub pay_date: Option<Date>,
 }
 
@@ -32,10 +32,11 @@ impl From<Action> for StoredAction {
     }
 }
 
-/// The amounts of an action as they are stored. Fractions are kept in lowest terms, so equal amounts have equal texts.
+/// The stored amounts of an action. Fractions are in lowest terms, so equal amounts have equal
+/// texts.
 type Terms = [String; 5];
 
-/// A row of an ex-date. Its terms are its key.
+/// A row of an ex-date. Its terms are the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TermsRow {
     terms: Terms,
@@ -54,7 +55,7 @@ impl View {
         Ok(self.stored_actions(symbol)?.into_iter().map(|stored| stored.action).collect())
     }
 
-    /// The same with everything that is stored of them.
+    /// The same with all stored fields.
     pub fn stored_actions(&self, symbol: &Symbol) -> Result<Vec<StoredAction>, StoreError> {
         self.steadily_about(symbol, || {
             let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
@@ -75,7 +76,8 @@ impl View {
         })
     }
 
-    /// What [`Batch::put_factors`] wrote, unless a daily candle or an action of the symbol has changed since.
+    /// The bytes that [`Batch::put_factors`] wrote, unless a daily candle or an action of the
+    /// symbol has changed since.
     pub fn factors(&self, symbol: &Symbol) -> Result<Option<Vec<u8>>, StoreError> {
         self.about(symbol, || self.db().first(sql::FACTORS, [symbol.as_str()], |row| row.get(0)))
     }
@@ -90,8 +92,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// For every ex-date among `actions`, replaces what is stored by what is given; other dates stay as they are.
-    /// The same terms twice are one row, the first of them.
+    /// For every ex-date in `actions`, replaces the stored actions by the given ones; other dates
+    /// are unchanged. Duplicate terms become one row, the first of them.
     pub fn replace_actions(
         &mut self,
         symbol: &Symbol,
@@ -128,7 +130,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Keeps what a symbol's actions and daily closes come to. The bytes are not looked at.
+    /// Stores the adjustment factors of a symbol, computed from its actions and daily closes. The
+    /// bytes are opaque.
     pub fn put_factors(&mut self, symbol: &Symbol, factors: &[u8]) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors))?;
@@ -136,7 +139,8 @@ impl Batch<'_> {
         })
     }
 
-    /// To be called with every change of an action or a daily candle: stale factors are never read.
+    /// Must be called with every change of an action or a daily candle, so that stale factors are
+    /// never read.
     pub(crate) fn forget_factors(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         self.db().run(sql::REMOVE_FACTORS, [symbol.as_str()]).map(drop)
     }

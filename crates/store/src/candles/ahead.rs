@@ -1,4 +1,5 @@
-//! Bodies that are fetched over a network: several at once, those included that will be asked for next.
+//! Prefetch of block bodies over a network: several per statement, including those likely to be
+//! requested next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -6,24 +7,24 @@ use std::collections::HashMap;
 use crate::candles::copy::{BODIES_MAX, BodyOf};
 use crate::{BlockEntry, StoreError};
 
-/// Bytes that are fetched ahead at most, beside the body that is asked for.
+/// Maximum bytes prefetched in addition to the requested body.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Blocks by their ids, and how many bytes each has.
+/// Block ids with the size of each.
 type Expected = (Option<BodyOf>, Vec<(i64, u32)>);
 
-/// What a view expects to be asked for, and what it has fetched of that.
+/// The blocks that a view expects to be requested, and those already fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The blocks of the last directory that was asked for, where all of them are wanted.
+    /// The blocks of the last directory that was read, if all of them are wanted.
     expected: RefCell<Expected>,
     fetched: RefCell<HashMap<i64, Box<[u8]>>>,
-    /// The place of the last body that had to be fetched, and how many were fetched with it on the way back.
+    /// The position of the last fetched body, and how many were prefetched with it backwards.
     last: Cell<(usize, usize)>,
 }
 
 impl Ahead {
-    /// Blocks whose bodies will be asked for.
+    /// Sets the blocks whose bodies will be requested.
     pub(crate) fn expect(&self, of: BodyOf, entries: &[BlockEntry]) {
         let entries = entries.iter().map(|entry| (entry.id, entry.bytes)).collect();
         self.expected.replace((Some(of), entries));
@@ -31,7 +32,7 @@ impl Ahead {
         self.last.set((usize::MAX, 0));
     }
 
-    /// A body that was fetched with another one.
+    /// A body that was prefetched.
     pub(crate) fn take(&self, of: BodyOf, id: i64) -> Option<Box<[u8]>> {
         if self.expected.borrow().0 != Some(of) {
             return None;
@@ -39,7 +40,8 @@ impl Ahead {
         self.fetched.borrow_mut().remove(&id)
     }
 
-    /// Fetches a body with those that will be asked for next and are not `there`. Nothing if it is gone.
+    /// Fetches a body together with the likely next ones that `is_there` does not report as
+    /// present. `None` if the body no longer exists.
     pub(crate) fn fetch(
         &self,
         of: BodyOf,
@@ -65,8 +67,8 @@ impl Ahead {
         Ok(found)
     }
 
-    /// What is likely to be asked for after a body: the rest of the directory, or, for one that is read from its end, a few before it, then
-    /// more and more.
+    /// The blocks likely to be requested next: the rest of the directory, or, when it is read
+    /// backwards, a few before it, then more and more.
     fn next(&self, of: BodyOf, id: i64) -> Vec<i64> {
         let expected = self.expected.borrow();
         let place = expected.1.iter().position(|(expected, _)| *expected == id);

@@ -9,11 +9,11 @@ use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
-/// Ids of which many are needed in a batch, and how many are taken at once.
+/// Counters of which a batch needs many ids, and how many it takes per statement.
 const RESERVED: [&str; 3] = ["block", "series", "trade"];
 const RESERVE: i64 = 128;
 
-/// What writing a row did.
+/// The effect of writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Added,
@@ -21,20 +21,20 @@ pub enum Change {
     Unchanged,
 }
 
-/// A write transaction: every change of the store, and every question about the state with those changes. Dropping
-/// it undoes them.
+/// A write transaction: all changes of the store, and queries that see those changes. Dropping it
+/// rolls back.
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
     lock: &'a WriterLock,
     version: Option<i64>,
-    /// The symbols that it has changed, where nodes have to be told.
+    /// The symbols that it has changed, if nodes must be notified.
     touched: Option<BTreeSet<Symbol>>,
-    /// Whether statements go over a network, so that many are sent at once.
+    /// Whether statements go over a network, so that many are sent in one round trip.
     all_at_once: bool,
-    /// Securities that are known to exist, where it would take time to ask.
+    /// Securities known to exist, if a query needs a network round trip.
     pub(super) ensured: BTreeSet<Symbol>,
-    /// Ids that were taken and are not used yet: the next one, and how many.
+    /// Reserved, unused ids: the next one, and how many.
     reserved: BTreeMap<&'static str, (i64, i64)>,
     state: State,
 }
@@ -42,7 +42,7 @@ pub struct Batch<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// A change failed half-way; committing the other half would break "all or nothing".
+    /// A change failed half-way; committing the other half would break atomicity.
     Broken,
     Committed,
 }
@@ -58,7 +58,7 @@ impl Deref for Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         if self.state != State::Committed {
-            // SQLite has rolled back by itself after some errors; then there is nothing left to undo.
+            // SQLite rolls back by itself after some errors; then nothing is left to undo.
             self.view.db().rollback().ok();
         }
     }
@@ -77,7 +77,7 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// On return the changes are on the disk.
+    /// Commits; the changes are durable on return.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
         self.give_back_ids()?;
@@ -86,18 +86,18 @@ impl<'a> Batch<'a> {
         self.view.db().commit()?;
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
-            // Not every server has it. Whoever is not told looks by itself.
+            // Not every server supports notifications. Nodes that miss one poll.
             self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(())
     }
 
-    /// Makes sure a security exists, without changing one that does.
+    /// Adds a security unless it exists.
     pub fn ensure_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         self.write(|batch| batch.add_security(symbol))
     }
 
-    /// Writes a security as given, fields that are `None` included.
+    /// Writes a security as given, including fields that are `None`.
     pub fn put_security(&mut self, security: &Security) -> Result<Change, StoreError> {
         self.write(|batch| {
             if security.decimals > DECIMALS_MAX {
@@ -119,8 +119,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Takes the blocks with the ids `removed` out of a series and puts `added` in. Blocks of a series never overlap.
-    /// Answers the new directory entries in the order given.
+    /// Removes the blocks with the ids `removed` from a series and adds `added`. Blocks of a series
+    /// never overlap. Returns the new directory entries in the order given.
     pub fn replace_blocks(
         &mut self,
         series: &Series,
@@ -165,7 +165,7 @@ impl<'a> Batch<'a> {
         Ok((entries, change))
     }
 
-    /// The id of a series, and whether it was added for that.
+    /// The id of a series, and whether it was just added.
     fn series_id(&mut self, series: &Series) -> Result<(i64, bool), StoreError> {
         let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
         if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| row.get(0))? {
@@ -204,7 +204,8 @@ impl<'a> Batch<'a> {
         id: i64,
         block: &NewBlock,
     ) -> Result<BlockEntry, StoreError> {
-        // Stored blocks do not overlap, so of those that start by our end the last one also ends last.
+        // Stored blocks do not overlap, so of those that start by our end the last one also ends
+        // last.
         let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
             Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
         })?;
@@ -246,13 +247,14 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// The first of `count` new ids.
+    /// Takes `count` new ids and returns the first.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
         let next = match self.reserved.get(name) {
             Some((next, left)) if *left >= count => (*next, *left),
             known => {
-                // Where it takes time to ask, some more are taken for the rest of the batch. They follow on those that are left.
+                // If a query needs a network round trip, more ids are reserved for the rest of the
+                // batch. They are contiguous with the remaining ones.
                 let is_slow = self.db().is_remote() && RESERVED.contains(&name);
                 let taken = if is_slow { RESERVE.max(count) } else { count };
                 let end: i64 = self.db().one(sql::COUNT_UP, (taken, name), |row| row.get(0))?;
@@ -265,7 +267,7 @@ impl<'a> Batch<'a> {
         Ok(first)
     }
 
-    /// Ids that were taken and not used are taken next.
+    /// Returns unused reserved ids to the counter.
     fn give_back_ids(&mut self) -> Result<(), StoreError> {
         for (name, (_, left)) in
             std::mem::take(&mut self.reserved).into_iter().filter(|(_, (_, left))| *left > 0)
@@ -275,7 +277,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// To be called with every change of something that a node keeps of a symbol. Answers the version this batch will be.
+    /// Must be called with every change of data that nodes cache by symbol. Returns the version
+    /// that this batch will have.
     pub(crate) fn touch(&mut self, symbol: &Symbol) -> Result<i64, StoreError> {
         if let Some(touched) = &mut self.touched
             && !touched.contains(symbol)
@@ -285,12 +288,12 @@ impl<'a> Batch<'a> {
         self.next_version()
     }
 
-    /// The same for what is not a change of the version where there are no nodes: something that follows from what is stored.
+    /// The same for derived data, whose change raises the version only if there are nodes.
     pub(crate) fn touch_for_nodes(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         if self.touched.is_some() { self.touch(symbol).map(drop) } else { Ok(()) }
     }
 
-    /// Writes down for nodes which symbols have changed.
+    /// Records the changed symbols for nodes.
     fn tell_nodes(&self) -> Result<(), StoreError> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
@@ -299,7 +302,7 @@ impl<'a> Batch<'a> {
         self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
     }
 
-    /// Taken once, by the first real change.
+    /// The version of this batch, taken by its first change.
     fn next_version(&mut self) -> Result<i64, StoreError> {
         if let Some(version) = self.version {
             return Ok(version);
@@ -309,7 +312,8 @@ impl<'a> Batch<'a> {
         Ok(version)
     }
 
-    /// SQLite ends a transaction by itself when the disk is full; a change after that would be committed on its own.
+    /// SQLite ends a transaction by itself when the disk is full; a change after that would be
+    /// committed on its own.
     fn refuse_if_broken(&self) -> Result<(), StoreError> {
         match self.state {
             State::Broken => Err(StoreError::unfit("a batch", "one of its changes failed")),
@@ -317,7 +321,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Every public change runs through here, so that one that failed half-way is never committed.
+    /// All public changes go through here, so that a half-finished one is never committed.
     pub(crate) fn write<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -331,7 +335,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Refuses a block that cannot be stored. `neighbour` is the last of the others that begins by its end. Answers its length.
+/// Refuses a block that cannot be stored. `neighbour` is the last of the others that begins by its
+/// end. Returns the block's length.
 pub(super) fn refuse_unfit(
     series: &Series,
     block: &NewBlock,
@@ -355,7 +360,7 @@ pub(super) fn refuse_unfit(
     }
 }
 
-/// What a change adds to the totals of a series.
+/// The change of a series' totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     rows: i64,

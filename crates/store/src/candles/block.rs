@@ -3,10 +3,11 @@ use market::Timestamp;
 use crate::count::small;
 use crate::engine::{BLOB_BYTES_MAX, Fault, Row};
 
-/// The largest block accepted, far above what four thousand candles need.
+/// Maximum size of a block, far above what four thousand candles need.
 pub const BLOCK_BYTES_MAX: usize = BLOB_BYTES_MAX;
 
-/// A block to be stored. The bytes are not looked at; `first` and `last` are the stamps of its first and last candle.
+/// A block to be stored. The bytes are opaque; `first` and `last` are the stamps of its first and
+/// last candle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewBlock {
     pub first: Timestamp,
@@ -23,12 +24,12 @@ pub struct BlockEntry {
     pub last: Timestamp,
     pub rows: u32,
     pub bytes: u32,
-    /// The end of its body.
+    /// The last bytes of its body.
     pub tail: Tail,
 }
 
-/// The last bytes of a block's body, zeros before a short one. A block ends with its own checksum: once
-/// that is verified, the end alone tells that a body is the one that was written.
+/// The last bytes of a block's body, zero-padded in front. A block ends with its own checksum: once
+/// that is verified, the tail alone identifies the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail([u8; 8]);
 
@@ -52,12 +53,12 @@ impl BlockEntry {
             last: Timestamp(row.get(2)?),
             rows: small(row, 3)?,
             bytes: small(row, 4)?,
-            // A store of an older schema may have come here without the body.
+            // A store of an older schema may lack the body.
             tail: Tail::of(row.bytes_or_null(5)?.unwrap_or_default()),
         })
     }
 
-    /// Whether a body is the one that was written for this entry, as far as its length and end tell.
+    /// Whether a body matches this entry by length and tail.
     pub(crate) fn fits(&self, body: &[u8]) -> bool {
         usize::try_from(self.bytes) == Ok(body.len()) && Tail::of(body) == self.tail
     }

@@ -1,4 +1,4 @@
-//! The bytes of blocks: where they lie, or fetched over a network.
+//! Block bodies: read in place, or fetched over a network.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -14,12 +14,12 @@ use crate::count::small;
 use crate::engine::{Db, Fault, Sql};
 use crate::{BlockEntry, Series, StoreError, View};
 
-/// An answer has as many candles at most: what is fetched first comes to that.
+/// Maximum candles of a response: the first fetch covers these.
 const ROWS_FIRST: i64 = 1_000;
-/// Blocks of a directory that come with the first statement, and with each later one.
+/// Directory entries in the first statement, and in each later one.
 const PAGE_FIRST: usize = 16;
 const PAGE: usize = 512;
-/// Bytes of bodies that are fetched by one statement, beside the first of them.
+/// Maximum bytes of bodies per statement, after the first body.
 const BYTES_MAX: u64 = 4 << 20;
 
 /// A block of a series with its bytes, and the decimals of its prices.
@@ -30,13 +30,13 @@ pub struct Body<'a> {
     pub bytes: &'a [u8],
 }
 
-/// What takes one body after the other, until it breaks off.
+/// Receives one body after the other, until it breaks.
 type Take<'t> = dyn FnMut(Body<'_>) -> ControlFlow<()> + 't;
 
 impl View {
-    /// Hands on the blocks that start before `until`, newest first, each with its bytes where they lie and the decimals of
-    /// the security, until `each` breaks off. One statement for all of it: half of what a small question costs is in the
-    /// number of its statements.
+    /// Passes the blocks that start before `until` to `each`, newest first, with their bytes in
+    /// place and the decimals of the security, until it breaks. Uses one statement: half of the
+    /// cost of a small query is the number of its statements.
     pub fn bodies_back(
         &self,
         series: &Series,
@@ -109,7 +109,7 @@ impl View {
         self.went_back(series, until, &chain, flow)
     }
 
-    /// To be called when a walk back has ended: whether there is really nothing more.
+    /// Called at the end of a backward walk: verifies that no block is missing.
     fn went_back(
         &self,
         series: &Series,
@@ -117,7 +117,8 @@ impl View {
         chain: &Back,
         flow: ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // Without a transaction the next statement may see another state; if this finds nothing, it is tried again in one.
+        // Without a transaction the next statement may see another state; if this finds nothing, it
+        // is repeated in one.
         let is_steady = !self.db().is_remote() || self.db().in_transaction();
         let ended = match (flow.is_continue(), chain.end()) {
             (false, _) => false,
@@ -129,8 +130,9 @@ impl View {
         if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 
-    /// From a database that sends all rows of a statement, wanted or not. Answers the version of what was seen. Nearly always one statement is enough, and a
-    /// transaction around it would be a third of its time; where there are several, the version of the series says whether they have seen the same.
+    /// For a database that sends all rows of a statement, wanted or not. Returns the version that
+    /// was read. One statement is nearly always enough, and a transaction would take a third of its
+    /// time; with several, the version of the series shows whether they read the same state.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
@@ -178,7 +180,7 @@ impl View {
         }
     }
 
-    /// Fetches the bodies of the first blocks of a page that have none, more each time.
+    /// Fetches the bodies of the first blocks of a page that lack one, more each time.
     fn fill(
         &self,
         page: &mut [(LinkedEntry, u32, Option<Vec<u8>>)],
@@ -202,8 +204,8 @@ impl View {
         Ok(())
     }
 
-    /// From the local copy. Bodies that are not there are fetched. Answers whether `is_same` was true when the state of the walk was decided:
-    /// if not, nothing was handed on.
+    /// Reads from the local copy and fetches missing bodies. Returns whether `is_same` was true
+    /// when the first row fixed the snapshot: if not, nothing was passed on.
     fn copied_back(
         &self,
         series: &Series,
@@ -217,7 +219,7 @@ impl View {
         let mut fetched: HashMap<i64, Box<[u8]>> = HashMap::new();
         let db = self.db();
         db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
-            // The first row decides which state all of them are of.
+            // The first row fixes the snapshot of all of them.
             if !*decided.get_or_insert_with(is_same) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -250,7 +252,7 @@ impl View {
             return Err(error);
         }
         if decided.is_none() && !db.in_transaction() {
-            // Nobody looks again whether that is true: there is no other state to look at.
+            // No later check verifies this: there is no other state to compare with.
             self.steady(|| self.no_blocks(series, Some(until)))?;
         }
         if !decided.unwrap_or_else(is_same) {
@@ -259,7 +261,8 @@ impl View {
         self.went_back(series, until, &chain, flow).map(|()| true)
     }
 
-    /// Fetches the body of a block that the local copy does not have, with those before it that a walk back will come to.
+    /// Fetches a body that the local copy lacks, with earlier ones that the backward walk will
+    /// reach.
     fn fetch_missing(
         &self,
         near: &Db,
@@ -284,10 +287,11 @@ impl View {
         Ok(self.fetch(BodyOf::Candles, &ids)?.into_iter().collect())
     }
 
-    /// Fetches bodies from the shared database, and hands them to the local copy.
+    /// Fetches bodies from the shared database, and stores them in the local copy.
     fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
         let Some(near) = self.near() else {
-            // Within a transaction what is stored stays; without one it may have been replaced since its id was read.
+            // Within a transaction stored bodies remain; without one they may have been replaced
+            // since the id was read.
             let wanted = if self.far().in_transaction() { Wanted::Stored } else { Wanted::Replaced };
             return fetch_bodies(self.far(), (of, wanted), ids);
         };
@@ -296,7 +300,7 @@ impl View {
         Ok(bodies)
     }
 
-    /// The body of a block is not there. On a node that happens when a state is read that ended some time ago.
+    /// The error for a missing body. On a node this happens when an outdated state is read.
     fn gone(&self, sql: Sql) -> StoreError {
         match self.near() {
             Some(_) => self.replaced(sql),
@@ -308,26 +312,26 @@ impl View {
         StoreError::Replaced { what: sql.what, place: self.far().place().clone() }
     }
 
-    /// Blocks whose bodies will be asked for.
+    /// Sets the blocks whose bodies will be requested.
     pub(super) fn expect(&self, of: BodyOf, entries: &[BlockEntry]) {
         if let Some(ahead) = &self.ahead {
             ahead.expect(of, entries);
         }
     }
 
-    /// The bytes of a block, in place of what `bytes` held.
+    /// Reads a block into `bytes`, replacing its contents.
     pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         bytes.clear();
         self.with_block(entry, |body| bytes.extend_from_slice(body))
     }
 
-    /// The bytes of a block where they lie, without a copy.
+    /// Reads a block in place, without a copy.
     pub fn with_block<T>(&self, entry: &BlockEntry, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
         self.count_block();
         self.with_fitting(BodyOf::Candles, entry, read)
     }
 
-    /// The bytes of a block of trades where they lie.
+    /// Reads a block of trades in place.
     pub fn with_trade_block<T>(
         &self,
         entry: &BlockEntry,
@@ -352,7 +356,7 @@ impl View {
         read.ok_or_else(|| self.gone(of.sql()))
     }
 
-    /// The body of a block, unchecked, if there is one.
+    /// The body of a block, unchecked, if it exists.
     pub(crate) fn with_body<T>(
         &self,
         id: i64,
@@ -363,7 +367,7 @@ impl View {
         self.look_at(BodyOf::Candles, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// The body of a block of trades, unchecked, if there is one.
+    /// The body of a block of trades, unchecked, if it exists.
     pub(crate) fn with_trade_body<T>(
         &self,
         id: i64,
@@ -373,8 +377,8 @@ impl View {
         self.look_at(BodyOf::Trades, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// Hands a body to `look`, which says nothing of one that is not the right one. A body is the same in every state that has it, so it does
-    /// not matter which database it comes from.
+    /// Passes a body to `look`, which returns `None` for a wrong body. A body is the same in every
+    /// state that has it, so any database may provide it.
     fn look_at<T>(
         &self,
         of: BodyOf,

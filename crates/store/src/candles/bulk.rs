@@ -1,5 +1,6 @@
-//! Replacing blocks over a network: what [`Batch::replace_blocks`](crate::Batch::replace_blocks) does block by block, with each statement for
-//! all blocks at once. A statement that waits for the one before costs more than what it does.
+//! Replaces blocks over a network: like [`Batch::replace_blocks`](crate::Batch::replace_blocks),
+//! but with each statement sent for all blocks together. A round trip costs more than the statement
+//! itself.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +11,12 @@ use crate::candles::sql;
 use crate::engine::Value;
 use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
 
-/// Where a block begins and ends.
+/// First and last stamp of a block.
 type Span = (Timestamp, Timestamp);
 
 impl Batch<'_> {
-    /// Takes blocks out of a series and puts others in. Answers the entries in the order given, and what the totals of the series change by.
+    /// Removes blocks from a series and adds others. Returns the entries in the order given, and
+    /// the change of the series' totals.
     pub(super) fn replace_all_at_once(
         &mut self,
         series: &Series,
@@ -23,7 +25,7 @@ impl Batch<'_> {
         added: &[NewBlock],
     ) -> Result<(Vec<BlockEntry>, Totals), StoreError> {
         let mut change = Totals::default();
-        // Blocks before these have to be linked anew.
+        // The predecessors of these blocks need new links.
         let mut points = self.remove_entries(series, series_id, removed, &mut change)?;
         self.refuse_overlaps(series, (series_id, is_new), added)?;
         let first_id = if added.is_empty() { 0 } else { self.take_ids("block", added.len())? };
@@ -34,7 +36,7 @@ impl Batch<'_> {
                 first: block.first,
                 last: block.last,
                 rows: block.rows,
-                // It was refused above if it were longer.
+                // Longer blocks were refused above.
                 bytes: u32::try_from(block.bytes.len()).unwrap_or(u32::MAX),
                 tail: Tail::of(&block.bytes),
             })
@@ -45,12 +47,13 @@ impl Batch<'_> {
             .map(|(entry, block)| [Value::Int(entry.id), Value::Blob(&block.bytes)])
             .collect();
         self.db().run_all(sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        // From the last to the first: an entry looks for the next one when it is written.
+        // From the last to the first: an entry looks up its successor when it is written.
         let mut sorted: Vec<&BlockEntry> = entries.iter().collect();
         sorted.sort_by_key(|entry| std::cmp::Reverse(entry.first));
         let rows: Vec<[Value<'_>; 7]> = sorted.iter().map(|entry| row(series_id, entry)).collect();
         self.db().run_all(sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 7]>::as_slice))?;
-        // In a series that was just added there is none before them, and they found their next ones when they were written.
+        // In a new series these have no predecessors, and they found their successors when they
+        // were written.
         points.extend(entries.iter().map(|entry| entry.first.0).filter(|_| !is_new));
         points.sort_unstable();
         points.dedup();
@@ -61,7 +64,7 @@ impl Batch<'_> {
         Ok((entries, change))
     }
 
-    /// Answers where the removed blocks began.
+    /// Removes entries. Returns where the removed blocks began.
     fn remove_entries(
         &mut self,
         series: &Series,
@@ -89,7 +92,7 @@ impl Batch<'_> {
         Ok(points.into_iter().flatten().collect())
     }
 
-    /// Refuses blocks that are not fit to be stored, or overlap stored ones or one another.
+    /// Refuses blocks that are invalid, or overlap stored ones or one another.
     fn refuse_overlaps(
         &self,
         series: &Series,
@@ -99,7 +102,7 @@ impl Batch<'_> {
         let ends: Vec<[Value<'_>; 2]> =
             added.iter().map(|block| [Value::Int(series_id), Value::Int(block.last.0)]).collect();
         let mut stored: Vec<Option<Span>> = vec![None; added.len()];
-        // A series that was just added has none.
+        // A new series has no blocks.
         let ends = ends.iter().map(<[Value<'_>; 2]>::as_slice).filter(|_| !is_new);
         self.db().each_of_all(sql::LAST_STARTING_BY, ends, |number, row| {
             if let Some(stored) = stored.get_mut(number) {
@@ -110,7 +113,7 @@ impl Batch<'_> {
         let mut given: BTreeMap<Timestamp, Timestamp> = BTreeMap::new();
         for (block, stored) in added.iter().zip(stored) {
             let before = given.range(..=block.last).next_back().map(|(first, last)| (*first, *last));
-            // Neither of them overlaps the other, so the one that begins last also ends last.
+            // Neither overlaps the other, so the one that begins last also ends last.
             refuse_unfit(series, block, before.max(stored))?;
             given.insert(block.first, block.last);
         }
@@ -151,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The directory of the series, and what was said of the attempt.
+    /// The directory of the series, and the result of the attempt.
     fn done(store: &Store, at_once: bool, removed: &[i64], added: &[NewBlock]) -> (String, String) {
         let mut writer = store.writer().unwrap();
         let mut batch = writer.begin().unwrap().at_once(at_once);
@@ -176,13 +179,13 @@ mod tests {
         let bodies = Sql::new("look", "select count(*) from block_body");
         let bodies: i64 = snapshot.db().one(bodies, [], |row| row.get(0)).unwrap();
         let series = snapshot.all_series().unwrap();
-        // The links are right, too.
+        // Reading the directory verifies the links.
         series.iter().for_each(|info| drop(snapshot.blocks(&info.series, None, None).unwrap()));
         (format!("{rows:#?} {bodies} {series:?}"), said)
     }
 
     #[test]
-    fn all_at_once_comes_to_the_same_as_one_after_the_other() {
+    fn bulk_replacement_equals_one_by_one_replacement() {
         let open = || {
             let dir = tempfile::tempdir().unwrap();
             let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
@@ -192,12 +195,12 @@ mod tests {
         let steps: [(&[i64], &[NewBlock]); 13] = [
             (&[], &[block(10, 19), block(30, 39), block(20, 29)]),
             (&[], &[block(0, 9), block(100, 109)]),
-            // Overlaps with what is stored, with one another, and with both.
+            // Overlaps with stored blocks, with one another, and with both.
             (&[], &[block(105, 120)]),
             (&[], &[block(50, 60), block(55, 70)]),
             (&[], &[block(40, 200)]),
             (&[2], &[block(25, 32)]),
-            // Not one of its blocks.
+            // Not a block of this series.
             (&[99], &[block(300, 309)]),
             (&[1, 99], &[]),
             // Replaced by fewer, and by more.

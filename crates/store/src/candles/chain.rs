@@ -1,16 +1,17 @@
-//! The links of a series' directory: each block knows where the next one begins, and the series where the first begins and
-//! the last ends. So a read of a few blocks among many can tell that none between them is missing.
+//! The links of a series' directory: each block stores where the next one begins, and the series
+//! where the first begins and the last ends. So reading a few blocks among many detects a missing
+//! one between them.
 
 use market::Timestamp;
 
 use crate::BlockEntry;
 use crate::engine::{Fault, Row};
 
-/// A row of the directory with what it knows of its neighbours.
+/// A directory row with its links.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkedEntry {
     pub(crate) entry: BlockEntry,
-    /// Where the next block begins; none after the last.
+    /// Where the next block begins; `None` after the last.
     next: Option<Timestamp>,
     /// The first and last stamp of the whole series.
     ends: (Timestamp, Timestamp),
@@ -42,7 +43,7 @@ impl LinkedEntry {
     }
 }
 
-/// Blocks from some point on, oldest first.
+/// Checks blocks from a point on, oldest first.
 #[derive(Debug)]
 pub(crate) struct Forward {
     from: Option<Timestamp>,
@@ -55,7 +56,7 @@ impl Forward {
         Forward { from, until, before: None }
     }
 
-    /// The first is the one at or before the point, or else the first of the series.
+    /// The first must be the block at or before the point, or else the first of the series.
     pub(crate) fn step(&mut self, linked: LinkedEntry) -> Result<(), Fault> {
         let fits = match &self.before {
             Some(before) => before.is_followed_by(&linked),
@@ -65,7 +66,7 @@ impl Forward {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// To be called when there were no more rows. Whether there was any.
+    /// Call after the last row. Returns whether there was any.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.before {
             Some(last) if !last.is_last_before(self.until) => Err(Fault::Missing),
@@ -74,7 +75,7 @@ impl Forward {
     }
 }
 
-/// Blocks that begin before some point, newest first.
+/// Checks blocks that begin before a point, newest first.
 #[derive(Debug)]
 pub(crate) struct Back {
     until: Timestamp,
@@ -95,7 +96,7 @@ impl Back {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// To be called when there were no more rows. Whether there was any.
+    /// Call after the last row. Returns whether there was any.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.after {
             Some(oldest) if !oldest.is_first() => Err(Fault::Missing),

@@ -1,5 +1,5 @@
-/// Versions in an era. A commit raises the version by one, a restore goes to the beginning of the next era: within an era, what is
-/// kept under the id of a block stays true.
+/// Versions per era. A commit raises the version by one, a restore moves to the start of the next
+/// era: within an era, data cached by block id stays valid.
 pub const ERA_VERSIONS: i64 = 1 << 40;
 
 /// The era of a version.

@@ -1,21 +1,22 @@
-//! Shares and per-share figures that hold from a day on. They are a text in the row of their security, a line for each day: a security
-//! has few, they are always read with it, and so they are sealed, copied and removed with it.
+//! Shares and per-share figures that are effective from a day on. They are a text column of their
+//! security, one line per day: a security has few, they are always read with it, and so they are
+//! sealed, copied and removed with it.
 
 use market::{Date, parse_date};
 
 use crate::engine::Fault;
 
-/// Days of one security: quarters of two centuries.
+/// Maximum days of one security: quarters of two centuries.
 pub const FIGURES_MAX: usize = 1_000;
 
-/// What holds from a day on. `None` means that the day changes nothing.
+/// Figures effective from a day on. `None` means unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DatedFigures {
     pub from: Date,
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimals as they were imported.
+    /// Decimals as imported.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
@@ -23,7 +24,7 @@ pub struct DatedFigures {
 }
 
 impl DatedFigures {
-    /// These figures, and of older ones of the same day what these do not say.
+    /// These figures; fields that are `None` come from older ones of the same day.
     pub(super) fn over(self, older: DatedFigures) -> DatedFigures {
         DatedFigures {
             from: self.from,
@@ -38,7 +39,7 @@ impl DatedFigures {
     }
 }
 
-/// The text of all of them: `20260301,9000,,,1.5,,,` and so on. None if there are none.
+/// The text of all of them: `20260301,9000,,,1.5,,,` and so on. `None` if there are none.
 pub(super) fn written(dated: &[DatedFigures]) -> Option<String> {
     let whole = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let line = |one: &DatedFigures| {
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_read_as_they_were_written() {
+    fn figures_round_trip() {
         assert_eq!((written(&[]), read("").unwrap()), (None, Vec::new()));
         let all = [
             DatedFigures { total_shares: Some(9_000), eps: Some("-1.50".to_owned()), ..from("2026-03-01") },
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_the_figures_that_hold_by_then_and_none_of_later_days() {
+    fn a_day_has_the_figures_effective_by_then() {
         let mut security = Security::new("700.HK".parse().unwrap());
         security.total_shares = Some(1);
         security.add_figures(DatedFigures { total_shares: Some(3), ..from("2026-06-01") });

@@ -1,4 +1,4 @@
-//! The import ledger: which file was imported when, how far, with what result, and which rows were refused.
+//! The import ledger: imported files with their times, progress and results, and the rejected rows.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::count::{natural, signed};
 use crate::engine::{Fault, Row, Value};
 use crate::{Batch, Series, StoreError, View};
 
-/// Characters of a quarantined row's text, reason and symbol that are kept.
+/// Maximum stored characters of a quarantined row's text, reason and symbol.
 pub const QUARANTINE_TEXT_MAX: usize = 500;
 const MESSAGE_MAX: usize = 2_000;
 
@@ -21,9 +21,9 @@ pub enum ImportState {
     Running,
     Done,
     Failed,
-    /// Stopped, or its process died; what was checkpointed is in the store.
+    /// Stopped, or its process died; checkpointed rows are in the store.
     Interrupted,
-    /// What it had changed was taken back.
+    /// Its changes were reverted.
     Undone,
 }
 
@@ -53,17 +53,17 @@ pub struct NewImport {
     pub digest: [u8; 32],
     pub bytes: u64,
     pub kind: String,
-    /// A fingerprint of everything besides the content that changes what the rows mean.
+    /// A fingerprint of everything besides the content that changes the meaning of the rows.
     pub options: String,
     pub started_at: Timestamp,
 }
 
-/// How far an import has come; each checkpoint replaces the one before.
+/// The progress of an import; each checkpoint replaces the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportProgress {
     pub state: ImportState,
     pub rows_read: u64,
-    /// Source rows that are wholly in the store once this is committed.
+    /// Source rows that are completely stored once this is committed.
     pub rows_done: u64,
     pub added: u64,
     pub replaced: u64,
@@ -82,7 +82,7 @@ pub struct ImportRecord {
     pub options: String,
     pub state: ImportState,
     pub started_at: Timestamp,
-    /// Unknown while it runs, and for ever if its process died.
+    /// Unknown while it runs, and forever if its process died.
     pub finished_at: Option<Timestamp>,
     pub rows_read: u64,
     pub rows_done: u64,
@@ -93,7 +93,7 @@ pub struct ImportRecord {
     pub message: Option<String>,
 }
 
-/// What one import brought to one series.
+/// The contribution of one import to one series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSource {
     pub import: ImportRecord,
@@ -103,12 +103,12 @@ pub struct ImportSource {
     pub last: Timestamp,
 }
 
-/// A row that was refused, and why.
+/// A rejected row, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRow {
     pub import_id: ImportId,
     pub line: u64,
-    /// As it stood in the file, where there was one.
+    /// As in the file, if it had one.
     pub symbol: Option<String>,
     pub text: String,
     pub reason: String,
@@ -120,7 +120,7 @@ pub struct QuarantineEntry {
     pub row: QuarantineRow,
 }
 
-/// Which quarantined rows are meant.
+/// Selects quarantined rows.
 #[derive(Clone, Copy, Debug)]
 pub enum QuarantineOf<'a> {
     All,
@@ -129,12 +129,12 @@ pub enum QuarantineOf<'a> {
 }
 
 impl View {
-    /// Every import, oldest first.
+    /// All imports, oldest first.
     pub fn imports(&self) -> Result<Vec<ImportRecord>, StoreError> {
         self.db().all(sql::IMPORTS, [], ImportRecord::read)
     }
 
-    /// Imports before one, or the last of all, newest first.
+    /// Imports before `before`, or the latest ones, newest first.
     pub fn imports_before(
         &self,
         before: Option<ImportId>,
@@ -153,12 +153,12 @@ impl View {
         self.db().first(sql::LAST_IMPORT, [], ImportRecord::read)
     }
 
-    /// The last import of this very content with these options.
+    /// The last import of exactly this content with these options.
     pub fn find_import(&self, digest: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::FIND_IMPORT, (digest.as_slice(), options), ImportRecord::read)
     }
 
-    /// Which imports the candles of a symbol came from, oldest first.
+    /// The imports that the candles of a symbol came from, oldest first.
     pub fn import_sources(&self, symbol: &Symbol) -> Result<Vec<ImportSource>, StoreError> {
         self.db().all(sql::IMPORT_SOURCES, [symbol.as_str()], |row| {
             Ok(ImportSource {
@@ -171,7 +171,7 @@ impl View {
         })
     }
 
-    /// The first `limit` quarantined rows, in the order they were refused.
+    /// The first `limit` quarantined rows, in the order of rejection.
     pub fn quarantine(&self, of: QuarantineOf<'_>, limit: u32) -> Result<Vec<QuarantineEntry>, StoreError> {
         match of {
             QuarantineOf::All => self.db().all(sql::QUARANTINE, [limit], QuarantineEntry::read),
@@ -184,8 +184,8 @@ impl View {
         }
     }
 
-    /// Quarantined rows behind a place, in the order they were refused, each with its own place to go on from. The first place
-    /// is 0.
+    /// Quarantined rows after a position, in the order of rejection, each with its own position.
+    /// Start with 0.
     pub fn quarantine_after(
         &self,
         of: QuarantineOf<'_>,
@@ -235,7 +235,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Records how far an import is; any state but running also records `now` as its end.
+    /// Records the progress of an import; any state but running also records `now` as its end.
     pub fn checkpoint_import(
         &mut self,
         id: ImportId,
@@ -264,7 +264,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to what an import brought to a series; called once for each part of it.
+    /// Adds to an import's contribution to a series; called once for each part of it.
     pub fn add_import_series(
         &mut self,
         id: ImportId,
@@ -330,7 +330,7 @@ fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// At most so many characters of what came from outside. A NUL, which PostgreSQL's texts cannot hold, is shown as what it is: something that is not text.
+/// Truncates external text. A NUL, which PostgreSQL text cannot hold, becomes U+FFFD.
 fn clip(text: &str, max: usize) -> Cow<'_, str> {
     let text = text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text);
     match text.contains('\0') {

@@ -1,4 +1,5 @@
-//! Which database a question goes to on a node: the local copy where it has the symbol, and else the one that all nodes share.
+//! Chooses the database of a query on a node: the local copy if it has the symbol, else the shared
+//! one.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -10,31 +11,31 @@ use super::copy::{LocalCopy, Mark, sql as copy_sql};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// How much later the copy is opened again that could not be.
+/// Delay before opening the copy again after a failure.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     /// The local copy.
     Near,
-    /// The database that is shared.
+    /// The shared database.
     Far,
 }
 
-/// The local copy, as one view sees it.
+/// The local copy, as used by one view.
 #[derive(Debug)]
 pub(crate) struct Nearby {
     copy: Arc<LocalCopy>,
-    /// A connection to the file with this number; none if that cannot be opened.
+    /// A connection to the file with this number; `None` if it cannot be opened.
     db: Option<Db>,
     number: u64,
-    /// When it was last opened, or could not be.
+    /// When it was last opened, or failed to open.
     opened: Instant,
-    /// The side of the question that is being answered.
+    /// The side of the current query.
     asking: Cell<Option<Side>>,
-    /// The side of the snapshot that is open.
+    /// The side of the open snapshot.
     snapshot: Cell<Option<Side>>,
-    /// The symbol that a snapshot of the local copy is known to have.
+    /// The symbol that the snapshot of the local copy contains.
     pinned: RefCell<Option<Symbol>>,
 }
 
@@ -53,10 +54,10 @@ impl Nearby {
         }
     }
 
-    /// To be called between questions: the copy may have been begun anew.
+    /// Called between queries: the copy may have been recreated.
     pub(crate) fn refresh(&mut self) {
         let number = self.copy.number();
-        // What kept it from being opened, such as too many open files, may be over.
+        // The cause, such as too many open files, may be gone.
         let tries_again = self.db.is_none() && self.opened.elapsed() >= TRY_AGAIN;
         if number != self.number || tries_again {
             (self.number, self.db) = (number, self.copy.reader(number).ok());
@@ -68,17 +69,17 @@ impl Nearby {
         &self.copy
     }
 
-    /// The connection to the local copy, for what is the same in any state.
+    /// The connection to the local copy, for data that is the same in any state.
     pub(crate) fn db(&self) -> Option<&Db> {
         self.db.as_ref()
     }
 
-    /// The connection to the local copy, if that is what the present question is asked.
+    /// The connection to the local copy, if the current query uses it.
     pub(crate) fn asked(&self) -> Option<&Db> {
         self.db.as_ref().filter(|_| self.asking.get() == Some(Side::Near))
     }
 
-    /// The side that is decided already, by the question that this one is a part of.
+    /// The side already chosen by the enclosing query.
     pub(crate) fn asking(&self) -> Option<Side> {
         self.asking.get()
     }
@@ -87,7 +88,7 @@ impl Nearby {
         self.snapshot.get()
     }
 
-    /// Asks one side, with all questions that are part of this one.
+    /// Runs a query on one side, including nested queries.
     pub(crate) fn ask<T>(&self, side: Side, ask: impl FnOnce() -> T) -> T {
         let before = self.asking.replace(Some(side));
         let answer = ask();
@@ -95,7 +96,7 @@ impl Nearby {
         answer
     }
 
-    /// The state of a symbol in the copy, if it is there.
+    /// The mark of a symbol in the copy, if it is current.
     pub(crate) fn mark(&self, symbol: &Symbol) -> Option<Mark> {
         self.copy.mark(symbol, self.number).filter(|_| self.db.is_some())
     }
@@ -104,7 +105,8 @@ impl Nearby {
         self.copy.is_still(symbol, mark, self.number)
     }
 
-    /// Takes note of an error of the copy. Whether it is one: then the shared database has the answer.
+    /// Reports an error of the copy. Returns whether it was one: then the query goes to the shared
+    /// database.
     pub(crate) fn is_to_blame(&self, error: &StoreError) -> bool {
         let (place, is_damaged) = match error {
             StoreError::Damaged { place, .. }
@@ -112,7 +114,7 @@ impl Nearby {
             | StoreError::Disk { place, .. }
             | StoreError::Engine { place, .. }
             | StoreError::Emptied { place, .. } => (place, true),
-            // Another time it may be as good as ever.
+            // These may be temporary.
             StoreError::Locked { place, .. }
             | StoreError::Interrupted { place, .. }
             | StoreError::Full { place, .. }
@@ -126,12 +128,12 @@ impl Nearby {
         is_ours
     }
 
-    /// The same where nobody else can be asked any more.
+    /// The same if the shared database cannot be queried instead.
     pub(crate) fn note(&self, error: &StoreError) {
         self.is_to_blame(error);
     }
 
-    /// The side for a symbol in the snapshot that is open.
+    /// The side for a symbol in the open snapshot.
     pub(crate) fn side_in_snapshot(&self, symbol: &Symbol, snapshot: Side) -> Result<Side, StoreError> {
         if snapshot == Side::Far || self.pinned.borrow().as_ref() == Some(symbol) {
             return Ok(snapshot);
@@ -143,7 +145,7 @@ impl Nearby {
         Ok(Side::Far)
     }
 
-    /// Whether the copy has a symbol as it is, in the state that is being read.
+    /// Whether the copy has a current symbol, in the state that is being read.
     fn has(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let Some(db) = &self.db else { return Ok(false) };
         let is_current = db.first(copy_sql::IS_CURRENT, [symbol.as_str()], |row| row.get(0))?;
@@ -153,7 +155,7 @@ impl Nearby {
     /// Begins a snapshot of the copy, if it has the symbol.
     pub(crate) fn begin(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let (Some(db), Some(_)) = (&self.db, self.mark(symbol)) else { return Ok(false) };
-        // The first question decides which state it is.
+        // The first query fixes the state.
         match db.begin_read().and_then(|()| self.has(symbol)) {
             Ok(true) => {
                 self.snapshot.set(Some(Side::Near));
@@ -167,17 +169,18 @@ impl Nearby {
         }
     }
 
-    /// The shared database has begun a snapshot.
+    /// Records that the shared database has begun a snapshot.
     pub(crate) fn begun_far(&self) {
         self.snapshot.set(Some(Side::Far));
     }
 
-    /// Ends a snapshot of the copy. Whether it was one.
+    /// Ends a snapshot of the copy. Returns whether it was one.
     pub(crate) fn end(&self) -> bool {
         self.pinned.replace(None);
         let was_near = self.snapshot.replace(None) == Some(Side::Near);
         if let Some(db) = self.db.as_ref().filter(|_| was_near) {
-            // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
+            // Nothing was written, so nothing is lost if this fails; the next `begin` would report
+            // it.
             db.commit().ok();
         }
         was_near

@@ -1,9 +1,9 @@
-//! Statements for what several servers of one database tell each other; see `sql.rs` for the dialect. With SQLite the file itself says all of
-//! this; the texts for it are for tests without a server.
+//! SQL statements for change notifications between the servers of one database; see `sql.rs` for
+//! the dialect. SQLite does not need them; its texts are for tests without a server.
 
 use crate::engine::statements::statements;
 
-/// Microseconds since 1970, by the clock of the database: those of its servers need not agree.
+/// Microseconds since 1970, by the database's clock, so server clocks need not agree.
 macro_rules! now {
     () => {
         "cast(unixepoch('subsec') * 1000000 as bigint)"

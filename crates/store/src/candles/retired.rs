@@ -1,30 +1,33 @@
-//! Bodies of blocks that were replaced. On a database of several servers they stay for a while: a server that reads the state before, out of
-//! its local copy, fetches bodies by their ids. With SQLite a snapshot has them as long as it lives, so they go at once.
+//! Bodies of replaced blocks. A database with several servers retains them for a while: a server
+//! that reads the previous state from its local copy fetches bodies by id. SQLite snapshots retain
+//! them by themselves, so there they are removed immediately.
 
 use crate::StoreError;
 use crate::candles::nodes_sql as sql;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 
-/// For how long they stay. No request takes as long.
+/// Retention; longer than any request.
 const KEPT_US: i64 = 600_000_000;
-/// How many are removed at once.
+/// Bodies of each kind removed per transaction.
 const AT_ONCE: i64 = 1_000;
 
 /// The kinds of bodies, with the statement that removes one.
 const KINDS: [(i64, crate::engine::Sql); 2] = [(0, sql::DROP_BODY), (1, sql::DROP_TRADE_BODY)];
 
-/// Removes some of those that were replaced long ago, in the transaction that is open. Whether there may be more.
+/// Removes some of the bodies that were replaced long ago, in the open transaction. Returns whether
+/// there may be more.
 pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
     sweep_older(db, KEPT_US)
 }
 
-/// Removes all of them, in transactions of its own: for a move, when nobody else uses the database.
+/// Removes all of them, in its own transactions: for a move, when no other process uses the
+/// database.
 pub(crate) fn sweep_all(db: &Db, lock: &WriterLock) -> Result<(), StoreError> {
     loop {
         db.begin_write()?;
         let swept = lock.fence(db).and_then(|()| {
-            // Of this very instant, too.
+            // Including those of this instant.
             let has_more = sweep_older(db, -KEPT_US)?;
             lock.extend(db)?;
             Ok(has_more)
@@ -59,7 +62,7 @@ mod tests {
     use crate::{Access, Store};
 
     #[test]
-    fn bodies_that_were_replaced_go_after_a_while() {
+    fn replaced_bodies_are_removed_after_the_retention() {
         let dir = tempfile::tempdir().unwrap();
         Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();

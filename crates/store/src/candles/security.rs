@@ -4,7 +4,7 @@ use super::figures::{self, DatedFigures};
 use crate::count::small;
 use crate::engine::{Fault, Row};
 
-/// What is known of a security besides its candles. Texts are kept as they came.
+/// The static data of a security. Texts are stored as imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
     pub symbol: Symbol,
@@ -25,18 +25,19 @@ pub struct Security {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
-    /// `None` if no import has said it; then [`SecurityKind::presumed`] is used.
+    /// `None` if no import has set it; then [`SecurityKind::presumed`] is used.
     pub kind: Option<SecurityKind>,
-    /// The first day on which it is not traded any more.
+    /// The first day on which it is no longer traded.
     pub delisted_on: Option<Date>,
-    /// Shares and per-share figures that hold from a day on, in the order of the days. Before the first of them, those above hold.
+    /// Shares and per-share figures effective from a day on, in the order of days. The fields above
+    /// are effective before the first.
     pub dated: Vec<DatedFigures>,
 }
 
 impl Security {
     pub const DECIMALS_DEFAULT: u32 = 3;
 
-    /// A security of which only the symbol is known.
+    /// A security with only a symbol.
     pub fn new(symbol: Symbol) -> Security {
         Security {
             symbol,
@@ -62,7 +63,7 @@ impl Security {
         }
     }
 
-    /// The security with the shares and figures of a day. Rows of later days are not looked at.
+    /// The security with the shares and figures of a day. Rows of later days are ignored.
     pub fn on(mut self, day: Date) -> Security {
         for dated in std::mem::take(&mut self.dated).into_iter().take_while(|dated| dated.from <= day) {
             let DatedFigures {
@@ -86,7 +87,8 @@ impl Security {
         self
     }
 
-    /// Adds figures that hold from a day on. What they do not say is left as the stored ones of that day have it.
+    /// Adds figures effective from a day on. Fields that are `None` retain the stored values of
+    /// that day.
     pub fn add_figures(&mut self, new: DatedFigures) {
         match self.dated.binary_search_by_key(&new.from, |dated| dated.from) {
             Ok(at) => {

@@ -6,8 +6,8 @@ use market::{Grain, Symbol, Timestamp};
 use crate::count::natural;
 use crate::engine::{Fault, Row};
 
-/// Which sessions' candles a series holds. They are kept apart so that the common question, regular hours only,
-/// reads nothing else.
+/// The sessions of a series. They are separate series, so that the common query, regular hours
+/// only, reads nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
     /// Intraday candles, and all daily candles.
@@ -37,7 +37,7 @@ impl Lane {
     }
 }
 
-/// What blocks are keyed by. Its text is `700.HK/1m`, `AAPL.US/1m+ext` or `AAPL.US/1m+overnight`.
+/// The key of blocks. Its text is `700.HK/1m`, `AAPL.US/1m+ext` or `AAPL.US/1m+overnight`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Series {
     pub symbol: Symbol,
@@ -69,7 +69,7 @@ impl FromStr for Series {
     }
 }
 
-/// What a series amounts to. A series without blocks does not exist.
+/// Totals of a series. A series without blocks does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeriesInfo {
     pub series: Series,
@@ -78,8 +78,8 @@ pub struct SeriesInfo {
     pub bytes: u64,
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Grows with each commit that changed the series and never repeats, not even for a series that was emptied and
-    /// filled again.
+    /// Increases with each commit that changes the series and never repeats, not even if the series
+    /// is emptied and filled again.
     pub version: i64,
 }
 

@@ -1,8 +1,10 @@
-//! Every statement, in the dialect SQLite and PostgreSQL share: `$1` placeholders in ascending first use, our own ids
-//! and times, `on conflict`, `returning`. What only one engine understands stays out of this file.
+//! SQL statements of the candles, in the dialect that SQLite and PostgreSQL share: `$1`
+//! placeholders in ascending first use, our own ids and times, `on conflict`, `returning`.
+//! Statements of only one engine do not belong in this file.
 //!
-//! PostgreSQL wants to know the type of everything before it sees a value: a parameter that is only asked whether it is null is cast,
-//! and so is a sum, which of bigints is a numeric. It keeps no order that was not asked for, whatever index it walks.
+//! PostgreSQL must know all types before it sees a value: a parameter that is only compared with
+//! null is cast, and so is a sum, which for bigints is a numeric. It guarantees no order without
+//! `order by`, whatever index it uses.
 
 use crate::engine::Sql;
 use crate::engine::statements::statements;
@@ -24,7 +26,8 @@ macro_rules! block_columns {
         "b.body_id, b.first_at, b.last_at, b.row_count, b.byte_count, b.tail, b.next_at"
     };
 }
-/// One query resolves the series and walks its directory. Where the series begins and ends comes with each block.
+/// One query resolves the series and walks its directory. Each row includes the first and last
+/// stamp of the series.
 macro_rules! blocks_of_series {
     () => {
         concat!(
@@ -48,7 +51,7 @@ macro_rules! quarantine_from {
     };
 }
 
-/// Of SQLite alone, which counts the rows of sealed tables.
+/// SQLite only, which counts the rows of sealed tables.
 pub(crate) const ROWS_WRITTEN: Sql =
     Sql::new("count the rows of a table", "select row_count from sealed_table where name = $1");
 
@@ -123,8 +126,9 @@ statements! {
     SERIES_IS_EMPTY: "look for the blocks of a series",
         "select not exists (select 1 from block_index where series_id = $1)";
 
-    // The block that holds `from` is the last one that starts at or before it; walking from there touches only
-    // what is asked for. That block is returned even if it ends before `from`, because it says which block is the next.
+    // The block that contains `from` is the last one that starts at or before it; walking from
+    // there reads only the requested range. That block is returned even if it ends before `from`,
+    // because it links to the next one.
     BLOCKS: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) \
@@ -135,14 +139,16 @@ statements! {
     BLOCKS_FORWARD: "list the blocks of a series", concat!(blocks_of_series!(),
         "and b.first_at >= coalesce((select max(h.first_at) from block_index h \
          where h.series_id = s.id and h.first_at <= $4), $4) order by b.first_at");
-    // Everything that a plain question needs, in one statement, which is a state of the store by itself.
+    // Everything that a simple query needs, in one statement, which is a consistent snapshot by
+    // itself.
     BODIES_BACK: "read the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at, \
          z.decimals, y.body \
          from sealed_security z join sealed_series s on s.symbol = z.symbol \
          join sealed_block_index b on b.series_id = s.id left join block_body y on y.id = b.body_id \
          where z.symbol = $1 and s.grain = $2 and s.lane = $3 and b.first_at < $4 order by b.first_at desc");
-    // The same for an engine that sends all rows of a statement, wanted or not: some blocks, and the bodies of those only that are needed to
-    // come to a number of rows. Rows of a block that reaches across the point do not count.
+    // The same for an engine that sends all rows of a statement, wanted or not: a page of blocks,
+    // with bodies only as needed to reach a number of rows. Rows of a block that extends across the
+    // point do not count.
     BODIES_BACK_PAGE: "read the blocks of a series", "select p.body_id, p.first_at, p.last_at, p.row_count, p.byte_count, \
          p.tail, p.next_at, p.series_first_at, p.series_last_at, p.decimals, y.body, \
          (select next from counter where name = 'version'), p.series_version \
@@ -162,7 +168,7 @@ statements! {
     REMOVE_ENTRY: "remove a block",
         "delete from block_index where body_id = $1 and series_id = $2 \
          returning row_count, byte_count, first_at, next_at";
-    // Elsewhere servers may be reading the state before: see `retired.rs`.
+    // On other engines servers may be reading the previous state: see `retired.rs`.
     REMOVE_BODY: "remove a block", "delete from block_body where id = $1"
         => "insert into retired_body (kind, id, at_us) \
          values (0, $1, cast(extract(epoch from clock_timestamp()) * 1000000 as bigint))";
@@ -175,7 +181,7 @@ statements! {
         "update block_index set next_at = $1 where series_id = $2 and first_at = \
          (select max(first_at) from block_index where series_id = $2 and first_at < $3)";
 
-    // The block before a point knows the next one, whatever that is now.
+    // Links the block before a point to its current successor.
     RELINK_BEFORE: "link a block to the next",
         "update block_index set next_at = (select min(n.first_at) from block_index n \
          where n.series_id = $1 and n.first_at > block_index.first_at) \
@@ -237,7 +243,7 @@ statements! {
     ORPHAN_ENTRIES: "look for entries without a series",
         "select i.body_id from block_index i left join series s on s.id = i.series_id where s.id is null \
          order by i.body_id limit $1";
-    // The directory as it is, sealed or not, for the check.
+    // The directory without checking seals, for the check.
     RAW_BLOCKS: "list the blocks of a series", concat!("select ", block_columns!(), ", s.first_at, s.last_at \
          from series s join block_index b on b.series_id = s.id \
          where s.symbol = $1 and s.grain = $2 and s.lane = $3 order by b.first_at");
@@ -265,9 +271,10 @@ statements! {
 mod tests {
     use super::*;
 
-    /// A directory walk that scans or sorts grows with the whole store, and no other test would notice.
+    /// A directory walk that scans or sorts grows with the whole store, and no other test would
+    /// detect it.
     #[test]
-    fn directory_walks_follow_the_keys() {
+    fn directory_walks_use_the_indexes() {
         let conn = crate::engine::statements::schema_of(crate::engine::migrations::ALL);
         for sql in [
             BLOCKS,

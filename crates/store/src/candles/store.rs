@@ -17,28 +17,30 @@ use crate::engine::{Db, Place, Role, migrate, migrations};
 use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
-/// How many batches a writer begins between two looks for blocks that were replaced long ago.
+/// Batches of a writer between two sweeps of old replaced blocks.
 const TIDY_EVERY: u32 = 16;
-/// How often it looks at most before the first batch.
+/// Maximum sweeps before the first batch.
 const TIDIED_MAX: usize = 50;
-/// Versions of which the stamp is kept. A local copy that is older is begun anew.
+/// Versions whose stamp is retained. An older local copy is recreated.
 const STAMPS_KEPT: i64 = 100_000;
 
-/// Connections of a pool that are for a writer, and for what is asked beside it.
+/// Connections of a pool that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
 
-/// What a store is opened for.
+/// The purpose of opening a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
     /// Creates nothing and changes nothing.
     Read,
-    /// The same, and leaves no file behind that readers share: for checks of a store that must not change it.
+    /// Like `Read`, and leaves no shared-memory file behind: for checks of a store that must not
+    /// change it.
     Look,
-    /// Creates the store if it is absent and brings its schema up to date; `now` is noted beside each migration.
+    /// Creates the store if it is absent and migrates its schema; `now` is recorded with each
+    /// migration.
     Write { now: Timestamp },
 }
 
-/// A directory that holds the database. Cheap to keep; readers and writers are opened from it.
+/// A store location. Cheap to hold; readers and writers are opened from it.
 #[derive(Clone, Debug)]
 pub struct Store {
     place: Place,
@@ -47,24 +49,24 @@ pub struct Store {
     /// Blocks read by readers of this store in this process.
     blocks_read: Arc<AtomicU64>,
     node: Option<Node>,
-    /// Whether several servers use the database, which have to be told what has changed.
+    /// Whether several servers use the database and need notifications of changes.
     has_nodes: bool,
 }
 
 /// One of several servers of a database.
 #[derive(Clone, Debug)]
 struct Node {
-    /// One for all readers of the store.
+    /// Shared by all readers of the store.
     copy: Arc<LocalCopy>,
-    /// The shared database, for those who wait for an answer.
+    /// The shared database, with short timeouts for queries that clients wait for.
     home: Home,
 }
 
-/// Bytes of the files of a store, as they are on the disk now.
+/// Sizes of the files of a store on the disk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
     pub candles: u64,
-    /// What has been written and is not folded in yet.
+    /// Written, but not checkpointed yet.
     pub candles_log: u64,
     pub accounts: u64,
     pub accounts_log: u64,
@@ -87,23 +89,23 @@ impl Store {
         Ok(store)
     }
 
-    /// Where it is.
+    /// The location of the store.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The directory that it is, if it is one.
+    /// The directory; `None` on a server.
     pub fn dir(&self) -> Option<&Path> {
         self.place.path()
     }
 
-    /// The database file of the candles, where it is one.
+    /// The database file of the candles; `None` on a server.
     pub fn path(&self) -> Option<&Path> {
         self.home.file()
     }
 
-    /// Whether the server of a store notices damage of its pages; `None` where it does not say, and of a store that is files, whose rows have
-    /// checksums of their own.
+    /// Whether the server of a store detects damaged pages. `None` if it does not report that, and
+    /// for files, whose rows have their own checksums.
     pub fn has_page_checksums(&self) -> Result<Option<bool>, StoreError> {
         match self.home.server() {
             Some(server) => Ok(home::check(server, Need::Read)?.checks_pages),
@@ -111,7 +113,7 @@ impl Store {
         }
     }
 
-    /// The schema that a store must have to be read.
+    /// The schema version that this program reads.
     pub fn schema(&self) -> i64 {
         migrations::known(migrations::ALL)
     }
@@ -121,7 +123,7 @@ impl Store {
         self.blocks_read.load(Ordering::Relaxed)
     }
 
-    /// A file that is not there has no bytes.
+    /// Missing files count as 0 bytes.
     pub fn file_sizes(&self) -> FileSizes {
         let Some(dir) = self.dir() else { return FileSizes::default() };
         let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
@@ -134,7 +136,7 @@ impl Store {
         }
     }
 
-    /// The same store with a local copy, which its readers ask where it has what they want. See [`View`].
+    /// The same store with a local copy, which readers use for the symbols it has. See [`View`].
     pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
         self.connect()?;
         let home = Home::of(&self.place, Part::Candles, Pace::Quick)?;
@@ -142,17 +144,17 @@ impl Store {
         Ok(Store { node: Some(Node { copy, home }), ..self })
     }
 
-    /// The same store without its local copy: for changes, which must begin from the newest state.
+    /// The same store without its local copy: for changes, which must start from the newest state.
     pub fn without_copy(&self) -> Store {
         Store { node: None, ..self.clone() }
     }
 
-    /// What the local copy holds and has done, if there is one.
+    /// State and counters of the local copy, if there is one.
     pub fn copy_load(&self) -> Option<CopyLoad> {
         self.node.as_ref().map(|node| node.copy.load())
     }
 
-    /// Waits until the local copy has what it was asked for, and is up to date.
+    /// Waits until the local copy has all requested symbols and is up to date.
     pub fn settle_copy(&self) {
         self.node.iter().for_each(|node| node.copy.settle());
     }
@@ -163,28 +165,28 @@ impl Store {
             let view = View::new(self.connect()?, self.blocks_read.clone());
             return Ok(Reader { view, seen: SeenVersion::default() });
         };
-        // Not connected: the shared database may be away, and need not be asked.
+        // Does not connect: the shared database may be unreachable, and may not be needed.
         let view = View::new(home.open(self.role)?, self.blocks_read.clone()).with_copy(copy.clone());
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
-    /// A reader for checks, of which a statement may go through everything, and which asks no local copy.
+    /// A reader for checks, whose statements may scan everything, without the local copy.
     pub fn checker(&self) -> Result<Reader, StoreError> {
         let home = Home::of(&self.place, Part::Candles, Pace::Long)?;
         Store { home, ..self.without_copy() }.reader()
     }
 
-    /// A reading connection to the database, which has the right schema.
+    /// A read connection to the database, after checking the schema.
     fn connect(&self) -> Result<Db, StoreError> {
         self.must_exist()?;
         let db = match self.home.open(self.role) {
-            // The creation of the store was interrupted.
+            // Creation of the store was interrupted.
             Err(StoreError::Emptied { .. }) => Err(StoreError::Absent { place: self.place.clone() }),
             opened => opened,
         }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => Ok(db),
-            // The same, a little later.
+            // Interrupted a little later.
             0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
                 place: self.home.place(),
@@ -194,8 +196,9 @@ impl Store {
         }
     }
 
-    /// Reads a little with a connection of its own, which has nothing in memory: whether the file is there, as long as it
-    /// should be, and ours. On a node it is enough that the local copy answers: it has just looked, or the database is away for a while.
+    /// Reads a little through a new connection without cached pages: checks that the file exists,
+    /// is not truncated, and is ours. On a node it is enough that the local copy is serving: it has
+    /// just polled, or the database is within the offline window.
     pub fn probe(&self) -> Result<(), StoreError> {
         if self.node.as_ref().is_some_and(|node| node.copy.is_serving()) {
             return Ok(());
@@ -203,7 +206,8 @@ impl Store {
         self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 
-    /// The one writer. Holding the lock proves that no import runs, so those the ledger has as running have died.
+    /// The only writer. Holding the lock proves that no import runs, so imports that the ledger has
+    /// as running have died.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         self.must_exist()?;
         let lock = self.lock()?;
@@ -225,13 +229,13 @@ impl Store {
         Ok(writer)
     }
 
-    /// How many readers of this process may have a snapshot open at once, beside a writer: each has a connection, and the others wait. `None`
-    /// where a connection is a file of its own.
+    /// How many readers of this process may have a snapshot open concurrently, in addition to a
+    /// writer: each has a connection, and others wait. `None` for a file, which has no pool.
     pub fn readers_max(&self) -> Option<usize> {
         self.home.server().map(|server| server.address().pool().saturating_sub(NOT_FOR_READERS).max(1))
     }
 
-    /// The right to do background work that changes this store, unless another process has it.
+    /// The lock for background jobs that change this store, unless another process holds it.
     pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
         match &self.home {
             Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
@@ -296,13 +300,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A view in which every single question sees the newest state.
+    /// A view in which every query sees the newest state.
     pub fn view(&mut self) -> &View {
         self.refresh();
         &self.view
     }
 
-    /// As [`View::version`], and cheaper as long as nothing has changed.
+    /// Like [`View::version`], but cheaper while nothing has changed.
     pub fn version(&mut self) -> Result<i64, StoreError> {
         match self.view.near() {
             Some(near) => Ok(near.copy().version()),
@@ -310,9 +314,10 @@ impl Reader {
         }
     }
 
-    /// One state of the store, for as long as the snapshot lives. Keep it for a request, not for the day: the log
-    /// cannot be folded back into the file past the oldest snapshot. On a node it is a state of the shared database, and each of its
-    /// questions goes there: what is about one symbol takes [`Reader::snapshot_of`].
+    /// A consistent state of the store, for the lifetime of the snapshot. Hold it for a request,
+    /// not for the day: the log cannot be checkpointed past the oldest snapshot. On a node it is a
+    /// state of the shared database, which every query goes to: use [`Reader::snapshot_of`] for a
+    /// single symbol.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let snapshot = self.begin()?;
@@ -322,8 +327,9 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// One state of all that is stored of a symbol, with the version that it is of. On a node it is that of the local copy, if that has
-    /// the symbol. Other symbols may be asked for as well; each of them is in one state, but two of them need not be of the same version.
+    /// A consistent state of one symbol, with its version. On a node it comes from the local copy,
+    /// if that has the symbol. Other symbols may be read too; each is consistent by itself, but two
+    /// may have different versions.
     pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let Some(near) = self.view.near() else { return self.begin() };
@@ -339,7 +345,7 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// Begins a snapshot of the database that is not a copy.
+    /// Begins a snapshot of the shared database.
     fn begin(&self) -> Result<Snapshot<'_>, StoreError> {
         self.view.db().begin_read()?;
         self.view.near().into_iter().for_each(Nearby::begun_far);
@@ -353,7 +359,7 @@ impl Reader {
     }
 }
 
-/// A read transaction. The state it shows is that of its first question.
+/// A read transaction. Its first query fixes the state.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     view: &'a View,
@@ -370,7 +376,8 @@ impl Deref for Snapshot<'_> {
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if !self.view.near().is_some_and(Nearby::end) {
-            // Nothing was written, so nothing is lost if this fails; the next `begin` would say so.
+            // Nothing was written, so nothing is lost if this fails; the next `begin` would report
+            // it.
             self.view.db().commit().ok();
         }
     }
@@ -382,20 +389,20 @@ pub struct Writer {
     has_nodes: bool,
     /// Batches so far.
     begun: u32,
-    // After the view: the connection is closed before the lock is given up.
+    // After the view: the connection is closed before the lock is released.
     lock: WriterLock,
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The log is folded into the file, so that an idle store is one file of its true size. Readers in the middle
-        // of a snapshot prevent it; then the next writer does it.
+        // Checkpoints the log, so that an idle store is one file of its true size. Readers with an
+        // open snapshot prevent it; then the next writer does it.
         self.view.db().fold_log();
     }
 }
 
 impl Writer {
-    /// Changes that become visible together, or not at all.
+    /// Begins an atomic batch of changes.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
         let db = self.view.db();
         db.begin_write()?;
@@ -411,7 +418,7 @@ impl Writer {
         Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
     }
 
-    /// Removes what servers of the database have had long enough.
+    /// Removes data that was retained for other servers long enough.
     fn tidy(&self) -> Result<(), StoreError> {
         let db = self.view.db();
         for _ in 0..TIDIED_MAX {
@@ -435,7 +442,7 @@ impl Writer {
 
 #[cfg(test)]
 impl Store {
-    /// A store of which nodes are told what has changed, on an engine that needs no server.
+    /// A store that records changes for nodes, on an engine that needs no server.
     pub(crate) fn with_nodes(self) -> Store {
         Store { has_nodes: true, ..self }
     }
@@ -449,7 +456,7 @@ mod tests {
     use crate::{Lane, NewBlock, Series};
 
     #[test]
-    fn a_full_disk_is_told_apart_and_loses_nothing() {
+    fn a_full_disk_has_its_own_error_and_loses_nothing() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
@@ -464,12 +471,13 @@ mod tests {
         batch.replace_blocks(&series, &[], &[block(1, 100)]).unwrap();
         batch.commit().unwrap();
 
-        // SQLite answers a full disk and a full quota of pages with the same code.
+        // SQLite returns the same code for a full disk and a full quota of pages.
         writer.view.db().script("limit the file", "pragma max_page_count = 100").unwrap();
         let mut batch = writer.begin().unwrap();
         let full = batch.replace_blocks(&series, &[], &[block(2, 100), block(3, 1 << 20)]).unwrap_err();
         assert!(matches!(full, StoreError::Full { what: "write a block", .. }), "{full:?}");
-        // Whether or not SQLite has ended the transaction by itself, nothing may slip in behind it.
+        // Whether or not SQLite has ended the transaction by itself, no later change may be
+        // committed.
         batch.ensure_security(&"5.HK".parse().unwrap()).unwrap_err();
         batch.commit().unwrap_err();
 

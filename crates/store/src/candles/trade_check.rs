@@ -1,4 +1,4 @@
-//! What is inconsistent among the trades of a store.
+//! Consistency check of the trades of a store.
 
 use std::ops::ControlFlow;
 
@@ -8,8 +8,8 @@ use crate::finding::Part;
 use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View};
 
 impl Reader {
-    /// Reads all trades and says what does not fit together, asking before each day whether to go on: `None` if not. `inspect` sees
-    /// the bytes of each block and answers what is wrong with them, if anything.
+    /// Reads all trades and reports inconsistencies. Calls `go_on` before each day; returns `None`
+    /// if it breaks. `inspect` gets the bytes of each block and returns a problem, if any.
     pub fn check_trades(
         &mut self,
         mut go_on: impl FnMut() -> ControlFlow<()>,

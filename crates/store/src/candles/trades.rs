@@ -1,4 +1,4 @@
-//! Single trades: days of a symbol, each with the blocks that hold its trades in the order of time.
+//! Single trades: days of a symbol, each with the blocks that hold its trades in time order.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -8,7 +8,7 @@ use crate::count::{natural, signed, small};
 use crate::engine::{Db, Fault, Row, Sql, Value};
 use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
-/// What the trades of a symbol on a trading day amount to.
+/// Totals of a symbol's trades on a trading day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeDay {
     pub symbol: Symbol,
@@ -18,14 +18,15 @@ pub struct TradeDay {
     pub bytes: u64,
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Grows with each commit that changed the day.
+    /// Increases with each commit that changes the day.
     pub version: i64,
-    /// From which amounts on its trades are large and medium, if that is kept.
+    /// The amounts from which its trades are large and medium, if stored.
     pub sizes: Option<TradeSizes>,
     next: Option<Date>,
 }
 
-/// The amounts in millionths from which on a trade is large or medium, for shares of the turnover in percent.
+/// The amounts in millionths from which a trade is large or medium, for shares of the turnover in
+/// percent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeSizes {
     pub large_percent: u8,
@@ -34,7 +35,7 @@ pub struct TradeSizes {
     pub medium_from: i64,
 }
 
-/// All trades of a symbol together.
+/// Totals of all trades of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradedSymbol {
     pub symbol: Symbol,
@@ -45,7 +46,7 @@ pub struct TradedSymbol {
     pub last: Date,
 }
 
-/// What an import brought to the trades of a symbol.
+/// The contribution of an import to the trades of a symbol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeSource {
     pub import: ImportId,
@@ -80,7 +81,7 @@ impl TradeDay {
         self.next.is_none()
     }
 
-    /// Whether its blocks come to what it says.
+    /// Whether its totals match its blocks.
     pub(crate) fn is_made_of(&self, entries: &[BlockEntry]) -> bool {
         let rows: u64 = entries.iter().map(|entry| u64::from(entry.rows)).sum();
         let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
@@ -116,7 +117,8 @@ fn sizes(row: &Row<'_>) -> Result<Option<TradeSizes>, Fault> {
 }
 
 impl View {
-    /// The newest days up to and including one that have trades of a symbol, newest first. Nothing for a symbol that has none.
+    /// The newest days with trades of a symbol, up to and including `through`, newest first. Empty
+    /// if it has none.
     pub fn trade_days_back(
         &self,
         symbol: &Symbol,
@@ -138,7 +140,7 @@ impl View {
         })
     }
 
-    /// All days that have trades of a symbol, ascending.
+    /// All days with trades of a symbol, ascending.
     pub fn trade_days(&self, symbol: &Symbol) -> Result<Vec<TradeDay>, StoreError> {
         self.steadily_about(symbol, || {
             let days = self.db().all(trade_sql::DAYS, [symbol.as_str()], TradeDay::read)?;
@@ -147,7 +149,7 @@ impl View {
         })
     }
 
-    /// How many days have trades of a symbol, as its security says.
+    /// The number of days with trades of a symbol, from its security's row.
     pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
         let find = |db: &Db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0));
         let count = self.about(symbol, || self.known(find))?;
@@ -160,7 +162,7 @@ impl View {
         self.agree(trade_sql::COUNT_DAYS, found == counted)
     }
 
-    /// Every symbol that has trades, by symbol.
+    /// All symbols with trades, sorted.
     pub fn traded_symbols(&self) -> Result<Vec<TradedSymbol>, StoreError> {
         self.db().all(trade_sql::SYMBOLS, [], |row| {
             Ok(TradedSymbol {
@@ -174,7 +176,7 @@ impl View {
         })
     }
 
-    /// The blocks of a day, in the order of time.
+    /// The blocks of a day, in time order.
     pub fn trade_blocks(&self, day: &TradeDay) -> Result<Vec<BlockEntry>, StoreError> {
         let entries = self.about(&day.symbol, || self.trade_entries(trade_sql::ENTRIES, day))?;
         self.agree(trade_sql::ENTRIES, day.is_made_of(&entries))?;
@@ -193,7 +195,7 @@ impl View {
         })
     }
 
-    /// Which imports the trades of a symbol came from, oldest first.
+    /// The imports that the trades of a symbol came from, oldest first.
     pub fn trade_sources(&self, symbol: &Symbol) -> Result<Vec<TradeSource>, StoreError> {
         self.db().all(trade_sql::SOURCES, [symbol.as_str()], |row| {
             Ok(TradeSource {
@@ -209,8 +211,9 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Keeps the first `kept` blocks of a day, and puts `added` in the place of the others. A day without blocks does not exist, so
-    /// there must be some. The sizes that later days kept are forgotten.
+    /// Retains the first `kept` blocks of a day, and replaces the others by `added`. A day without
+    /// blocks does not exist, so at least one must remain. The stored sizes of later days are
+    /// removed.
     pub fn replace_trades(
         &mut self,
         symbol: &Symbol,
@@ -245,7 +248,7 @@ impl Batch<'_> {
         self.db().run_all(trade_sql::REMOVE_BODY, bodies.iter().map(<[Value<'_>; 1]>::as_slice))
     }
 
-    /// Adds blocks to a day, from a place on.
+    /// Adds blocks to a day, from a position on.
     fn add_trade_blocks(
         &mut self,
         (symbol, day): (&str, &str),
@@ -322,7 +325,7 @@ impl Batch<'_> {
         self.db().run(trade_sql::COUNT_DAY, [symbol]).map(drop)
     }
 
-    /// Keeps from which amounts on the trades of a day are large and medium.
+    /// Stores the amounts from which the trades of a day are large and medium.
     pub fn put_trade_sizes(
         &mut self,
         symbol: &Symbol,
@@ -338,7 +341,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to what an import brought to the trades of a symbol; called once for each part of it.
+    /// Adds to an import's contribution to the trades of a symbol; called once for each part of it.
     pub fn add_import_trades(
         &mut self,
         id: ImportId,

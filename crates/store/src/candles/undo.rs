@@ -1,4 +1,4 @@
-//! Taking things out of the store again: what imports changed, so that one can be undone, and all that is stored of a symbol.
+//! Undo of imports by their recorded changes, and removal of all data of a symbol.
 
 use market::{Symbol, Timestamp};
 
@@ -6,17 +6,17 @@ use crate::candles::{trade_sql, undo_sql};
 use crate::engine::{Fault, Row};
 use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
 
-/// What an import changed in a series with one commit. The bytes are not looked at here.
+/// The change of a series by one commit of an import. The bytes are opaque here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportChange {
     pub import: ImportId,
     pub series: Series,
-    /// Of the candles that were added or replaced.
+    /// First and last stamp of the candles that were added or replaced.
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Which candles were added; empty where none was.
+    /// The added candles; empty if there are none.
     pub added: Vec<u8>,
-    /// Candles as they were before they were replaced; empty where none was.
+    /// The previous values of replaced candles; empty if there are none.
     pub replaced: Vec<u8>,
 }
 
@@ -34,12 +34,13 @@ impl ImportChange {
 }
 
 impl View {
-    /// What an import changed, the last change first. Nothing for imports of versions that did not keep it.
+    /// The changes of an import, last one first. Empty for imports by versions that did not record
+    /// them.
     pub fn import_changes(&self, id: ImportId) -> Result<Vec<ImportChange>, StoreError> {
         self.db().all(undo_sql::CHANGES, [id.0], ImportChange::read)
     }
 
-    /// The first later import that changed candles of the same series between the same stamps.
+    /// The first later import that changed candles of the same series in the same range.
     pub fn changed_since(&self, change: &ImportChange) -> Result<Option<ImportRecord>, StoreError> {
         let Series { symbol, grain, lane } = &change.series;
         let params =
@@ -50,7 +51,7 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Keeps what an import changed. To be called in the order of the changes.
+    /// Records a change of an import. Must be called in the order of the changes.
     pub fn add_import_change(&mut self, change: &ImportChange) -> Result<(), StoreError> {
         self.write(|batch| {
             let Series { symbol, grain, lane } = &change.series;
@@ -68,7 +69,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Writes into the ledger that an import was undone, and forgets what it changed.
+    /// Records in the ledger that an import was undone, and removes its recorded changes.
     pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(undo_sql::FORGET_CHANGES, [id.0])?;
@@ -78,7 +79,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes all candles of a series, and what the ledger knows of where they came from.
+    /// Removes all candles of a series, and their sources from the ledger.
     pub fn remove_series(&mut self, series: &Series) -> Result<(), StoreError> {
         let blocks = self.blocks(series, None, None)?;
         let ids: Vec<i64> = blocks.iter().map(|entry| entry.id).collect();
@@ -108,7 +109,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes a security with its corporate actions and margin factors. Its candles and trades must be gone.
+    /// Removes a security with its corporate actions and margin factors. Its candles and trades
+    /// must be removed first.
     pub fn remove_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         let has_series = !self.series_of(symbol)?.is_empty();
         if has_series || self.trade_day_count(symbol)? > 0 {
@@ -127,7 +129,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes a security of which nothing is known and nothing is stored: one that an import made in passing.
+    /// Removes a security without any data: one that an import created in passing.
     pub fn remove_bare_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         let is_bare = self.security(symbol)?.is_some_and(|known| known == Security::new(symbol.clone()))
             && self.series_of(symbol)?.is_empty()

@@ -1,4 +1,4 @@
-//! Statements about what imports changed, and about taking things out of the store again; see `sql.rs` for the dialect.
+//! SQL statements of import changes and removals; see `sql.rs` for the dialect.
 
 use crate::engine::statements::statements;
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn looks_at_changes_follow_the_keys() {
+    fn reading_changes_uses_the_indexes() {
         crate::engine::statements::follow_the_keys(crate::engine::migrations::ALL, &[CHANGES, CHANGED_SINCE]);
     }
 }

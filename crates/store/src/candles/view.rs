@@ -14,27 +14,27 @@ use crate::count::{natural, small};
 use crate::engine::{Db, Fault, Row, Sql};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
 
-/// How often a question is asked of a local copy that changes under it.
+/// Maximum attempts of a query on a local copy that changes during it.
 pub(super) const TRIES: usize = 3;
 
-/// Every question the store answers, about one state of it. A [`Snapshot`](crate::Snapshot) is a view that stays the
-/// same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
+/// All queries of the store, on one state of it. A [`Snapshot`](crate::Snapshot) is a view that
+/// stays the same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
 ///
-/// On a node with a local copy, what is asked about one symbol is answered by the copy, if it has the symbol, and lists over all symbols by the
-/// database that all nodes share. The copy is at most two seconds behind it.
+/// On a node with a local copy, queries about one symbol use the copy, if it has the symbol, and
+/// lists over all symbols use the shared database. The copy is at most two seconds behind it.
 #[derive(Debug)]
 pub struct View {
     db: Db,
     /// The local copy of a node.
     near: Option<Nearby>,
-    /// For bodies that come over a network.
+    /// For bodies read over a network.
     pub(super) ahead: Option<Ahead>,
     blocks_read: Arc<AtomicU64>,
     securities_complete: Complete,
     pub(crate) margins_complete: Complete,
 }
 
-/// A table that single rows are looked up in, and the version at which every row of it was found to be there.
+/// A table for lookups of single rows, and the version at which it was verified to be complete.
 #[derive(Debug)]
 pub(crate) struct Complete {
     table: &'static str,
@@ -48,14 +48,14 @@ impl Complete {
     }
 }
 
-/// All series of a store together.
+/// Totals over all series of a store.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub series: u64,
-    /// Candles as they are stored, those rolled up from others included.
+    /// Stored candles, including those rolled up from others.
     pub candles: u64,
     pub blocks: u64,
-    /// Of the blocks.
+    /// The size of the blocks.
     pub bytes: u64,
 }
 
@@ -72,17 +72,17 @@ impl View {
         }
     }
 
-    /// The same with a local copy of a node.
+    /// The same with the local copy of a node.
     pub(crate) fn with_copy(self, copy: Arc<LocalCopy>) -> View {
         View { near: Some(Nearby::new(copy)), ahead: Some(Ahead::default()), ..self }
     }
 
-    /// The database of the question that is being answered.
+    /// The database of the current query.
     pub(crate) fn db(&self) -> &Db {
         self.near.as_ref().and_then(Nearby::asked).unwrap_or(&self.db)
     }
 
-    /// The database behind a local copy, or the only one.
+    /// The shared database behind a local copy, or the only one.
     pub(super) fn far(&self) -> &Db {
         &self.db
     }
@@ -99,7 +99,8 @@ impl View {
         self.near.as_mut()
     }
 
-    /// Asks about one symbol: the local copy if it has it. A question that saw the copy change is asked again.
+    /// Runs a query about one symbol, on the local copy if it has it. A query during which the copy
+    /// changed is repeated.
     pub(crate) fn about<T>(
         &self,
         symbol: &Symbol,
@@ -124,7 +125,7 @@ impl View {
         self.ask_far(near, symbol, ask)
     }
 
-    /// Asks the shared database about a symbol, which is then fetched for the next question.
+    /// Queries the shared database about a symbol, which is then fetched for the next query.
     fn ask_far<T>(
         &self,
         near: &Nearby,
@@ -134,14 +135,15 @@ impl View {
         near.copy().count_miss();
         near.ask(Side::Far, || {
             let answer = ask()?;
-            // Or a later one, which does no harm.
+            // Or a later one, which is harmless.
             near.copy().saw(symbol, self.version()?);
             Ok(answer)
         })
     }
 
-    /// Grows with each commit that changed candles, securities, corporate actions or margin factors. On a node it is that of the local
-    /// copy, and in a snapshot that of the snapshot.
+    /// Increases with each commit that changes candles, securities, corporate actions or margin
+    /// factors. On a node it is the version of the local copy, and in a snapshot that of the
+    /// snapshot.
     pub fn version(&self) -> Result<i64, StoreError> {
         let read = |db: &Db| db.one(sql::VERSION, [], |row| row.get(0));
         let Some(near) = self.near.as_ref().filter(|near| near.asking().is_none()) else {
@@ -153,8 +155,8 @@ impl View {
         }
     }
 
-    /// To be called when the bytes of a block are not what they should be: on a node, what the local copy has of the symbol is fetched
-    /// again.
+    /// Reports corrupt bytes of a block: on a node, the symbol is fetched again into the local
+    /// copy.
     pub fn doubt(&self, symbol: &Symbol) {
         if let Some(near) = &self.near {
             near.copy().doubt(symbol);
@@ -165,13 +167,13 @@ impl View {
         self.about(symbol, || self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read)))
     }
 
-    /// The decimals of a security's prices: all that an answer of candles needs to know of it.
+    /// The decimals of a security's prices: all that a candle response needs of it.
     pub fn decimals(&self, symbol: &Symbol) -> Result<Option<u32>, StoreError> {
         let find = |db: &Db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0));
         self.about(symbol, || self.known(find))
     }
 
-    /// Every security, by symbol.
+    /// All securities, by symbol.
     pub fn securities(&self) -> Result<Vec<Security>, StoreError> {
         self.steady(|| {
             let all = self.db().all(sql::SECURITIES, [], Security::read)?;
@@ -213,14 +215,14 @@ impl View {
         })
     }
 
-    /// How many series and corporate actions a security has; nothing for one that is not there.
+    /// The number of series and corporate actions of a security; `None` if it does not exist.
     pub(crate) fn counts(&self, symbol: &Symbol) -> Result<Option<(u64, u64)>, StoreError> {
         self.known(|db| {
             db.first(sql::SECURITY_COUNTS, [symbol.as_str()], |row| Ok((natural(row, 0)?, natural(row, 1)?)))
         })
     }
 
-    /// Asks about one symbol with several statements that must see the same state.
+    /// Runs a query about one symbol with several statements that must see the same state.
     pub(crate) fn steadily_about<T>(
         &self,
         symbol: &Symbol,
@@ -240,7 +242,7 @@ impl View {
         done
     }
 
-    /// Damage, unless something that is said in two places is the same in both.
+    /// Returns a damage error unless redundant data agrees.
     pub(crate) fn agree(&self, sql: Sql, same: bool) -> Result<(), StoreError> {
         if same { Ok(()) } else { Err(self.db().fail(sql.what)(Fault::Missing)) }
     }
@@ -259,7 +261,7 @@ impl View {
         self.agree(sql, ascends && written == found as u64)
     }
 
-    /// What `find` finds of a security.
+    /// Looks up a security with `find`.
     pub(crate) fn known<T>(
         &self,
         find: impl Fn(&Db) -> Result<Option<T>, StoreError>,
@@ -267,8 +269,8 @@ impl View {
         self.found_in(&self.securities_complete, find)
     }
 
-    /// What `find` finds in a table. If that is nothing, the row was never there, or the way to it is damaged: the latter is
-    /// seen by going through the whole table, once for each version of the store.
+    /// Looks up a row with `find`. If it finds nothing, the row does not exist or the index is
+    /// damaged; a scan of the whole table, once for each version of the store, detects the latter.
     pub(crate) fn found_in<T>(
         &self,
         complete: &Complete,
@@ -293,20 +295,20 @@ impl View {
         })
     }
 
-    /// To be called when a series was not found: whether its security says so too.
+    /// Called when a series was not found: verifies that its security does not list it.
     pub(crate) fn no_such_series(&self, series: &Series) -> Result<(), StoreError> {
         let all = self.series_of(&series.symbol)?;
         self.agree(sql::SERIES, all.iter().all(|info| info.series != *series))
     }
 
-    /// To be called when no block was found that begins before `until`: whether there is none.
+    /// Called when no block was found that begins before `until`: verifies that there is none.
     pub(super) fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
         let info = self.series(series)?;
         let begins_before = info.is_some_and(|info| until.is_none_or(|until| info.first < until));
         self.agree(sql::BLOCKS, !begins_before)
     }
 
-    /// Walks over every series, of which a whole market has some ten thousand.
+    /// Scans all series; a whole market has some ten thousand.
     pub fn totals(&self) -> Result<Totals, StoreError> {
         self.steady(|| {
             let totals = self.db().one(sql::TOTALS, [], |row| {
@@ -325,7 +327,7 @@ impl View {
         })
     }
 
-    /// The blocks that hold a stamp of the half-open window, ascending.
+    /// The blocks that contain a stamp of the half-open window, ascending.
     pub fn blocks(
         &self,
         series: &Series,
@@ -333,7 +335,7 @@ impl View {
         until: Option<Timestamp>,
     ) -> Result<Vec<BlockEntry>, StoreError> {
         let (symbol, grain, lane) = key(series);
-        // Nothing lies in it, and nothing could be said about what does not.
+        // An empty window contains nothing, and its directory walk could not be verified.
         if from.zip(until).is_some_and(|(from, until)| from >= until) {
             return Ok(Vec::new());
         }
@@ -358,13 +360,13 @@ impl View {
             }
             Ok(walk.entries)
         })?;
-        // Of all blocks, few are wanted.
+        // Of a whole directory only few blocks are read.
         self.expect(BodyOf::Candles, if from.or(until).is_some() { &entries } else { &[] });
         Ok(entries)
     }
 
-    /// The newest blocks that start before `until`, ascending: the one that reaches across `until`, and before it as
-    /// many as hold `rows_wanted` rows.
+    /// The newest blocks that start before `until`, ascending: the one that spans `until`, and
+    /// before it as many as contain `rows_wanted` rows.
     pub fn blocks_back(
         &self,
         series: &Series,
@@ -391,7 +393,8 @@ impl View {
         Ok(entries)
     }
 
-    /// The mirror image: the block that reaches across `from`, and from there on as many as hold `rows_wanted` rows.
+    /// The mirror image: the block that spans `from`, and after it as many as contain `rows_wanted`
+    /// rows.
     pub fn blocks_forward(
         &self,
         series: &Series,
@@ -431,7 +434,7 @@ impl Walk {
     fn take(&mut self, row: &Row<'_>) -> Result<ControlFlow<()>, Fault> {
         let linked = LinkedEntry::read(row)?;
         self.chain.step(linked)?;
-        // The one before the window came for the sake of its link.
+        // The block before the window was read only for its link.
         if self.from.is_none_or(|from| linked.entry.last >= from) {
             self.entries.push(linked.entry);
         }
@@ -439,8 +442,8 @@ impl Walk {
     }
 }
 
-/// Blocks on the way from a point in time. Only those wholly beyond the point count towards the wanted rows: how many
-/// rows of the one across it are on the right side is not known here.
+/// Blocks collected from a point in time. Only blocks entirely beyond the point count towards the
+/// wanted rows: the split of the one that spans it is not known here.
 struct Gathered {
     entries: Vec<BlockEntry>,
     missing: usize,
@@ -459,7 +462,7 @@ impl Gathered {
             self.missing = self.missing.saturating_sub(usize::try_from(entry.rows).unwrap_or(usize::MAX));
         }
         self.entries.push(entry);
-        // Blocks do not overlap: behind one that is beyond the point, all are.
+        // Blocks do not overlap: after one that is beyond the point, all are.
         if beyond && self.missing == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

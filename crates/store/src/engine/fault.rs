@@ -1,6 +1,6 @@
 use super::trouble::Trouble;
 
-/// Trouble inside a statement, before it knows which one it was.
+/// An error inside a statement, before the statement's name is attached.
 #[derive(Debug)]
 pub(crate) enum Fault {
     Engine(Trouble),
@@ -8,7 +8,7 @@ pub(crate) enum Fault {
         field: &'static str,
         text: String,
     },
-    /// A row that must be there is not.
+    /// A required row is missing.
     Missing,
 }
 

@@ -1,28 +1,28 @@
-//! What an engine finds wrong with what it stores.
+//! Defects that an engine finds in its stored data.
 
-/// Findings listed before a check stops: a database with so many is not repaired one by one.
+/// Maximum findings before a check stops: a database with so many is not repaired one by one.
 pub const FINDINGS_MAX: usize = 1_000;
 
-/// How closely SQLite looks at its own pages.
+/// The thoroughness of SQLite's page check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     Quick,
-    /// Also that every index agrees with its table.
+    /// Also checks that every index agrees with its table.
     Full,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// In the words of the engine.
+    /// The engine's own message.
     Engine(String),
-    /// A row that points at one that is not there.
+    /// Rows that reference missing rows.
     Dangling { table: String, parent: String, count: u64 },
-    /// A row that is not as it was written.
+    /// A row with a wrong seal.
     Row { table: String, key: String },
-    /// A table that has another number of rows than were written.
+    /// A table whose row count differs from the recorded one.
     Rows { table: String, written: i64, found: i64 },
-    /// A table of which `sealed_table` says something else than the schema, or nothing.
+    /// A table whose entry in `sealed_table` is missing or differs from the schema.
     Misnoted { table: String },
-    /// A part that could not be read at all.
+    /// A part that could not be read.
     Unreadable(String),
 }

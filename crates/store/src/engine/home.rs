@@ -1,4 +1,4 @@
-//! Where one of the two databases of a store is, ready to be connected to.
+//! The location of one of the two databases of a store, ready to connect to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -47,7 +47,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// Nothing is opened or connected yet.
+    /// Does not open or connect yet.
     pub(crate) fn of(place: &Place, part: Part, pace: Pace) -> Result<Home, StoreError> {
         match place {
             Place::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
@@ -58,7 +58,7 @@ impl Home {
         }
     }
 
-    /// For people.
+    /// For messages.
     pub(crate) fn place(&self) -> Place {
         match self {
             Home::File(path) => path.into(),
@@ -90,13 +90,13 @@ impl Home {
 
 const CONNECT: &str = "connect to the database";
 
-/// Looks whether a server will do, before anything is asked of it or created.
+/// Checks that a server is suitable, before any query or creation.
 pub(crate) fn check(server: &Arc<Server>, need: Need) -> Result<Found, StoreError> {
     let place = Place::from(server.address());
     server.check(need).map_err(|trouble| StoreError::of(CONNECT, &place, Fault::from(trouble)))
 }
 
-/// The database of a part on a server, brought to the newest schema where that is needed.
+/// The database of a part on a server, migrated to the newest schema if needed.
 pub(crate) fn prepare_on_server(
     place: &Place,
     part: Part,
@@ -108,7 +108,7 @@ pub(crate) fn prepare_on_server(
         check(server, Need::Write)?;
         let db = home.open(Role::Writer)?;
         if migrate::schema(&db, part.steps())? != migrations::known(part.steps()) {
-            // With a pool of its own: a step may take as long as it likes.
+            // With a separate pool, because a migration may take any time.
             let patient = Home::of(place, part, Pace::Long)?;
             migrate::migrate(&patient.open(Role::Writer)?, part.steps(), now)?;
         }

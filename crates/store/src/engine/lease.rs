@@ -1,7 +1,9 @@
-//! The right to do something alone, as a row of the table `lease`: where a server holds the database, a file beside it cannot be locked.
+//! Exclusive locks as rows of the table `lease`: for a database on a server, a file lock is not
+//! possible.
 //!
-//! A lease ends by itself, by the clock of the database, if its holder stops renewing it. A holder that was slow does not know that; so whoever
-//! writes under one locks its row first in each of its transactions ([`Lease::fence`]), and writes nothing if it is another's by now.
+//! A lease expires, by the database's clock, if its holder stops renewing it. A slow holder may not
+//! notice; so every write transaction under a lease first locks its row ([`Lease::fence`]), and
+//! writes nothing if another holder has it.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use super::postgres::Server;
 use super::{Db, Role, Sql, Value};
 use crate::StoreError;
 
-/// How long a lease is good after it was renewed: as long as others wait for a holder that has died.
+/// How long a lease is valid after a renewal, and so how long others wait for a dead holder.
 const GOOD_FOR_US: i64 = 15_000_000;
 const RENEWED_EVERY: Duration = Duration::from_secs(4);
 
@@ -24,7 +26,7 @@ macro_rules! now_us {
     };
 }
 
-// Without waiting for a holder that is writing.
+// Does not wait for a holder that is writing.
 const LOOK: Sql = Sql::new(
     "look who has a lease",
     concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
@@ -39,7 +41,8 @@ const TAKE: Sql = Sql::new(
         now_us!()
     ),
 );
-// Both are also run on connections to other schemas of the database, so they say which one has the table.
+// Both also run on connections to other schemas of the database, so they name the schema of the
+// table.
 const RENEW: &str = "renew a lease";
 fn renewal(schema: &str) -> String {
     let now = now_us!();
@@ -53,10 +56,10 @@ fn fencing(schema: &str) -> String {
 }
 const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name = $1 and holder = $2");
 
-/// Whoever has a lease.
+/// The holder of a lease.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
-    /// On its own machine.
+    /// The process id on its own machine.
     pub(crate) process: Option<u32>,
 }
 
@@ -69,7 +72,7 @@ impl Holder {
 /// Held until it is dropped, or lost.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// A connection of its own: one that waited for others to be given back could come too late.
+    /// A dedicated connection: waiting for a pooled one could be too late.
     own: Arc<Server>,
     name: &'static str,
     holder: String,
@@ -79,7 +82,7 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Or who has it.
+    /// Returns the current holder if the lease is taken.
     pub(crate) fn try_take(
         server: &Arc<Server>,
         name: &'static str,
@@ -92,7 +95,7 @@ impl Lease {
         }
         match db.run(TAKE, (name, &holder, GOOD_FOR_US)) {
             Ok(0) => return Ok(Err(look()?.unwrap_or_default())),
-            // It is over, and its holder is in the middle of a transaction all the same.
+            // The lease has expired, but its holder is in the middle of a transaction.
             Err(StoreError::Locked { .. }) => return Ok(Err(Holder::default())),
             taken => taken?,
         };
@@ -103,7 +106,8 @@ impl Lease {
             let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
             move || {
                 while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
-                    // One that cannot be renewed now may be the next time: nobody else has it until it ends.
+                    // A failed renewal may succeed the next time: no other holder can take it
+                    // before it expires.
                     let db = Db::on_server(&own, Role::Writer);
                     if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
                         is_lost.store(true, Ordering::Release);
@@ -121,12 +125,13 @@ impl Lease {
         Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
     }
 
-    /// Whether nobody else has it, as far as is known.
+    /// Whether the lease is held, as far as known.
     pub(crate) fn is_held(&self) -> bool {
         !self.is_lost.load(Ordering::Acquire)
     }
 
-    /// To be called first in a transaction that writes under this lease: nobody else can take it before that has ended.
+    /// Must be the first call in a write transaction under this lease: no other holder can take it
+    /// before that ends.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         let mut is_held = false;
         let values = [Value::Text(self.name), Value::Text(&self.holder)];
@@ -137,8 +142,8 @@ impl Lease {
         if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.place().clone() }) }
     }
 
-    /// To be called last in such a transaction. The renewal waits for it, however long it takes; without this the lease
-    /// could be over when it has ended.
+    /// Must be the last call in such a transaction. The background renewal waits for it, however
+    /// long it takes; without this the lease could have expired when it ends.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         renew(db, self.own.schema(), self.name, &self.holder).map(drop)
     }
@@ -150,18 +155,18 @@ impl Drop for Lease {
         if let Some(renewing) = self.renewing.take() {
             renewing.join().ok();
         }
-        // If this fails it ends by itself.
+        // If this fails, the lease expires.
         Db::on_server(&self.own, Role::Writer).run(RELEASE, (self.name, &self.holder)).ok();
     }
 }
 
-/// How many leases it was: none if it is another's by now.
+/// Returns the number of renewed leases: 0 if another holder has it.
 fn renew(db: &Db, schema: &str, name: &str, holder: &str) -> Result<usize, StoreError> {
     let values = [Value::Text(name), Value::Text(holder), Value::Int(GOOD_FOR_US)];
     db.run_text(RENEW, &renewal(schema), &values)
 }
 
-/// Another word each time: a lease is of one holder, not of a process.
+/// A unique id for each call: a lease belongs to one holder, not to a process.
 fn holder() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(std::time::Instant::now());

@@ -1,4 +1,5 @@
-//! Who alone may do something with a store, whatever it is on: one writer of candles, one server that does the background work.
+//! Exclusive locks of a store, independent of the engine: one writer of candles, one server for
+//! background jobs.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,8 +9,8 @@ use super::postgres::Server;
 use super::{Db, Place, sqlite};
 use crate::StoreError;
 
-/// The right to write to a store, held across processes. It is given up with the process, however that ends: a file at once, a lease when it
-/// is over. So a dead writer never has to be cleaned up after.
+/// The write lock of a store, held across processes. It is released with the process, however that
+/// ends: a file lock immediately, a lease when it expires. So a dead writer needs no cleanup.
 #[derive(Debug)]
 pub(crate) enum WriterLock {
     File(#[expect(dead_code, reason = "it is held")] sqlite::Lock),
@@ -28,7 +29,7 @@ impl WriterLock {
         }
     }
 
-    /// First in a transaction that writes.
+    /// Must be the first call in a write transaction.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         match self {
             WriterLock::File(_) => Ok(()),
@@ -36,7 +37,7 @@ impl WriterLock {
         }
     }
 
-    /// Last in it.
+    /// Must be the last call in it.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         match self {
             WriterLock::File(_) => Ok(()),
@@ -45,7 +46,8 @@ impl WriterLock {
     }
 }
 
-/// The right to do the background work that changes a store, such as removing what has expired: of several servers of one store, one has it.
+/// The lock for background jobs that change a store, such as removing expired rows: one of several
+/// servers of a store holds it.
 #[derive(Debug)]
 pub struct JobLock(Held);
 
@@ -56,7 +58,7 @@ enum Held {
 }
 
 impl JobLock {
-    /// Nothing if another has it.
+    /// `None` if another process holds it.
     pub(crate) fn of_directory(dir: &Path) -> Result<Option<JobLock>, StoreError> {
         Ok(sqlite::JobFile::try_take(dir)?.map(|file| JobLock(Held::File(file))))
     }
@@ -65,7 +67,7 @@ impl JobLock {
         Ok(Lease::try_take(server, "jobs")?.ok().map(|lease| JobLock(Held::Lease(lease))))
     }
 
-    /// Whether it is still this process's. One that is not is to be dropped, and may be taken again.
+    /// Whether this process still holds it. If not, drop it; it may be taken again.
     pub fn is_held(&self) -> bool {
         match &self.0 {
             Held::File(_) => true,

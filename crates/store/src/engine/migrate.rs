@@ -1,9 +1,10 @@
-//! Brings a database to the newest schema, step by step. The database remembers the digest of the steps it has been
-//! through; one that has been through others is refused.
+//! Migrates a database to the newest schema, step by step. The database stores the digests of its
+//! applied steps; one with other digests is refused.
 //!
-//! Several servers on one PostgreSQL are upgraded one after the other, so those of the schema before go on while the first of the next one has
-//! brought the database forward. A step says which programs may: `oldest` is the oldest schema that a program may know. Steps
-//! only add; what no program needs any more goes with a later step, when all of them know the one between.
+//! Several servers on one PostgreSQL are upgraded one after the other, so servers of the previous
+//! schema continue while the first upgraded one has migrated the database. Each step declares which
+//! programs may: `oldest` is the oldest schema that a program may know. Steps only add; a later
+//! step removes what no program needs any more, once all of them know the step between.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,8 @@ use super::migrations::{Migration, known};
 use super::{Db, Owner, Sql};
 use crate::StoreError;
 
-// One process at a time has a file, so SQLite's ledger does not say who else may use it: nobody who does not know the step.
+// Only one process at a time uses a file, so in SQLite's ledger `oldest` is the version itself:
+// older programs are refused.
 const APPLIED: Sql = Sql {
     postgres: Some("select version, digest, oldest from migration where version > 0 order by version"),
     ..Sql::new("read the migrations", "select version, digest, version from migration order by version")
@@ -28,20 +30,20 @@ pub(crate) const NOTE: Sql = Sql {
     )
 };
 
-/// On a server, steps that meet a lock are tried again for so long, with pauses.
+/// On a server, steps that fail on a lock are repeated for this long, with pauses.
 const TRIED_FOR: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The version of a row that marks a database into which a store is being moved. No migration will have it, so that programs that do not know
-/// it refuse the database as a newer one.
+/// The version of a row that marks the target of a move. No migration will have it, so programs
+/// that do not know it refuse the database as a newer one.
 pub(crate) const MOVING: i64 = i64::MAX;
 const ANY_STEP: Sql =
     Sql::new("look for migrations", "select version from migration where version > 0 limit 1");
 const MOVED_FROM: Sql =
     Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
 
-/// The version a database is at; 0 for one that has nothing in it. One that is newer, and allows programs that know no more than this one, is as
-/// good as one of the newest version known here.
+/// The version of a database; 0 for an empty one. A newer one that allows programs of this version
+/// counts as the newest known version.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.place().clone();
     match db.owner()? {
@@ -76,20 +78,22 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
     }
 }
 
-/// Whether a database has been through a step, or is marked as the target of a move: then there are tables.
+/// Whether a step was applied, or the database is marked as the target of a move: then it has
+/// tables.
 pub(crate) fn has_begun(db: &Db) -> Result<bool, StoreError> {
     Ok(db.first(ANY_STEP, [], |_| Ok(()))?.is_some())
 }
 
-/// Brings a database to the newest version, all steps or none.
+/// Migrates a database to the newest version, all steps or none.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    // What is another program's is refused before anything is written to it.
+    // Another program's database is refused before anything is written to it.
     schema(db, migrations)?;
     db.make_ledger()?;
     let until = Instant::now() + TRIED_FOR;
     loop {
         match attempt(db, migrations, now) {
-            // Nothing of it was done. Whoever waits behind this one for the same table has it meanwhile.
+            // Nothing was done. Sessions that queue behind this one for the same table proceed
+            // meanwhile.
             Err(StoreError::Locked { .. }) if db.is_remote() && Instant::now() < until => {
                 std::thread::sleep(PAUSE);
             }
@@ -110,12 +114,13 @@ fn attempt(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), Stor
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     if db.is_remote() {
-        // A step that waits for a table keeps everybody else from it, and servers of the schema before are at work.
+        // A step that waits for a table blocks all others, and servers of the previous schema are
+        // running.
         db.script("wait for no lock for long", "set local lock_timeout = '1s'")?;
     }
     schema(db, migrations)?;
     db.mark_as_ours()?;
-    // Read again, now that no other process can be at it: one may have been quicker.
+    // Read again under the lock: another process may have migrated meanwhile.
     let found = schema(db, migrations)?;
     if found == known(migrations) {
         return Ok(());
@@ -166,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_fails_leaves_the_database_as_it_was() {
+    fn a_failed_step_leaves_the_database_unchanged() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST], NOW).unwrap();
         let wrong = Migration { sqlite: "create table b (x bigint); create table a (x bigint)", ..SECOND };
@@ -190,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_the_program_lost_or_gained_in_the_past_is_refused() {
+    fn a_step_removed_or_inserted_in_the_past_is_refused() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, SECOND], NOW).unwrap();
         assert!(matches!(schema(&db, &[SECOND]), Err(StoreError::Changed { version: 2, .. })));
@@ -208,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_database_is_refused_and_left_alone() {
+    fn another_programs_database_is_refused_and_unchanged() {
         let (_dir, db) = fresh();
         db.script("be another program", "create table theirs (x bigint)").unwrap();
         assert!(matches!(migrate(&db, ALL, NOW), Err(StoreError::Foreign { .. })));
@@ -216,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_the_first_schema_keep_their_rights_levels_and_usage() {
+    fn migration_preserves_rights_levels_and_usage_of_the_first_schema() {
         let (_dir, db) = fresh();
         migrate(&db, ACCOUNTS.get(..1).unwrap(), NOW).unwrap();
         let accounts = "insert into account (id, name, region, created_at, epoch, markets, overnight, level, connections) values
@@ -234,7 +239,7 @@ mod tests {
             ["1 0 user", "2 4 user", "3 0 user"]
         );
         assert_eq!(texts("select symbol from usage"), ["700.HK"]);
-        // They are served as the server has it.
+        // They use the server's floors.
         assert_eq!(
             texts("select name from account where floors is null order by id"),
             ["alice", "bob", "carol"]

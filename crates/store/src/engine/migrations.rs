@@ -1,4 +1,4 @@
-//! The steps of both schemas, oldest first. A step that was released is never edited again.
+//! The migrations of both schemas, oldest first. A released step is never edited.
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migration {
@@ -6,18 +6,18 @@ pub(crate) struct Migration {
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
-    /// The oldest schema that a program may know to go on beside it, on PostgreSQL.
+    /// On PostgreSQL, the oldest schema that a concurrently running program may know.
     pub(crate) oldest: i64,
 }
 
-/// Which of the two texts of a step a database takes.
+/// The SQL dialect of a step's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
     Postgres,
 }
 
-/// A step out of the folder of a database: the file has its number and name.
+/// A step from the folder of a database: the file has its number and name.
 macro_rules! step {
     ($database:literal, $version:literal, $name:literal, $file:literal) => {
         Migration {
@@ -39,11 +39,12 @@ pub(crate) const ALL: &[Migration] = &[
     step!("candles", 6, "own_grains", "0006_own_grains"),
     step!("candles", 7, "undo", "0007_undo"),
     step!("candles", 8, "nodes", "0008_nodes"),
-    // Nodes that do not know the column serve what held before.
+    // Nodes that do not know the column serve the undated figures.
     Migration { oldest: 8, ..step!("candles", 9, "dated_figures", "0009_dated_figures") },
 ];
 
-/// The steps of `accounts.db`. Each database has its own count; the digests keep either from passing for the other.
+/// The migrations of `accounts.db`. Each database has its own numbering; the digests distinguish
+/// the two.
 pub(crate) const ACCOUNTS: &[Migration] = &[
     step!("accounts", 1, "accounts", "0001_accounts"),
     step!("accounts", 2, "access", "0002_access"),
@@ -71,7 +72,8 @@ impl Migration {
         }
     }
 
-    /// Of the text with plain line ends, so that a checkout that rewrites them changes nothing.
+    /// The hash of the text with normalized line ends, so that a checkout that rewrites them
+    /// changes nothing.
     pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
         blake3::hash(self.text(dialect).replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
     }

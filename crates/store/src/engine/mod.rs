@@ -1,8 +1,9 @@
-//! The seam between what is stored and what stores it. Above it there is no word of an engine; SQLite is spoken to in `sqlite/`, PostgreSQL
-//! in `postgres/`, and nowhere else.
+//! The database abstraction. Code above it is independent of the engine; SQLite is used only in
+//! `sqlite/`, PostgreSQL only in `postgres/`.
 //!
-//! Start with [`Db`]: every statement of both databases passes there, is prepared once, and fails with a name and a place. Statements are
-//! written in the dialect that both engines share; one that cannot be has a second text (`statements.rs`).
+//! Start with [`Db`]: all statements of both databases go through it, are prepared once, and fail
+//! with a name and a place. Statements use the dialect that both engines share; others have a
+//! second text (`statements.rs`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -57,25 +58,25 @@ enum Engine {
 }
 
 impl Db {
-    /// A database that is a file.
+    /// Opens a database file.
     pub(crate) fn open(path: &Path, role: Role) -> Result<Db, StoreError> {
         let place = Place::from(path);
         let engine = Engine::Sqlite(sqlite::Database::open(path, role)?);
         Ok(Db { place, engine })
     }
 
-    /// A database on a server. Nothing is connected before the first statement.
+    /// A database on a server. Connects with the first statement.
     pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
         let place = Place::from(server.address());
         Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
-    /// Where it is, for people.
+    /// Its location, for messages.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// SQLite's own side of it, where it has one.
+    /// The SQLite database, if it is one.
     pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
@@ -88,7 +89,7 @@ impl Db {
         self.sqlite().is_none()
     }
 
-    /// Where its changes are told, if they can be.
+    /// The notification channel of its changes, if it has one.
     pub(crate) fn channel(&self) -> Option<&str> {
         match &self.engine {
             Engine::Sqlite(_) => None,
@@ -96,18 +97,20 @@ impl Db {
         }
     }
 
-    /// Whether the database notes how many rows its tables have, so that one that is missing is missed.
+    /// Whether the database records the row counts of its tables, so that missing rows are
+    /// detected.
     pub(crate) fn counts_rows(&self) -> bool {
         self.sqlite().is_some()
     }
 
-    /// Whether one connection writes at a time, so that what a change reads stays true until it commits.
+    /// Whether one connection writes at a time, so that the state a change has read holds until it
+    /// commits.
     pub(crate) fn has_one_writer(&self) -> bool {
         self.sqlite().is_some()
     }
 
-    /// A mark that changes when another connection commits, where the engine has one that is cheaper than a question. It means something to
-    /// this connection alone.
+    /// A value that changes when another connection commits, if the engine has one that is cheaper
+    /// than a query. Only comparable on this connection.
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
@@ -123,7 +126,7 @@ impl Db {
         }
     }
 
-    /// Whose the database is.
+    /// The program that the database belongs to.
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
@@ -132,7 +135,7 @@ impl Db {
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Makes what has to be there before the transaction of a migration can begin.
+    /// Creates the schema and the ledger, which must exist before a migration's transaction begins.
     pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
         let made = match &self.engine {
             Engine::Sqlite(_) => Ok(()),
@@ -141,7 +144,8 @@ impl Db {
         made.map_err(self.fail("create the tables"))
     }
 
-    /// Makes it ours, gives it the ledger of migrations, and lets nobody else migrate before the transaction has ended.
+    /// Marks the database as ours, creates the ledger of migrations, and locks out other migrations
+    /// until the transaction ends.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
@@ -150,7 +154,8 @@ impl Db {
         marked.map_err(self.fail("mark the database"))
     }
 
-    /// Before tables and rows are changed as a migration likes. Refused where a row is not whole: it would be made to look so.
+    /// Called before a migration changes tables and rows. Fails if a row has a wrong seal, because
+    /// the migration would reseal it.
     pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(database) => {
@@ -169,7 +174,7 @@ impl Db {
         }
     }
 
-    /// Begins a transaction that changes nothing. Its state is that of its first question.
+    /// Begins a read-only transaction. Its first query fixes the state.
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
@@ -186,7 +191,7 @@ impl Db {
         begun.map_err(self.fail("begin writing"))
     }
 
-    /// On return the changes are on the disk.
+    /// Commits; the changes are durable on return.
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let committed = match &self.engine {
             Engine::Sqlite(database) => database.commit(),
@@ -203,7 +208,7 @@ impl Db {
         rolled_back.map_err(self.fail("roll back"))
     }
 
-    /// Whether several statements in a row see the same state.
+    /// Whether consecutive statements see the same state.
     pub(crate) fn in_transaction(&self) -> bool {
         match &self.engine {
             Engine::Sqlite(database) => database.in_transaction(),
@@ -211,7 +216,7 @@ impl Db {
         }
     }
 
-    /// Runs a statement that gives no rows; answers how many rows it changed.
+    /// Runs a statement without result rows; returns how many rows it changed.
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
@@ -222,7 +227,7 @@ impl Db {
         run.map_err(self.fail(sql.what))
     }
 
-    /// Runs a statement once for each row of values, in their order.
+    /// Runs a statement once for each row of values, in order.
     pub(crate) fn run_all<'v>(
         &self,
         sql: Sql,
@@ -240,7 +245,8 @@ impl Db {
         }
     }
 
-    /// Asks a question once for each row of values, and hands what is found to `read` with the number of its row.
+    /// Runs a query once for each row of values, and passes each result row to `read` with the
+    /// index of its values.
     pub(crate) fn each_of_all<'v>(
         &self,
         sql: Sql,
@@ -263,7 +269,7 @@ impl Db {
         }
     }
 
-    /// As [`Db::run`], for a statement that was put together.
+    /// Like [`Db::run`], for generated SQL.
     pub(crate) fn run_text(
         &self,
         what: &'static str,
@@ -277,7 +283,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// As [`Db::each`], for a statement that was put together.
+    /// Like [`Db::each`], for generated SQL.
     pub(crate) fn each_text(
         &self,
         what: &'static str,
@@ -294,7 +300,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Hands row after row to `read`, until it breaks.
+    /// Passes each row to `read`, until it breaks.
     pub(crate) fn each(
         &self,
         sql: Sql,
@@ -338,7 +344,7 @@ impl Db {
         Ok(first)
     }
 
-    /// The one row that a statement must give.
+    /// The only row of a statement that must return one.
     pub(crate) fn one<T>(
         &self,
         sql: Sql,
@@ -348,7 +354,7 @@ impl Db {
         self.first(sql, params, read)?.ok_or_else(|| self.fail(sql.what)(Fault::Missing))
     }
 
-    /// Several statements at once, for migrations.
+    /// Runs several statements, for migrations.
     pub(crate) fn script(&self, what: &'static str, text: &str) -> Result<(), StoreError> {
         let run = match &self.engine {
             Engine::Sqlite(database) => database.script(text),
@@ -357,7 +363,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Puts the pages of another file in the place of all that is in this one, as [`sqlite::Database::fill_from`] has it.
+    /// Replaces all contents by the pages of another file, see [`sqlite::Database::fill_from`].
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -370,44 +376,45 @@ impl Db {
         }
     }
 
-    /// The tables whose rows are sealed; none where the engine has no seals of ours.
+    /// The tables whose rows are sealed; empty if the engine has no seals.
     pub(crate) fn sealed_tables(&self) -> Result<Vec<sqlite::SealedTable>, StoreError> {
         self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
     }
 
-    /// Notes the sealed tables and their rows as they are, where every row is known to be whole.
+    /// Records the sealed tables and their row counts, after every row was verified.
     pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
         self.sqlite().map_or(Ok(()), sqlite::Database::note_sealed_tables)
     }
 
-    /// What the engine itself finds wrong with what it stores, and rows that point at nothing.
+    /// The engine's own check of its data, and dangling references.
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
-            // A server has checksums of its pages, and lets no row point at nothing.
+            // A server has page checksums and enforces references.
             Engine::Postgres(_) => Ok(Vec::new()),
         };
         found.map_err(self.fail("check the pages"))
     }
 
-    /// Rows that are not as they were written, and tables that lack some, where rows are sealed.
+    /// Rows with wrong seals, and tables with missing rows, if rows are sealed.
     pub(crate) fn check_seals(&self) -> Vec<Flaw> {
         self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
     }
 
-    /// Whether the named tables have as many rows as were written, where they are counted.
+    /// Compares the row counts of tables with the recorded ones, if they are counted.
     pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
         self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
     }
 
-    /// Folds what was written last into the main file, where there is a log beside it. If something keeps it from that, the next one does it.
+    /// Checkpoints the log into the main file, if there is one. If that is blocked, a later call
+    /// does it.
     pub(crate) fn fold_log(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint().ok();
         }
     }
 
-    /// The same without waiting for readers that keep it from that.
+    /// The same without waiting for readers that block it.
     pub(crate) fn fold_log_at_once(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint_at_once().ok();
@@ -419,7 +426,7 @@ impl Db {
     }
 }
 
-/// Before anything is sent to a server: a thread that must not wait does not.
+/// Called before anything is sent to a server: fails on threads that must not block.
 fn may_ask_server() -> Result<(), Fault> {
     if waiting::may_wait() {
         return Ok(());

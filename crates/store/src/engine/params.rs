@@ -1,8 +1,8 @@
-//! What a statement is given: values that both engines know.
+//! Statement parameters: values that both engines support.
 
 use std::borrow::Cow;
 
-/// The longest bytes that are stored as one value.
+/// Maximum size of a value in bytes.
 pub(crate) const BLOB_BYTES_MAX: usize = 16 << 20;
 
 /// One value, borrowed from the caller.
@@ -83,7 +83,8 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-/// The values of a statement, in the order of its placeholders: a tuple, an array, or a slice of values.
+/// The values of a statement, in the order of its placeholders: a tuple, an array, or a slice of
+/// values.
 pub(crate) trait Params {
     fn with<R>(&self, run: impl FnOnce(&[Value<'_>]) -> R) -> R;
 }

@@ -4,17 +4,17 @@ use std::str::FromStr;
 
 use super::postgres::{Address, AddressError};
 
-/// Where a store is, or one of its databases.
+/// The location of a store, or of one of its databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
-    /// A directory with SQLite's files in it, or one of the files.
+    /// A directory with SQLite files, or one of the files.
     Path(PathBuf),
     /// A database on a PostgreSQL server.
     Server(Box<Address>),
 }
 
 impl Place {
-    /// The directory or file, where it is one.
+    /// The directory or file; `None` on a server.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) => Some(path),

@@ -1,9 +1,9 @@
-//! What a statement gives: a row whose columns are read by their number.
+//! Result rows, whose columns are read by index.
 
 use super::params::Value;
 use super::{Fault, postgres, sqlite};
 
-/// A row of either engine, for as long as the statement stands on it.
+/// A row of either engine, borrowed from its statement.
 #[derive(Debug)]
 pub(crate) enum Row<'a> {
     Sqlite(&'a sqlite::Row<'a>),
@@ -22,7 +22,7 @@ impl<'a> Row<'a> {
         T::from_value(self.value(column)?)
     }
 
-    /// Text where it lies, without a copy.
+    /// Text in place, without a copy.
     pub(crate) fn text(&self, column: usize) -> Result<&'a str, Fault> {
         self.text_or_null(column)?.ok_or_else(|| unlike("text", Value::Null))
     }
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Bytes where they lie.
+    /// Bytes in place.
     pub(crate) fn bytes(&self, column: usize) -> Result<&'a [u8], Fault> {
         self.bytes_or_null(column)?.ok_or_else(|| unlike("blob", Value::Null))
     }
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What a column can be read as.
+/// A type that a column can be read as.
 pub(crate) trait FromValue: Sized {
     fn from_value(value: Value<'_>) -> Result<Self, Fault>;
 }

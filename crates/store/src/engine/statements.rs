@@ -1,24 +1,26 @@
-//! What every file of statements has in common: a name for each, and the tests that none of them may do without.
+//! Common parts of all statement files: a name for each statement, and the tests that all of them
+//! need.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
 
-/// A statement and what it is for, in the words of an error message.
+/// A statement and its purpose, worded for error messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sql {
     pub(crate) what: &'static str,
     pub(crate) text: &'static str,
-    /// What PostgreSQL is told instead, where the text is not for both.
+    /// The text for PostgreSQL, if it differs.
     pub(crate) postgres: Option<&'static str>,
 }
 
 impl Sql {
-    /// A statement that both engines understand.
+    /// A statement for both engines.
     pub(crate) const fn new(what: &'static str, text: &'static str) -> Sql {
         Sql { what, text, postgres: None }
     }
 
-    /// What PostgreSQL is told. It has no seals of ours, so a view of sealed rows is the table itself.
+    /// The text for PostgreSQL. It has no seals, so a view of sealed rows is replaced by the table
+    /// itself.
     pub(crate) fn for_postgres(&self) -> &'static str {
         match self.postgres {
             Some(text) => text,
@@ -28,7 +30,7 @@ impl Sql {
     }
 }
 
-/// The text without the names of views. There are as many as there are statements, and each is made once.
+/// The text without the prefix of views. Cached forever: there is one per statement.
 fn without_seals(text: &'static str) -> &'static str {
     static MADE: LazyLock<RwLock<HashMap<&'static str, &'static str>>> = LazyLock::new(RwLock::default);
     if let Some(made) = MADE.read().unwrap_or_else(PoisonError::into_inner).get(text) {
@@ -39,7 +41,7 @@ fn without_seals(text: &'static str) -> &'static str {
     made
 }
 
-/// Constants of statements for a schema, and the tests that each of them fits it and means the same to both engines.
+/// Defines statements for a schema, and tests that each of them is valid for it on both engines.
 macro_rules! statements {
     (for $schema:expr; $($name:ident: $what:literal, $text:expr $(=> $postgres:expr)?;)*) => {
         $(pub(crate) const $name: $crate::engine::Sql = $crate::engine::Sql {
@@ -53,7 +55,8 @@ macro_rules! statements {
 
             const ALL: &[Sql] = &[$(super::$name),*];
 
-            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this order do they agree.
+            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this
+            /// order do they agree.
             #[test]
             fn placeholders_first_appear_in_ascending_order() {
                 for sql in ALL {
@@ -101,7 +104,7 @@ pub(crate) fn placeholders_ascend(sql: &Sql) {
     }
 }
 
-/// A database with nothing in it but the tables.
+/// An empty database with all tables.
 #[cfg(test)]
 pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> rusqlite::Connection {
     let conn = rusqlite::Connection::open_in_memory().unwrap();
@@ -112,7 +115,8 @@ pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> 
     conn
 }
 
-/// A statement that goes through a whole table grows with the store, and no other test would notice.
+/// Checks that no statement scans a table. A scan grows with the store, and no other test would
+/// notice.
 #[cfg(test)]
 pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration], all: &[Sql]) {
     let conn = schema_of(migrations);
@@ -123,7 +127,7 @@ pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration
     }
 }
 
-/// How SQLite would go about a statement, step by step.
+/// SQLite's query plan of a statement.
 #[cfg(test)]
 pub(crate) fn plan(conn: &rusqlite::Connection, sql: &Sql) -> Vec<String> {
     let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();

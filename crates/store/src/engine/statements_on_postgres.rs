@@ -1,5 +1,5 @@
-//! Every statement is prepared by a real PostgreSQL server that has the schema: that it understands it, and what it takes the parameters
-//! for. The values that we send are whole numbers, texts and bytes, so it must not ask for anything else.
+//! Prepares every statement on a real PostgreSQL server with the schema, and checks the inferred
+//! parameter types. We send only integers, text and bytes, so no other type may be inferred.
 
 use super::Sql;
 use super::migrations::{ACCOUNTS, ALL, Migration};
@@ -8,9 +8,9 @@ use super::migrations::{ACCOUNTS, ALL, Migration};
 #[path = "../../tests/postgres/harness.rs"]
 pub(super) mod harness;
 
-/// Types of columns and parameters for which there is a value.
+/// Supported types of columns and parameters.
 const TYPES: [&str; 4] = ["bigint", "text", "bytea", "boolean"];
-/// The schema of a place that is filled, whichever database it is.
+/// The schema that is filled, for either database.
 const PART: &str = "candles";
 
 pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
@@ -29,7 +29,7 @@ pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
     }
 }
 
-/// A place with nothing in it but the tables.
+/// A place with empty tables.
 fn schema_of(migrations: &[Migration]) -> harness::Place {
     let place = harness::server().place();
     let schema = place.schema(PART);
@@ -49,8 +49,8 @@ fn highest_placeholder(text: &str) -> usize {
     digits.map(|digits: String| digits.parse().unwrap()).max().unwrap_or(0)
 }
 
-/// SQLite orders texts by their bytes. A column of another collation would order them by the language of the server, and an index on it
-/// would break with the next library of its system.
+/// SQLite orders text by bytes. Another collation would order it by the server's language, and an
+/// index on it would break with the next update of the system's library.
 #[test]
 fn texts_are_ordered_by_their_bytes() {
     let columns = "select table_name, column_name, data_type, coalesce(collation_name, '') \
@@ -68,7 +68,8 @@ fn texts_are_ordered_by_their_bytes() {
     }
 }
 
-/// What is stored can be moved from one engine to the other: each table of SQLite's is there with the same columns, but for the seals.
+/// Data can move between the engines: each SQLite table exists on PostgreSQL with the same columns,
+/// except for the seals.
 #[test]
 fn both_engines_have_the_same_tables() {
     for migrations in [ALL, ACCOUNTS] {
@@ -89,7 +90,7 @@ fn both_engines_have_the_same_tables() {
         let theirs: Vec<&str> = theirs.lines().collect();
         let missing: Vec<&String> = ours.iter().filter(|column| !theirs.contains(&column.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
-        // What is more is of whole tables, for several servers.
+        // Additional columns belong to additional tables, for several servers.
         let tables: Vec<&str> = ours.iter().filter_map(|column| Some(column.split_once('|')?.0)).collect();
         let more = theirs.iter().filter(|column| !ours.iter().any(|ours| ours == *column));
         let more: Vec<_> =

@@ -1,33 +1,33 @@
-//! What an engine complains of, told apart by what helps against it.
+//! Engine errors, classified by their remedy.
 
 use std::fmt;
 
-/// The engine's own words.
+/// The engine's own error.
 pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Damaged,
-    /// A change was interrupted and has to be undone first, which takes the right to write.
+    /// A change was interrupted and must be rolled back first, which needs write permission.
     Interrupted,
     Full,
     Denied,
     Disk,
     Locked,
-    /// What the engine cannot hold.
+    /// A value that the engine cannot store.
     Unfit,
-    /// A server cannot be reached.
+    /// A server is unreachable.
     Away,
-    /// A server is there and does not let us in.
+    /// A server is reachable and rejects the connection.
     Refused,
     Exhausted,
     ReadOnlyServer,
     NoRights,
     WrongEncoding,
     TooOldServer,
-    /// The answer to a change was lost.
+    /// The response to a change was lost.
     Unknown,
-    /// It would have to be waited for, and this thread must not.
+    /// It would block, and this thread must not.
     Waits,
     Other,
 }

@@ -1,19 +1,21 @@
-//! How long a thread may wait for a server on the network, which may be slow or silent; a file answers within microseconds. Threads that serve many
-//! connections must not wait at all, and callers with another answer set a deadline.
+//! Limits how long a thread waits for a server on the network, which may be slow or silent; a file
+//! responds within microseconds. Threads that serve many connections must not wait at all, and
+//! callers with a fallback set a deadline.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 thread_local! {
     static MUST_NOT: Cell<bool> = const { Cell::new(false) };
-    /// When this thread stops to wait, and how long that was from the beginning.
+    /// The deadline of this thread, and its original length.
     static DEADLINE: Cell<Option<(Instant, Duration)>> = const { Cell::new(None) };
 }
 
-/// Does something on a thread that others wait for. What would have to ask a server fails at once instead, with
-/// [`StoreError::would_wait`](crate::StoreError::would_wait), before anything is sent: then the same is done again where it may wait.
+/// Runs `work` on a thread that must not block. Statements on a server fail immediately with
+/// [`StoreError::would_wait`](crate::StoreError::would_wait), before anything is sent: the caller
+/// then repeats the work on a thread that may block.
 pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
-    /// Also if the work panics.
+    /// Restored even if the work panics.
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -24,10 +26,11 @@ pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Runs `work` with a deadline for all its statements on a server. A statement without an answer by then fails as if the server were unreachable, or with
-/// an unknown outcome if it may have changed something. For callers with another answer.
+/// Runs `work` with a deadline for all of its statements on a server. A statement without a
+/// response by then fails as if the server were unreachable, or with an unknown outcome if it may
+/// have changed something. For callers with a fallback.
 pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
-    /// Also if the work panics.
+    /// Restored even if the work panics.
     struct Before(Option<(Instant, Duration)>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -40,12 +43,12 @@ pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// A deadline, or that of this thread if it is sooner.
+/// The earlier of a deadline and that of this thread.
 pub(crate) fn sooner(deadline: Instant) -> Instant {
     DEADLINE.get().map_or(deadline, |(own, _)| own.min(deadline))
 }
 
-/// How long this thread waits in all: a limit, or its patience if that is less.
+/// The total waiting time of this thread: the lower of a limit and its own.
 pub(crate) fn patience(limit: Duration) -> Duration {
     DEADLINE.get().map_or(limit, |(_, patience)| patience.min(limit))
 }
@@ -60,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_may_wait_again_when_the_work_is_done_or_has_panicked() {
+    fn a_thread_may_wait_again_after_the_work_ends_or_panics() {
         assert!(may_wait());
         without_waiting(|| {
             assert!(!may_wait());
@@ -73,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_deadline_holds_and_ends_with_its_work() {
+    fn the_earliest_deadline_applies_and_ends_with_its_work() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
         let now = Instant::now();
         assert_eq!(sooner(now + hour), now + hour);

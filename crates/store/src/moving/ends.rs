@@ -1,5 +1,5 @@
-//! Both ends of a move, opened and kept from others: the source, of which nothing is changed, and the target, which is marked until all
-//! is there.
+//! Both ends of a move, opened and locked: the source, which is not changed, and the target, which
+//! is marked until it is complete.
 
 use market::Timestamp;
 
@@ -22,7 +22,7 @@ const STEPS: Sql = Sql::new(
     "select version, applied_at from migration where version > 0 order by version",
 );
 
-/// Where a store comes from.
+/// The source of a move.
 #[derive(Debug)]
 pub(super) struct Source {
     place: Place,
@@ -37,7 +37,7 @@ pub(super) struct Source {
 /// The versions of candles and accounts.
 type Versions = (i64, Option<i64>);
 
-/// Where it goes.
+/// The target of a move.
 #[derive(Debug)]
 pub(super) struct Target {
     place: Place,
@@ -46,21 +46,21 @@ pub(super) struct Target {
     guard: Guard,
 }
 
-/// Keeps imports and the background work of servers away.
+/// Locks out imports and the background jobs of servers.
 #[derive(Debug)]
 struct Guard {
     lock: WriterLock,
     _jobs: JobLock,
 }
 
-// Servers are noted where several of them share a database.
+// Servers register themselves if they share a database.
 const SERVERS: Sql = Sql::new(
     "look for servers",
     "select count(*) from node where seen_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - 15000000",
 );
 
 impl Guard {
-    /// Refused while a server runs there.
+    /// Fails while a server runs there.
     fn take(place: &Place) -> Result<Guard, MoveError> {
         let home = Home::of(place, home::Part::Candles, Pace::Long)?;
         let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
@@ -88,7 +88,7 @@ impl Guard {
 
 impl Source {
     pub(super) fn open(place: &Place) -> Result<Source, MoveError> {
-        // Whether it is there, ours, and of the schema that this program has.
+        // Checks that it exists, is ours, and has the schema of this program.
         Store::open(place, Access::Read)?;
         let has_accounts = Accounts::is_there(place)?;
         if has_accounts {
@@ -97,7 +97,8 @@ impl Source {
         let guard = Guard::take(place)?;
         let candles = open(place, Part::Candles)?;
         if candles.is_remote() {
-            // No server reads the state before, and elsewhere they would be bodies without an entry.
+            // No server reads the previous state, and at the target these bodies would have no
+            // entry.
             sweep_all(&candles, &guard.lock)?;
         }
         let accounts = if has_accounts { Some(open(place, Part::Accounts)?) } else { None };
@@ -118,12 +119,12 @@ impl Source {
         Ok(Source { place: place.clone(), candles, accounts, mark, versions, guard })
     }
 
-    /// Begins to read one of the databases, as it stays from here on.
+    /// Begins to read one of the databases, which cannot change from here on.
     pub(super) fn hold(&self, part: Part) -> Result<(), StoreError> {
         match (part, &self.accounts) {
             // No import runs, and none can begin.
             (Part::Candles, _) => self.candles.begin_read(),
-            // Accounts have many writers; as long as this transaction is open, they wait.
+            // Accounts have many writers, which wait while this transaction is open.
             (Part::Accounts | Part::Key, Some(accounts)) => {
                 accounts.begin_write()?;
                 accounts::lock_out_writers(accounts)
@@ -132,20 +133,22 @@ impl Source {
         }
     }
 
-    /// To be called when one of the databases has been compared. Candles are not held any longer: a server ends a transaction in which
-    /// nothing happens for too long, and accounts may take longer. Whether they have changed since is seen at the end.
+    /// Called after one of the databases was compared. Candles are released: a server ends an idle
+    /// transaction, and accounts may take longer. The end of the move checks whether they have
+    /// changed since.
     pub(super) fn let_go(&self, part: Part) -> Result<(), StoreError> {
         match part {
             Part::Candles => self.candles.commit(),
-            // Theirs holds others back until the end.
+            // The transaction on accounts blocks writers until the end.
             Part::Accounts | Part::Key => Ok(()),
         }
     }
 
-    /// Whether it is still as it was when the move began.
+    /// Checks that the source has not changed since the move began.
     pub(super) fn check_unchanged(&self, to: &Place) -> Result<(), MoveError> {
         let lock = &self.guard.lock;
-        // In a new transaction, or it would be the state that was copied. The lock first: from then on nobody changes anything.
+        // In a new transaction, or it would read the copied state. The lock comes first: it
+        // prevents changes from then on.
         self.candles.begin_write()?;
         let found = lock.fence(&self.candles).and_then(|()| {
             let found = versions(&self.candles, self.accounts.as_ref())?;
@@ -161,7 +164,7 @@ impl Source {
     }
 }
 
-/// Rows that are missing cannot be seen by reading the others.
+/// Checks the row counts. Missing rows are not visible by reading the others.
 fn complete(db: &Db) -> Result<(), StoreError> {
     let sealed = db.sealed_tables()?;
     let names: Vec<&str> = sealed.iter().map(|table| table.name.as_str()).collect();
@@ -176,15 +179,15 @@ fn versions(candles: &Db, accounts: Option<&Db>) -> Result<Versions, StoreError>
     Ok((version(candles)?, accounts.map(version).transpose()?))
 }
 
-/// One of the databases of a store, to write to it, whatever its ledger says.
+/// Opens one of the databases of a store for writing, whatever its ledger says.
 fn open(place: &Place, part: Part) -> Result<Db, StoreError> {
     Home::of(place, part_of(part), Pace::Long)?.open(Role::Writer)
 }
 
-/// What is at the target of a move.
+/// The contents of the target of a move.
 enum Found {
     Nothing,
-    /// All tables, and nothing in them.
+    /// All tables, without rows.
     Empty,
     Marked(Mark),
     Something,
@@ -231,12 +234,12 @@ fn is_empty(db: &Db) -> Result<bool, StoreError> {
             return Ok(false);
         }
     }
-    // What was there and was removed again has left its numbers.
+    // Data that was added and removed again has raised the version.
     Ok(versions(db, None)?.0 == 0)
 }
 
 impl Target {
-    /// Opens the target, marked. Whether it has the beginning of this move already.
+    /// Opens and marks the target. Also returns whether it already has a part of this move.
     pub(super) fn open(place: &Place, source: &Source, now: Timestamp) -> Result<(Target, bool), MoveError> {
         let found = [found(place, Part::Candles)?, found(place, Part::Accounts)?];
         let mut marks = found.iter().filter_map(|found| match found {
@@ -247,7 +250,8 @@ impl Target {
             return Err(MoveError::Other { place: place.clone(), of: mark.of.clone() });
         }
         let is_marked = found.iter().any(|found| matches!(found, Found::Marked(_)));
-        // One of the two that is full beside a marked one: its mark was removed, and then the move was interrupted. It is compared again.
+        // One full database next to a marked one: its mark was removed, and then the move was
+        // interrupted. It is compared again.
         if !is_marked && found.iter().any(|found| matches!(found, Found::Something)) {
             return Err(MoveError::NotEmpty { place: place.clone() });
         }
@@ -284,7 +288,7 @@ impl Target {
         }
     }
 
-    /// Runs something in a transaction of its own.
+    /// Runs `work` in its own transaction.
     pub(super) fn write(
         &self,
         part: Part,
@@ -293,7 +297,7 @@ impl Target {
         let db = self.db(part);
         let lock = &self.guard.lock;
         db.begin_write()?;
-        // One lock is for both of them.
+        // One lock covers both databases.
         let done = lock.fence(db).and_then(|()| work()).and_then(|()| lock.extend(db));
         let done = done.and_then(|()| db.commit());
         if done.is_err() {
@@ -302,9 +306,10 @@ impl Target {
         done
     }
 
-    /// From here on nothing but a move opens it. What its migrations have put there makes room for what comes.
+    /// Marks a target, which only a move can open from here on. Removes the rows that its
+    /// migrations created.
     fn mark(&self, part: Part, source: &Source, now: Timestamp) -> Result<(), StoreError> {
-        // Without accounts at the source, those of the target are complete as they are.
+        // Without accounts at the source, those of the target are already complete.
         if part == Part::Accounts && source.accounts.is_none() {
             return Ok(());
         }
@@ -327,7 +332,7 @@ impl Target {
         Ok(noted)
     }
 
-    /// The last step.
+    /// Removes the marks: the last step.
     pub(super) fn unmark(self) -> Result<(), MoveError> {
         for part in [Part::Candles, Part::Accounts] {
             self.write(part, || mark::remove(self.db(part)))?;

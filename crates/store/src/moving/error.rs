@@ -1,4 +1,4 @@
-//! Why a store is not moved.
+//! Errors of a move.
 
 use std::fmt;
 
@@ -42,7 +42,7 @@ pub enum MoveError {
     Differs { part: DatabaseName, table: String, to: Place },
 }
 
-/// One of the two databases, as messages call it.
+/// One of the two databases, as named in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseName(pub(super) Part);
 
@@ -55,7 +55,7 @@ impl fmt::Display for DatabaseName {
     }
 }
 
-/// What to name instead of a target that has something in it.
+/// Alternatives to a target that is not empty.
 fn instead(place: &Place) -> &'static str {
     match place.path() {
         Some(_) => "name another directory with --to",
@@ -63,7 +63,7 @@ fn instead(place: &Place) -> &'static str {
     }
 }
 
-/// How a target is emptied.
+/// How to empty a target.
 pub(super) fn removal(place: &Place) -> String {
     match place {
         Place::Path(path) => format!("remove {}", path.display()),

@@ -1,5 +1,5 @@
-//! The mark of a target that is not complete: a row in its ledger of migrations, behind every version that there will be. This program
-//! says what it means; earlier ones take the database for a newer one, and refuse it too.
+//! The mark of an incomplete target: a row in its ledger of migrations, with a version above all
+//! others. This program reports its meaning; earlier ones see a newer database, and refuse it too.
 
 use market::Timestamp;
 
@@ -12,12 +12,12 @@ pub(crate) use migrate::MOVING as VERSION;
 const MARKED: Sql = Sql::new("look for a move", "select name, digest from migration where version = $1");
 const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration where version = $1");
 
-/// What a target has the beginning of.
+/// The source of an incomplete target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// Where the source was, for people.
+    /// The place of the source, for messages.
     pub(super) of: String,
-    /// Which source it was, and at which version.
+    /// Identity and version of the source.
     pub(super) identity: Vec<u8>,
 }
 

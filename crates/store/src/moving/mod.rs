@@ -1,11 +1,13 @@
-//! A store is brought from one place to another, whichever engine is at either end.
+//! Moves a store from one place to another, with any engine at either end.
 //!
-//! Every table of both databases is copied in the order of its keys, in transactions of a few hundred rows; then both ends are read
-//! through and compared by checksums over values. Until that is done the target is marked, and every program refuses to open it. A move
-//! that was interrupted goes on where it was: what the target has of a table is the beginning of what the source has. Nothing is mixed: the
-//! target has nothing, or the beginning of a move of the same source at the same version.
+//! Every table of both databases is copied in key order, in transactions of a few hundred rows;
+//! then both ends are read and compared by checksums over values. Until then the target is marked,
+//! and every program refuses to open it. An interrupted move resumes: the rows of a table at the
+//! target are a prefix of those at the source. Nothing is mixed: the target is empty, or has a part
+//! of a move of the same source at the same version.
 //!
-//! `tables.rs` says what there is to copy, `rows.rs` reads and writes it, `ends.rs` opens both ends and keeps others away from them.
+//! `tables.rs` lists the tables, `rows.rs` reads and writes rows, `ends.rs` opens and locks both
+//! ends.
 
 mod ends;
 mod error;
@@ -25,54 +27,55 @@ use ends::{Source, Target};
 use rows::{Digest, End, Nul};
 use tables::Table;
 
-/// What is to be brought where.
+/// A move of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<'a> {
     pub from: &'a Place,
     pub to: &'a Place,
-    /// Noted beside the migrations of a new target.
+    /// Recorded with the migrations of a new target.
     pub now: Timestamp,
 }
 
-/// What a move is about.
+/// The stage of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveStage {
     Copy,
     Compare,
 }
 
-/// How far it has come.
+/// The progress of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoveProgress<'a> {
     pub stage: MoveStage,
     pub part: Part,
     pub table: &'a str,
-    /// Of all tables.
+    /// Rows over all tables.
     pub rows: u64,
     pub rows_total: u64,
 }
 
-/// Sees how far a move has come, and may stop it. What was copied stays, and the same move goes on from there.
+/// Receives progress, and may stop the move. Copied rows stay, and the same move resumes from
+/// there.
 pub type MoveWatch<'a> = dyn FnMut(MoveProgress<'_>) -> ControlFlow<()> + 'a;
 
-/// A table that is the same at both ends.
+/// A table that is equal at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MovedTable {
     pub part: Part,
     pub name: String,
     pub rows: u64,
-    /// BLAKE3 over the values of its rows in the order of their keys.
+    /// BLAKE3 over the values of its rows in key order.
     pub digest: String,
 }
 
-/// Everything is at the target and has been compared. The target stays marked until [`Copied::finish`], so that what belongs to it beside
-/// the databases can be put in its place first.
+/// A copied and compared store. The target stays marked until [`Copied::finish`], so that files
+/// next to the databases can be copied first.
 #[derive(Debug)]
 pub struct Copied {
     source: Source,
     target: Target,
     pub tables: Vec<MovedTable>,
-    /// Whether it went on from where an earlier one was interrupted.
+    /// Whether it resumed an interrupted move.
     pub resumed: bool,
 }
 
@@ -83,7 +86,7 @@ impl Move<'_> {
         }
         let source = Source::open(self.from)?;
         let (target, resumed) = Target::open(self.to, &source, self.now)?;
-        // Both of them first, so that a difference is told before hours of copying.
+        // Both first, so that a difference is reported before hours of copying.
         let mut pairs = vec![Pair::of(Part::Candles, &source.candles, &target.candles)?];
         if let Some(accounts) = &source.accounts {
             pairs.push(Pair::of(Part::Accounts, accounts, &target.accounts)?);
@@ -96,8 +99,8 @@ impl Move<'_> {
         }
         let mut counter = Counter { stage: MoveStage::Copy, copied: 0, compared: 0, total, watch };
         let mut tables = Vec::new();
-        // One after the other, because what holds accounts still must not wait for candles: their server ends a transaction in which nothing
-        // happens for a minute.
+        // One after the other: the transaction that blocks changes of accounts must not wait for
+        // candles, because the server ends a transaction that is idle for a minute.
         for pair in &pairs {
             source.hold(pair.part)?;
             counter.stage = MoveStage::Copy;
@@ -116,24 +119,24 @@ impl Move<'_> {
 }
 
 impl Copied {
-    /// Notes which key the secrets of a target on PostgreSQL are sealed with.
+    /// Records the fingerprint of the sealing key at a target on PostgreSQL.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.target.note_sealing_key(fingerprint)
     }
 
-    /// Whether there were accounts to move, and so a key that belongs to them.
+    /// Whether the source has accounts, and so a key that belongs to them.
     pub fn has_accounts(&self) -> bool {
         self.source.accounts.is_some()
     }
 
-    /// From here on the target is a store like any other.
+    /// Completes the move; the target is an ordinary store from here on.
     pub fn finish(self) -> Result<(), MoveError> {
         self.source.check_unchanged(self.target.place())?;
         self.target.unmark()
     }
 }
 
-/// How far everything is.
+/// Progress over all tables.
 struct Counter<'a, 'b> {
     stage: MoveStage,
     copied: u64,
@@ -163,7 +166,7 @@ struct Pair<'a> {
     part: Part,
     from: End<'a>,
     to: End<'a>,
-    /// Each after those that it refers to.
+    /// Each after the tables that it references.
     tables: Vec<Table>,
 }
 
@@ -174,7 +177,7 @@ impl<'a> Pair<'a> {
         Ok(Pair { part, from: End::of(from, part, nul)?, to: End::of(to, part, nul)?, tables })
     }
 
-    /// Copies what the target does not have yet.
+    /// Copies the rows that the target lacks.
     fn copy(&self, table: &Table, target: &Target, counter: &mut Counter<'_, '_>) -> Result<(), MoveError> {
         let mut behind = self.to.last_key(table)?;
         if behind.is_some() {
@@ -190,7 +193,7 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Reads a table at both ends, side by side, so that neither waits long for the other.
+    /// Reads a table at both ends in step, so that neither waits long for the other.
     fn compare(&self, table: &Table, counter: &mut Counter<'_, '_>) -> Result<MovedTable, MoveError> {
         let ends = [&self.from, &self.to];
         let mut digests = ends.map(|_| Digest::of(table));

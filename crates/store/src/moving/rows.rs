@@ -1,19 +1,19 @@
-//! Rows in the order of their keys, page by page, and what they come to.
+//! Rows in key order, page by page, and their checksums.
 
 use super::tables::{Kind, Table};
 use crate::engine::{Db, Fault, Row, Value};
 use crate::{Part, StoreError};
 
-/// Rows that are read at once and stored together.
+/// Rows per page: read by one query and stored in one transaction.
 const PAGE_ROWS: usize = 500;
 /// The same for tables with bodies: at most a few dozen megabytes.
 const PAGE_BODIES: usize = 32;
-/// Rows of one statement. A page is a multiple of it, so that few texts are prepared.
+/// Rows per statement. A page is a multiple of it, so that few texts are prepared.
 const CHUNK_ROWS: usize = 50;
 const CHUNK_BODIES: usize = 8;
 const _: () = assert!(PAGE_ROWS.is_multiple_of(CHUNK_ROWS) && PAGE_BODIES.is_multiple_of(CHUNK_BODIES));
 
-/// A value that has been taken out of its row.
+/// An owned value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
     Null,
@@ -60,16 +60,16 @@ pub(super) type Cells = Vec<Cell>;
 pub(super) struct End<'a> {
     pub(super) db: &'a Db,
     part: Part,
-    /// Tables whose rows carry seals here.
+    /// Tables whose rows have seals at this end.
     sealed: Vec<String>,
     nul: Nul,
 }
 
-/// What becomes of a NUL in a text.
+/// The handling of a NUL in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nul {
     Kept,
-    /// PostgreSQL has no such texts, so what is there is read as it will be stored.
+    /// PostgreSQL text cannot contain NUL, so such text is read as it will be stored.
     Replaced,
 }
 
@@ -79,7 +79,7 @@ impl<'a> End<'a> {
         Ok(End { db, part, sealed, nul })
     }
 
-    /// The page of rows behind a key, or the first one.
+    /// The page of rows after a key, or the first one.
     pub(super) fn page(&self, table: &Table, behind: Option<&[Cell]>) -> Result<Vec<Cells>, StoreError> {
         let keys = table.keys.join(", ");
         let condition = match behind {
@@ -104,7 +104,8 @@ impl<'a> End<'a> {
         Ok(rows)
     }
 
-    /// Rows with seals are read through the view that verifies them: what is damaged is not brought elsewhere as if it were whole.
+    /// Sealed rows are read through the verifying view, so that damaged rows are not copied as
+    /// valid ones.
     fn source(&self, table: &Table) -> String {
         match self.sealed.contains(&table.name) {
             true => format!("sealed_{}", table.name),
@@ -112,7 +113,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// The last key of a table, in the order in which rows are copied.
+    /// The last key of a table, in copy order.
     pub(super) fn last_key(&self, table: &Table) -> Result<Option<Vec<Cell>>, StoreError> {
         let keys = table.keys.join(", ");
         let last: Vec<String> = table.keys.iter().map(|key| format!("{key} desc")).collect();
@@ -126,7 +127,7 @@ impl<'a> End<'a> {
         Ok(found)
     }
 
-    /// Stores a page of rows. The caller has a transaction open.
+    /// Stores a page of rows in the caller's transaction.
     pub(super) fn insert(&self, table: &Table, rows: &[Cells]) -> Result<(), StoreError> {
         let chunks = rows.chunks_exact(table.chunk_rows());
         let rest = chunks.remainder();
@@ -155,7 +156,7 @@ impl<'a> End<'a> {
         self.db.run_text("store a row", &text, &values).map(drop)
     }
 
-    /// On PostgreSQL numbers of the audit come from a sequence; a file has them in `counter`.
+    /// On PostgreSQL audit ids come from a sequence; a file has them in `counter`.
     fn take_audit_number(&self, table: &Table, rows: &mut [Cells]) -> Result<(), StoreError> {
         if self.db.sqlite().is_some() {
             return Ok(());
@@ -197,7 +198,7 @@ const NEXT_AUDIT: crate::engine::Sql = crate::engine::Sql::new(
 const SET_AUDIT: crate::engine::Sql =
     crate::engine::Sql::new("set the next number of the audit", "select setval('audit_id', $1, false)");
 
-/// Name and number of a row of `counter`.
+/// Name and number of a `counter` row.
 fn counter<'a>(table: &Table, row: &'a mut Cells) -> Option<(String, &'a mut Cell)> {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let name = match row.get(place("name")?)? {
@@ -212,7 +213,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
     let cell = |(place, column): (usize, &super::tables::Column)| {
         let cell = match Cell::of(row.value(place)?) {
             Cell::Text(text) if nul == Nul::Replaced && text.contains('\0') => {
-                // By another key it would be another row.
+                // With another key it would be another row.
                 if table.keys.contains(&column.name) {
                     return Err(Fault::value("key without a NUL", &format!("{}: {text}", table.name)));
                 }
@@ -220,7 +221,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
             }
             cell => cell,
         };
-        // SQLite stores what it is given, whatever the column says.
+        // SQLite stores any value, whatever the column type is.
         if cell.is_of(column.kind) {
             Ok(cell)
         } else {
@@ -245,7 +246,7 @@ pub(super) fn count(db: &Db, table: &Table) -> Result<u64, StoreError> {
     Ok(rows)
 }
 
-/// Whether a table has a row at all.
+/// Whether a table has no rows.
 pub(super) fn is_empty(db: &Db, table: &Table) -> Result<bool, StoreError> {
     let text = format!("select 1 from {} limit 1", table.name);
     let mut is_empty = true;
@@ -280,7 +281,8 @@ impl Table {
     }
 }
 
-/// A checksum over the rows of a table, in the order of their keys. It is computed from values, so that it is the same whatever stores them.
+/// A checksum over the rows of a table, in key order. It is computed from values, so it does not
+/// depend on the engine.
 #[derive(Debug)]
 pub(super) struct Digest {
     hasher: blake3::Hasher,
@@ -302,7 +304,7 @@ impl Digest {
         row.iter().for_each(|cell| self.take(cell));
     }
 
-    /// Each with its kind and length, so that no two rows are written alike.
+    /// Adds a cell with its type and length, so that no two rows have the same encoding.
     fn take(&mut self, cell: &Cell) {
         let number;
         let (kind, bytes): (u8, &[u8]) = match cell {

@@ -1,5 +1,5 @@
-//! Which tables there are and in which order they can be filled. Read from the catalogue of each engine, so that no table is forgotten that
-//! a later migration adds.
+//! The tables and the order in which they can be filled. Read from the catalogue of each engine, so
+//! that tables of later migrations are included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -8,13 +8,13 @@ use super::error::{DatabaseName, MoveError};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Sql};
 
-/// A table as both ends have it.
+/// A table that both ends have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
-    /// Every column but the seal, in an order that both ends share.
+    /// All columns except the seal, in an order that both ends share.
     pub(super) columns: Vec<Column>,
-    /// The primary key, in its own order. Rows are copied in the order of it.
+    /// The primary key columns. Rows are copied in this order.
     pub(super) keys: Vec<String>,
     /// Tables that must be filled before.
     refers_to: BTreeSet<String>,
@@ -26,7 +26,7 @@ pub(super) struct Column {
     pub(super) kind: Kind,
 }
 
-/// What a column holds. The schemas have nothing else.
+/// The type of a column. The schemas have no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Int,
@@ -34,11 +34,12 @@ pub(super) enum Kind {
     Blob,
 }
 
-/// What an engine keeps for itself, and what the migrations of the target have written already.
+/// Tables of the engine itself, and those already written by the target's migrations.
 const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
-/// What holds for the processes of this moment, on PostgreSQL alone: who is there, who may write, who came how often in the last half
-/// minute. `touched`, `identity` and `lineage` say to local copies of candles what has changed, and a copy belongs to one database; bodies in
-/// `retired_body` are on their way out; the fingerprint of the key is noted when the key file is in its place.
+/// Transient state of running processes, on PostgreSQL only: live nodes, leases, recent request
+/// counts. `touched`, `identity` and `lineage` describe changes for local copies of candles, and a
+/// copy belongs to one database; bodies in `retired_body` are about to be removed; the fingerprint
+/// of the key is recorded when the key file is in place.
 pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "arrival",
     "call_bucket",
@@ -60,9 +61,9 @@ pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "turn",
     "withdrawal",
 ];
-/// Tables that a new database has rows in. They are emptied before anything is brought.
+/// Tables that have rows in a new database. They are emptied before the copy.
 pub(super) const SEEDED: [&str; 2] = ["counter", "level"];
-/// Not compared, not copied: it is computed by the engine that has it.
+/// Neither compared nor copied: each engine computes its own.
 const SEAL: &str = "seal";
 
 const COLUMNS: Sql = Sql {
@@ -86,7 +87,7 @@ const REFERENCES: Sql = Sql {
     what: "read the references",
     text: "select t.name, f.\"table\" from sqlite_schema t join pragma_foreign_key_list(t.name) f where t.type = 'table'",
     postgres: Some(
-        // Of the catalogue: the view of the standard tells the owner of a table alone what refers to it.
+        // From the catalogue: the standard view shows references only to the owner of a table.
         "select t.relname::text, r.relname::text from pg_catalog.pg_constraint c \
             join pg_catalog.pg_class t on t.oid = c.conrelid join pg_catalog.pg_class r on r.oid = c.confrelid \
             join pg_catalog.pg_namespace n on n.oid = t.relnamespace \
@@ -94,7 +95,7 @@ const REFERENCES: Sql = Sql {
     ),
 };
 
-/// The tables of one end that hold what was stored.
+/// The tables of one end that hold stored data.
 pub(super) fn of(db: &Db) -> Result<Vec<Table>, StoreError> {
     let is_stored = |name: &str| !OF_THE_ENGINE.contains(&name) && !OF_THE_MOMENT.contains(&name);
     let mut columns = Vec::new();
@@ -142,7 +143,7 @@ impl Kind {
     }
 }
 
-/// The tables that both ends have, each after those that it refers to.
+/// The tables that both ends have, each after those that it references.
 pub(super) fn agreed(part: DatabaseName, from: Vec<Table>, to: &[Table]) -> Result<Vec<Table>, MoveError> {
     let differs = |table: &str| MoveError::Schema { part, table: table.to_owned() };
     for table in &from {
@@ -187,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn no_table_is_forgotten_and_none_comes_before_what_it_refers_to() {
+    fn all_tables_are_copied_and_each_follows_those_it_references() {
         for (part, migrations) in [(Part::Candles, migrations::ALL), (Part::Accounts, migrations::ACCOUNTS)] {
             let (_dir, db) = fresh(migrations);
             let tables = agreed(DatabaseName(part), of(&db).unwrap(), &of(&db).unwrap()).unwrap();
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_database_has_rows_in_no_other_tables_than_those_that_are_emptied() {
+    fn a_new_database_has_rows_only_in_the_seeded_tables() {
         for migrations in [migrations::ALL, migrations::ACCOUNTS] {
             let (_dir, db) = fresh(migrations);
             for table in of(&db).unwrap() {

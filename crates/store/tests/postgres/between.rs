@@ -1,4 +1,4 @@
-//! A store that goes from a directory to a server and back is the same at every end.
+//! A store that moves from a directory to a server and back is the same at every end.
 
 use market::Timestamp;
 use store::{Access, Accounts, Move, MoveError, Place, Security, Store, StoreError};
@@ -7,7 +7,7 @@ use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::moving::{content, findings, moving};
 
-/// A store in a directory, with a bit of everything.
+/// A store in a directory, with some data of every kind.
 fn in_a_directory(dir: &Place) -> Accounts {
     let store = Store::open(dir, Access::Write { now: NOW }).unwrap();
     for number in 1..700 {
@@ -21,7 +21,7 @@ fn in_a_directory(dir: &Place) -> Accounts {
 }
 
 #[test]
-fn there_and_back_again_is_the_same() {
+fn moving_to_a_server_and_back_preserves_everything() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let [from, back] = ["from", "back"].map(|name| Place::from(dir.path().join(name)));
     let accounts = in_a_directory(&from);
@@ -39,7 +39,7 @@ fn there_and_back_again_is_the_same() {
     assert_eq!(first, second);
     assert_eq!(content(&back), content(&from));
     assert_eq!(findings(&back), 0);
-    // Numbers go on at each of them, those of the audit too, which a server has in a sequence.
+    // Ids continue at each end, including those of the audit, which a server takes from a sequence.
     let [there, back] = [&there, &back].map(|place| Accounts::open(place, NOW).unwrap());
     for accounts in [&accounts, &there, &back] {
         add(accounts, "late").unwrap();
@@ -52,7 +52,7 @@ fn there_and_back_again_is_the_same() {
 }
 
 #[test]
-fn a_move_from_a_server_holds_its_accounts_still() {
+fn a_move_from_a_server_blocks_changes_of_accounts() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
@@ -75,7 +75,7 @@ fn a_move_from_a_server_holds_its_accounts_still() {
 }
 
 #[test]
-fn a_server_that_was_seen_a_moment_ago_is_in_the_way_of_a_move() {
+fn a_recently_seen_server_blocks_a_move() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(&home);
     drop(Store::open(&from, Access::Write { now: NOW }).unwrap());
@@ -99,7 +99,7 @@ fn a_server_that_was_seen_a_moment_ago_is_in_the_way_of_a_move() {
 }
 
 #[test]
-fn nothing_is_left_where_the_target_cannot_be_made() {
+fn a_failed_target_leaves_nothing_behind() {
     let dir = tempfile::tempdir().unwrap();
     let from = Place::from(dir.path().join("from"));
     drop(Store::open(&from, Access::Write { now: Timestamp(1) }).unwrap());
@@ -115,14 +115,14 @@ fn nothing_is_left_where_the_target_cannot_be_made() {
 }
 
 #[test]
-fn a_change_behind_the_lock_is_noticed_at_the_end_of_a_move() {
+fn a_change_despite_the_lock_is_detected_at_the_end_of_a_move() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(&home);
     put(&Store::open(&from, Access::Write { now: NOW }).unwrap(), &minutes("700.HK"), &[], &[block(1, 4)]);
     add(&Accounts::open(&from, NOW).unwrap(), "ann").unwrap();
     let to = Place::from(dir.path().join("there"));
     let copied = moving(&from, &to).unwrap();
-    // Nothing of candles is held open while all else takes its time.
+    // No lock on candles is held while the rest takes its time.
     let idle = format!(
         "select count(*) from pg_locks l join pg_class c on c.oid = l.relation join pg_namespace n on n.oid = c.relnamespace \
          where n.nspname = '{}'",
@@ -135,7 +135,7 @@ fn a_change_behind_the_lock_is_noticed_at_the_end_of_a_move() {
 }
 
 #[test]
-fn a_move_whose_lease_was_taken_from_it_changes_nothing_more() {
+fn a_move_that_lost_its_lease_changes_nothing_more() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     let accounts = in_a_directory(&from);
@@ -156,7 +156,7 @@ fn a_move_whose_lease_was_taken_from_it_changes_nothing_more() {
 }
 
 #[test]
-fn a_role_that_owns_nothing_can_be_moved_to() {
+fn a_store_can_be_moved_to_a_role_that_owns_nothing() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     in_a_directory(&from);
@@ -166,7 +166,7 @@ fn a_role_that_owns_nothing_can_be_moved_to() {
     let server = home.on_server();
     let [candles, accounts] = ["candles", "accounts"].map(|part| server.schema(part));
     let role = format!("mover_{candles}");
-    // As the page about scaling has it.
+    // As in the documentation about scaling.
     let grants = format!(
         "create role {role} login; grant usage on schema {candles}, {accounts} to {role}; \
          grant select, insert, update, delete on all tables in schema {candles}, {accounts} to {role}; \
@@ -180,7 +180,7 @@ fn a_role_that_owns_nothing_can_be_moved_to() {
 }
 
 #[test]
-fn a_text_that_postgresql_cannot_hold_is_brought_as_near_as_it_can_be() {
+fn a_nul_in_a_text_is_replaced_on_postgresql() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let [from, copy] = ["from", "copy"].map(|name| Place::from(dir.path().join(name)));
     let store = Store::open(&from, Access::Write { now: NOW }).unwrap();
@@ -202,14 +202,14 @@ fn a_text_that_postgresql_cannot_hold_is_brought_as_near_as_it_can_be() {
 }
 
 #[test]
-fn a_database_that_was_left_before_its_first_step_has_no_accounts() {
+fn a_database_without_its_first_migration_has_no_accounts() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     in_a_directory(&from);
     let to = Place::from(&home);
     drop(Accounts::open(&to, NOW).unwrap());
     assert!(Accounts::is_there(&to).unwrap());
-    // As whoever made the ledger leaves it when stopped there.
+    // As a process leaves it that was stopped after creating the ledger.
     let server = home.on_server();
     let ledger = format!(
         "create table kept as table {0}.migration with no data; drop schema {0} cascade; create schema {0}; \
@@ -223,7 +223,7 @@ fn a_database_that_was_left_before_its_first_step_has_no_accounts() {
 }
 
 #[test]
-fn a_target_that_has_only_a_beginning_is_told_as_such() {
+fn an_incomplete_target_is_reported_as_such() {
     let (dir, home) = (tempfile::tempdir().unwrap(), Home::new());
     let from = Place::from(dir.path().join("from"));
     in_a_directory(&from);

@@ -1,5 +1,5 @@
-//! PostgreSQL's side of the engine against a real server. These tests look inside the crate, so they are a module of it:
-//! `engine/postgres/mod.rs` includes this file.
+//! The PostgreSQL engine against a real server. These tests access private items, so they are a
+//! module of the crate: `engine/postgres/mod.rs` includes this file.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -20,7 +20,7 @@ use crate::engine::{Db, Fault, Role, Row};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A schema of its own, dropped at the end.
+/// A schema for one test, dropped at the end.
 struct Place {
     address: Address,
     _schema: harness::Place,
@@ -31,18 +31,18 @@ impl Place {
         Place::with("")
     }
 
-    /// With a pool that is smaller than an address may ask for.
+    /// With a pool smaller than an address may request.
     fn with_pool(pool: usize, parameters: &str) -> Place {
         let mut place = Place::with(parameters);
         place.address.pool = pool;
         place
     }
 
-    /// `parameters` as `&pool=8`.
+    /// `parameters` in the form `&pool=8`.
     fn with(parameters: &str) -> Place {
         let schema = harness::server().place();
         let place = Place { address: parsed(&format!("{}{parameters}", schema.url())), _schema: schema };
-        // Twice: it may be there.
+        // Twice: it may exist already.
         place.connection(Role::Writer).create_schema().unwrap();
         place.connection(Role::Writer).create_schema().unwrap();
         place
@@ -69,7 +69,7 @@ fn parsed(text: &str) -> Address {
     text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
 }
 
-/// The same database and schema, reached at another port of this machine, maybe by another user.
+/// The same database and schema at another port of this machine, optionally with another user.
 fn elsewhere(place: &Place, user: &str, port: u16, parameters: &str) -> Address {
     let text = place.address.to_string();
     let (_, rest) = text.split_once('@').unwrap();
@@ -145,7 +145,7 @@ fn terminate(place: &Place, of: &str) {
     place.connection(Role::Reader).each(&text, &[], &mut |_| Ok(ControlFlow::Continue(()))).unwrap();
 }
 
-/// Waits until something is so. The deadline is for a test that fails.
+/// Waits for a condition. The deadline only matters if the test fails.
 fn until(mut is: impl FnMut() -> bool) {
     let end = Instant::now() + 20 * SECOND;
     while !is() {
@@ -155,7 +155,7 @@ fn until(mut is: impl FnMut() -> bool) {
 }
 
 #[test]
-fn values_come_back_as_they_were_stored() {
+fn values_are_read_back_unchanged() {
     let place = Place::new();
     let db = place.connection(Role::Writer);
     db.script(
@@ -203,7 +203,7 @@ fn values_come_back_as_they_were_stored() {
 }
 
 #[test]
-fn what_the_server_cannot_hold_is_refused_before_it_is_sent() {
+fn unsupported_values_are_refused_before_they_are_sent() {
     let place = Place::new();
     let db = place.table();
     assert!(matches!(trouble(add(&db, 1, "a\0b")), Trouble::Unfit { .. }));
@@ -213,7 +213,7 @@ fn what_the_server_cannot_hold_is_refused_before_it_is_sent() {
 }
 
 #[test]
-fn a_transaction_is_stored_as_a_whole_or_not_at_all() {
+fn a_transaction_is_atomic() {
     let place = Place::new();
     let (db, other) = (place.table(), place.connection(Role::Reader));
     db.begin(true).unwrap();
@@ -227,7 +227,7 @@ fn a_transaction_is_stored_as_a_whole_or_not_at_all() {
     add(&db, 2, "two").unwrap();
     db.rollback().unwrap();
     assert_eq!(count(&db), 1);
-    // One that is forgotten.
+    // Dropping an open transaction rolls it back.
     let forgetful = place.connection(Role::Writer);
     forgetful.begin(true).unwrap();
     add(&forgetful, 3, "three").unwrap();
@@ -252,7 +252,7 @@ fn a_reader_sees_one_state_and_cannot_write() {
     assert_eq!(count(&reader), 1);
     assert!(matches!(trouble(add(&reader, 2, "two")), Trouble::NoRights { .. }));
     assert!(matches!(trouble(reader.begin(true)), Trouble::Misuse(_)));
-    // A writer that reads is held to it by the server.
+    // The server enforces it for a writer in a read-only transaction.
     db.begin(false).unwrap();
     assert!(matches!(trouble(add(&db, 2, "two")), Trouble::ReadOnly { .. }));
     db.rollback().unwrap();
@@ -260,7 +260,7 @@ fn a_reader_sees_one_state_and_cannot_write() {
 }
 
 #[test]
-fn a_transaction_in_which_a_statement_failed_is_not_committed() {
+fn a_transaction_with_a_failed_statement_is_not_committed() {
     let place = Place::new();
     let db = place.table();
     db.begin(true).unwrap();
@@ -271,7 +271,7 @@ fn a_transaction_in_which_a_statement_failed_is_not_committed() {
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
     assert!(!db.in_transaction());
     assert_eq!(count(&db), 0);
-    // The connection is as good as new.
+    // The connection is usable again.
     db.begin(true).unwrap();
     add(&db, 1, "one").unwrap();
     db.commit().unwrap();
@@ -279,12 +279,12 @@ fn a_transaction_in_which_a_statement_failed_is_not_committed() {
 }
 
 #[test]
-fn a_failure_behind_the_last_row_that_was_read_is_not_committed_either() {
+fn a_failure_after_the_last_row_read_is_not_committed() {
     let place = Place::new();
     let db = place.table();
     db.begin(true).unwrap();
     add(&db, 1, "one").unwrap();
-    // It fails at its hundred thousandth row, long after it was broken off.
+    // It fails at its hundred thousandth row, long after reading was stopped.
     let question = "select 1 / (100000 - i) from generate_series(1, 100000) i";
     db.each(question, &[], &mut |_| Ok(ControlFlow::Break(()))).unwrap();
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
@@ -330,7 +330,7 @@ fn statements_run_while_another_is_being_read() {
 }
 
 #[test]
-fn a_question_that_is_broken_off_leaves_a_connection_that_works() {
+fn a_connection_is_usable_after_a_query_was_stopped() {
     let place = Place::new();
     let db = place.connection(Role::Reader);
     let long = "select i, repeat('x', 1000) from generate_series(1, 200000) i";
@@ -349,7 +349,7 @@ fn a_question_that_is_broken_off_leaves_a_connection_that_works() {
 }
 
 #[test]
-fn many_rows_are_stored_without_waiting_in_between() {
+fn many_rows_are_stored_in_a_pipeline() {
     let place = Place::new();
     let db = place.connection(Role::Writer);
     db.script("create table block (id bigint primary key, body bytea)").unwrap();
@@ -360,7 +360,7 @@ fn many_rows_are_stored_without_waiting_in_between() {
     assert_eq!(db.run_all(insert, &all).unwrap(), 300);
     assert_eq!(number(&db, "select sum(length(body))::bigint from block").unwrap(), 300 * 60_000);
     assert_eq!(db.run_all(insert, &[]).unwrap(), 0);
-    // One of them is there already: nothing of the others is stored.
+    // One of them exists already: none of the others is stored.
     let (new, old) = ([Value::Int(1_000), Value::Null], [Value::Int(7), Value::Null]);
     all = vec![&new, &old];
     assert_eq!(trouble(db.run_all(insert, &all)).code(), Some("23505"));
@@ -385,7 +385,7 @@ fn many_rows_are_stored_without_waiting_in_between() {
 }
 
 #[test]
-fn the_session_is_ours_whatever_the_defaults_are() {
+fn session_settings_override_the_servers_defaults() {
     let place = Place::with("&application_name=session-is-ours");
     let admin = Place::new().connection(Role::Writer);
     let role = format!("{}_role", place.address.schema(Schema::Accounts));
@@ -411,7 +411,7 @@ fn the_session_is_ours_whatever_the_defaults_are() {
         ("client_encoding", "UTF8"),
         ("client_connection_check_interval", "5s"),
     ] {
-        // The name of a schema with a digit in it is quoted nowhere: it has only small letters.
+        // The name of a schema with a digit in it needs no quotes: it is lowercase.
         assert_eq!(setting(&db, name), value, "{name}");
     }
     db.begin(false).unwrap();
@@ -430,7 +430,7 @@ fn the_session_is_ours_whatever_the_defaults_are() {
 }
 
 #[test]
-fn a_server_is_checked_for_rights_and_what_it_is() {
+fn a_server_is_checked_for_rights_and_role() {
     let place = Place::new();
     let found = place.server(Pace::Usual).check(Need::Write).unwrap();
     assert!(found.version >= 150_000 && found.has_schema && found.checks_pages.is_some(), "{found:?}");
@@ -465,14 +465,14 @@ fn a_server_is_checked_for_rights_and_what_it_is() {
     let denied = trouble(number(&poor, "select count(*) from thing"));
     assert!(matches!(&denied, Trouble::NoRights { reason } if reason.contains("table thing")), "{denied:?}");
     assert!(denied.to_string().contains("`grant select, insert, update, delete on all tables"), "{denied}");
-    // It is there, so that nobody has to be allowed to make it.
+    // The schema exists, so the right to create it is not needed.
     poor.create_schema().unwrap();
     drop(poor);
     admin.script(&format!("drop owned by {role}; drop role {role}")).unwrap();
 }
 
 #[test]
-fn a_server_that_will_not_do_is_named_with_what_helps() {
+fn an_unsuitable_server_is_reported_with_a_remedy() {
     let place = Place::new();
     let admin = place.connection(Role::Writer);
     let name = place.address.schema(Schema::Accounts);
@@ -518,14 +518,14 @@ fn a_server_that_will_not_do_is_named_with_what_helps() {
 }
 
 #[test]
-fn a_server_that_is_away_is_told_at_once_to_all_but_one() {
+fn an_unreachable_server_fails_all_threads_but_one_immediately() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let place = Place::new();
     let server = Server::open(&elsewhere(&place, "u", free, ""), Schema::Candles, Pace::Quick).unwrap();
     let away = server.check(Need::Read).unwrap_err();
     assert!(matches!(&away, Trouble::Away { at, .. } if *at == format!("127.0.0.1:{free}")), "{away:?}");
 
-    // It takes connections and says nothing.
+    // It accepts connections and sends nothing.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = elsewhere(&place, "u", silent.local_addr().unwrap().port(), "&connect_timeout=1");
     let server = Server::open(&address, Schema::Candles, Pace::Quick).unwrap();
@@ -542,18 +542,18 @@ fn a_server_that_is_away_is_told_at_once_to_all_but_one() {
         for _ in 0..100 {
             scope.spawn(|| {
                 assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
-                // Somebody else may be trying again, or this one does.
+                // Either this thread or another one reconnects.
                 assert!(matches!(server.check(Need::Read), Err(Trouble::Away { .. })));
             });
         }
     });
-    // A pool of them at first, and then one at a time.
+    // First a pool of them, then one at a time.
     let taken = taken.load(Ordering::SeqCst);
     assert!(taken <= 16 + 8, "{taken}");
 }
 
 #[test]
-fn the_first_host_that_will_do_is_taken() {
+fn the_first_suitable_host_is_used() {
     let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let place = Place::new();
     let text = place.address.to_string().replacen('@', &format!("@127.0.0.1:{free},"), 1);
@@ -567,7 +567,7 @@ fn the_first_host_that_will_do_is_taken() {
 }
 
 #[test]
-fn a_pool_has_its_size_and_nobody_waits_for_ever() {
+fn a_pool_is_bounded_and_waiting_for_it_times_out() {
     let place = Place::with_pool(2, "&application_name=pool-of-two");
     let server = place.server(Pace::Usual);
     let connection = || Connection::new(server.clone(), Role::Writer);
@@ -602,7 +602,7 @@ fn a_pool_has_its_size_and_nobody_waits_for_ever() {
 }
 
 #[test]
-fn the_last_connection_that_was_given_back_is_the_next_to_be_taken() {
+fn a_pool_is_last_in_first_out() {
     let place = Place::new();
     let server = place.server(Pace::Usual);
     let [one, two] = [(); 2].map(|()| Connection::new(server.clone(), Role::Reader));
@@ -618,12 +618,12 @@ fn the_last_connection_that_was_given_back_is_the_next_to_be_taken() {
 }
 
 #[test]
-fn a_connection_that_broke_is_replaced_outside_a_transaction_alone() {
+fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     let place = Place::with("&application_name=breaks");
     let db = place.table();
     let admin = Place::new();
     for _ in 0..20 {
-        // Nobody waits for the news of the end to arrive.
+        // Without waiting for the client to notice the end.
         terminate(&admin, "breaks");
         assert_eq!(number(&db, "select 7").unwrap(), 7);
     }
@@ -636,7 +636,7 @@ fn a_connection_that_broke_is_replaced_outside_a_transaction_alone() {
     assert!(matches!(&told, Trouble::Away { reason, .. } if reason.contains("administrator")), "{told:?}");
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
     assert_eq!(count(&db), 0);
-    // Known to be over before the commit is sent: nothing is in doubt.
+    // Known to be closed before the commit is sent: nothing is in doubt.
     db.begin(true).unwrap();
     add(&db, 1, "one").unwrap();
     terminate(&admin, "breaks");
@@ -647,7 +647,7 @@ fn a_connection_that_broke_is_replaced_outside_a_transaction_alone() {
 }
 
 #[test]
-fn a_connection_that_broke_is_replaced_in_a_pool_of_one() {
+fn a_broken_connection_is_replaced_in_a_pool_of_one() {
     let place = Place::with_pool(1, "&application_name=breaks-alone");
     let (db, admin) = (place.connection(Role::Writer), Place::new());
     let before = backend(&db);
@@ -660,7 +660,7 @@ fn a_connection_that_broke_is_replaced_in_a_pool_of_one() {
 }
 
 #[test]
-fn a_migration_keeps_nobody_from_a_table_that_it_waits_for() {
+fn a_migration_that_waits_for_a_table_does_not_block_others() {
     const STEP: Migration = Migration {
         version: 1,
         name: "step",
@@ -674,13 +674,13 @@ fn a_migration_keeps_nobody_from_a_table_that_it_waits_for() {
     db.make_ledger().unwrap();
     let admin = Place::new();
     let is_waiting = "select count(*) from pg_stat_activity where application_name = 'migrates' and wait_event_type = 'Lock'";
-    // A question of a server that takes its time.
+    // A long-running query of a server.
     old.begin(false).unwrap();
     assert_eq!(count(&old), 0);
     let done = thread::scope(|scope| {
         let migrating = scope.spawn(move || migrate(&db, &[STEP], market::Timestamp(0)));
         until(|| number(&admin.connection(Role::Reader), is_waiting).unwrap() > 0);
-        // Another one, which must have its answer while the first goes on.
+        // Another query, which must complete while the first goes on.
         let quick = Connection::new(place.server(Pace::Quick), Role::Reader);
         assert_eq!(count(&quick), 0);
         assert!(!migrating.is_finished());
@@ -692,7 +692,7 @@ fn a_migration_keeps_nobody_from_a_table_that_it_waits_for() {
 }
 
 #[test]
-fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
+fn a_statement_is_prepared_again_after_its_table_has_changed() {
     let place = Place::new();
     let (db, other) = (place.table(), place.connection(Role::Writer));
     let columns = |db: &Connection| {
@@ -713,7 +713,7 @@ fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
     assert_eq!(columns(&db), 3);
     other.script("alter table thing drop column more").unwrap();
     db.begin(false).unwrap();
-    // With the beginning of the transaction it cannot be repeated, the second time it is right.
+    // The query that is sent with `BEGIN` cannot be repeated; the second time it succeeds.
     let told = db.each("select * from thing", &[], &mut |_| Ok(ControlFlow::Continue(())));
     db.rollback().unwrap();
     assert_eq!(trouble(told).code(), Some("0A000"));
@@ -721,7 +721,7 @@ fn a_statement_that_no_longer_fits_its_table_is_prepared_anew() {
 }
 
 #[test]
-fn more_statements_than_are_held_can_be_used() {
+fn more_statements_than_the_cache_holds_can_be_used() {
     let place = Place::with_pool(1, "");
     let db = place.connection(Role::Reader);
     for round in 0..2 {
@@ -734,7 +734,7 @@ fn more_statements_than_are_held_can_be_used() {
 }
 
 #[test]
-fn a_lock_that_is_held_too_long_is_told_as_such() {
+fn a_lock_timeout_is_reported_as_such() {
     let place = Place::new();
     let db = place.table();
     add(&db, 1, "one").unwrap();
@@ -748,7 +748,7 @@ fn a_lock_that_is_held_too_long_is_told_as_such() {
 }
 
 #[test]
-fn two_that_wait_for_each_other_are_told_apart_from_other_trouble() {
+fn a_deadlock_has_its_own_error() {
     let place = Place::new();
     let db = place.table();
     add(&db, 1, "one").unwrap();
@@ -772,7 +772,7 @@ fn two_that_wait_for_each_other_are_told_apart_from_other_trouble() {
 }
 
 #[test]
-fn a_warning_that_comes_with_a_commit_leaves_it_in_doubt() {
+fn a_warning_at_commit_makes_its_outcome_unknown() {
     let place = Place::new();
     let db = place.table();
     let alone = db.run("do $$ begin raise warning 'the standby did not confirm'; end $$", &[]);
@@ -791,7 +791,7 @@ fn a_warning_that_comes_with_a_commit_leaves_it_in_doubt() {
 }
 
 #[test]
-fn a_worker_of_another_runtime_can_ask() {
+fn a_worker_of_another_runtime_can_run_queries() {
     let place = Place::new();
     let db = place.table();
     let ask = move || {
@@ -807,7 +807,7 @@ fn a_worker_of_another_runtime_can_ask() {
     runtime.block_on(async move { tokio::spawn(async move { ask() }).await.unwrap() });
 }
 
-/// Something between us and the server that can be told to let nothing through.
+/// A proxy to the server that can drop traffic.
 struct Between {
     port: u16,
     mode: Arc<AtomicU8>,
@@ -815,9 +815,9 @@ struct Between {
 }
 
 const PASS: u8 = 0;
-/// Nothing comes back from the server any more.
+/// Drops data from the server.
 const MUTE: u8 = 1;
-/// Nothing comes back, and new connections are taken but not passed on.
+/// Drops data from the server, and accepts new connections without forwarding them.
 const GONE: u8 = 2;
 
 impl Between {
@@ -873,7 +873,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, mode: Option<Arc<AtomicU8>>) {
 }
 
 #[test]
-fn a_commit_whose_answer_is_lost_is_in_doubt() {
+fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
     let place = Place::new();
     let admin = place.table();
     let between = Between::new(&place.address);
@@ -888,11 +888,11 @@ fn a_commit_whose_answer_is_lost_is_in_doubt() {
         between.cut();
         let (told, db) = commit.join().unwrap();
         assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
-        // It may go on at once.
+        // It can continue immediately.
         between.set(PASS);
         assert_eq!(count(&db), 1);
         add(&db, 2, "two").unwrap();
-        // The same for a statement of its own.
+        // The same for a single statement.
         between.set(MUTE);
         let alone = scope.spawn(move || (trouble(add(&db, 3, "three")), db));
         until(|| count(&admin) == 3);
@@ -901,7 +901,7 @@ fn a_commit_whose_answer_is_lost_is_in_doubt() {
         assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
         between.set(PASS);
         assert_eq!(count(&db), 3);
-        // And none for a question: it is asked again.
+        // A query is repeated instead.
         between.set(MUTE);
         let asked = scope.spawn(move || count(&db));
         between.set(PASS);
@@ -911,7 +911,7 @@ fn a_commit_whose_answer_is_lost_is_in_doubt() {
 }
 
 #[test]
-fn a_cut_network_holds_nobody_for_ever() {
+fn a_cut_network_does_not_block_forever() {
     let place = Place::new();
     let _admin = place.table();
     let between = Between::new(&place.address);
@@ -928,7 +928,7 @@ fn a_cut_network_holds_nobody_for_ever() {
     let told = trouble(add(&db, 2, "two"));
     assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 5 s"), "{told:?}");
     db.rollback().unwrap();
-    // The idle connections are no longer trusted: the next finds out in the time of connecting.
+    // The idle connections are closed: the next query fails within the connect timeout.
     let told = trouble(number(&other, "select 7"));
     assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 1 s"), "{told:?}");
     assert!(matches!(trouble(number(&other, "select 7")), Trouble::Away { .. }));
@@ -938,7 +938,7 @@ fn a_cut_network_holds_nobody_for_ever() {
 }
 
 #[test]
-fn changes_are_heard_of_and_asked_for() {
+fn changes_are_notified_and_polled() {
     let place = Place::with("&application_name=watches");
     let db = place.connection(Role::Writer);
     db.script("create table counter (value bigint not null); insert into counter values (5)").unwrap();
@@ -961,7 +961,7 @@ fn changes_are_heard_of_and_asked_for() {
         .unwrap()
     };
     let next = || told.recv_timeout(20 * SECOND).unwrap();
-    // Far longer than the test: what is heard is heard by notice alone.
+    // Far longer than the test, so that changes are only seen by notification.
     let watching = watch(Duration::from_secs(3_600));
     assert_eq!([next(), next()], ["listening", "number 5"]);
     assert_eq!(watching.listens(), Some(true));
@@ -971,13 +971,13 @@ fn changes_are_heard_of_and_asked_for() {
     db.run("select pg_notify($1, '6')", &[Value::Text(&channel)]).unwrap();
     db.commit().unwrap();
     assert_eq!([next(), next()], ["notice 6", "number 6"]);
-    // A connection that ends is noticed by itself, and what was missed is asked for.
+    // The end of a connection is noticed by itself, and missed changes are polled.
     let admin = Place::new();
     db.run("update counter set value = 7", &[]).unwrap();
     terminate(&admin, "watches");
     assert_eq!([next(), next(), next()], ["away", "listening", "number 7"]);
     watching.stop();
-    // Without a notice.
+    // Without notifications.
     let watching = watch(Duration::from_millis(20));
     assert_eq!([next(), next()], ["listening", "number 7"]);
     db.run("update counter set value = 8", &[]).unwrap();

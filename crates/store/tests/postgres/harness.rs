@@ -1,5 +1,6 @@
-//! A PostgreSQL server for the tests of one binary: started when the first of them asks for a place, on loopback, in a folder of its
-//! own, and gone when the binary ends, however that is. Tests of other crates include this file by its path.
+//! A PostgreSQL server for the tests of one binary: started on first use, on loopback, in a
+//! temporary folder, and stopped when the binary ends, however it ends. Tests of other crates
+//! include this file by its path.
 
 #![allow(dead_code, reason = "whoever includes it uses a part of it")]
 
@@ -20,8 +21,8 @@ pub(crate) fn server() -> &'static Server {
     SERVER.get_or_init(Server::start)
 }
 
-/// What makes a server, keeps it until standard input ends, and then removes it. Standard input is the end of a pipe whose other
-/// end only the tests have: it ends when they do, also if they are killed.
+/// Creates a server, runs it until standard input ends, and removes it. Standard input is a pipe
+/// whose other end only the tests hold: it ends when they do, even if they are killed.
 const KEEPER: &str = r#"
 set -u
 bin=$1 dir=$2 port=$3
@@ -57,7 +58,7 @@ leave
 pub(crate) struct Server {
     port: u16,
     bin: PathBuf,
-    /// The end of it ends the server. Never written to.
+    /// Closing it stops the server. Never written to.
     _open: ChildStdin,
     _keeper: Child,
 }
@@ -66,7 +67,7 @@ impl Server {
     fn start() -> Server {
         let bin = programs().unwrap_or_else(|why| panic!("{why}"));
         let mut told = String::new();
-        // Whoever else looks for a free port may find the same one.
+        // Another process may take the same free port.
         for _ in 0..5 {
             match Server::start_in(&bin) {
                 Ok(server) => return server,
@@ -81,7 +82,7 @@ impl Server {
         let port = free_port();
         let mut keeper = Command::new("/bin/sh");
         keeper.args(["-c", KEEPER, "keeper"]).arg(bin).arg(&dir).arg(port.to_string());
-        // Its own group: Ctrl-C at the tests is not for it, it sees them end.
+        // Its own process group, so that Ctrl-C only reaches the tests, whose end stops it.
         keeper.current_dir("/").process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some((uid, gid)) = ordinary_user() {
             chown(&dir, Some(uid), Some(gid)).unwrap();
@@ -111,7 +112,8 @@ impl Server {
         Place { server: self, database: "postgres".to_owned(), prefix: next_prefix(), is_own: false }
     }
 
-    /// A database of its own for one test, made as `create database` is told: `encoding 'LATIN1' template template0`.
+    /// A database for one test, created with the given options: `encoding 'LATIN1' template
+    /// template0`.
     pub(crate) fn database(&'static self, terms: &str) -> Place {
         let prefix = next_prefix();
         let database = format!("own_{prefix}");
@@ -119,12 +121,13 @@ impl Server {
         Place { server: self, database, prefix, is_own: true }
     }
 
-    /// Runs statements as the owner of the server, and gives the rows of the last, columns divided by bars.
+    /// Runs statements as the owner of the server, and returns the rows of the last one, with
+    /// columns separated by `|`.
     pub(crate) fn sql(&self, database: &str, statements: &str) -> Result<String, String> {
         let mut psql = Command::new(self.bin.join("psql"));
         psql.args(["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-U", "postgres"]);
         psql.args(["-p", &self.port.to_string(), "-d", database, "-c", statements]);
-        // Nothing of whoever runs the tests.
+        // Ignores the environment of the user who runs the tests.
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
             psql.env_remove(name);
         }
@@ -136,22 +139,22 @@ impl Server {
     }
 }
 
-/// Schemas of one test, which go away with it.
+/// Schemas of one test, dropped with it.
 pub(crate) struct Place {
     server: &'static Server,
     database: String,
     prefix: String,
-    /// The database is this test's own.
+    /// Whether the database belongs to this test only.
     is_own: bool,
 }
 
 impl Place {
-    /// As `--store` takes it.
+    /// In the form of `--store`.
     pub(crate) fn url(&self) -> String {
         self.url_of("postgres", self.server.port, "")
     }
 
-    /// The same for another user, over another port of this machine, with further parameters: `&pool=4`.
+    /// The same for another user and port, with further parameters: `&pool=4`.
     pub(crate) fn url_of(&self, user: &str, port: u16, parameters: &str) -> String {
         let (database, prefix) = (&self.database, &self.prefix);
         format!("postgres://{user}@127.0.0.1:{port}/{database}?schema={prefix}{parameters}")
@@ -170,7 +173,7 @@ impl Place {
         format!("{}_{part}", self.prefix)
     }
 
-    /// Runs statements behind the store's back, in the schema of a part.
+    /// Runs statements in the schema of a part, bypassing the store.
     pub(crate) fn sql(&self, part: &str, statements: &str) -> String {
         let path = format!("set search_path to {}; ", self.schema(part));
         self.server
@@ -178,7 +181,7 @@ impl Place {
             .unwrap_or_else(|why| panic!("{statements}: {why}"))
     }
 
-    /// The same in no schema: for the database as a whole.
+    /// The same without a schema, for the whole database.
     pub(crate) fn database_sql(&self, statements: &str) -> Result<String, String> {
         self.server.sql(&self.database, statements)
     }
@@ -189,7 +192,8 @@ impl Drop for Place {
         let statements = if self.is_own {
             format!("drop database if exists {} with (force)", self.database)
         } else {
-            // A test that failed may have left a transaction open; the schema then stays until the server goes.
+            // A failed test may have left a transaction open; the schema then stays until the
+            // server is removed.
             let schemas = ["candles", "accounts"].map(|part| self.schema(part)).join(", ");
             format!(
                 "set client_min_messages to error; set lock_timeout to '5s'; drop schema if exists {schemas} cascade"
@@ -205,7 +209,7 @@ impl fmt::Debug for Place {
     }
 }
 
-/// The folder of the server's programs, of the newest version there is.
+/// The folder of the server's programs, of the newest installed version.
 fn programs() -> Result<PathBuf, String> {
     let debian = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = debian
@@ -234,7 +238,7 @@ fn free_port() -> u16 {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
 }
 
-/// Whom the server is to run as where the tests run as root, which it refuses to.
+/// The user to run the server as if the tests run as root, which PostgreSQL refuses.
 fn ordinary_user() -> Option<(u32, u32)> {
     if fs::metadata("/proc/self").unwrap().uid() != 0 {
         return None;

@@ -1,5 +1,5 @@
-//! Where a test has its store: schemas of its own on the server of this binary. The suite of SQLite has a file of this name with the
-//! same in it.
+//! The location of a test's store: its own schemas on the server of this binary. The SQLite suite
+//! has a file of this name with the same interface.
 
 use std::time::Duration;
 
@@ -7,12 +7,13 @@ use store::Place;
 
 use crate::harness;
 
-/// Whether rows are sealed and counted, so that a check finds what was changed behind the store's back. PostgreSQL has checksums of pages.
+/// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
+/// PostgreSQL has page checksums instead.
 pub(crate) const SEALED: bool = false;
-/// For how long a process that was killed may still hold what it held: until its lease ends.
+/// How long the locks of a killed process may remain: until its lease expires.
 pub(crate) const HELD_ON: Duration = Duration::from_secs(30);
 
-/// A place for the store of one test, which goes away with it.
+/// The location of one test's store, removed with it.
 #[derive(Debug)]
 pub(crate) struct Home(harness::Place);
 
@@ -21,7 +22,7 @@ impl Home {
         Home(harness::server().place())
     }
 
-    /// In a database of its own, made with these words behind `create database`.
+    /// In a separate database, created with these options of `create database`.
     pub(crate) fn in_database(terms: &str) -> Home {
         Home(harness::server().database(terms))
     }
@@ -30,34 +31,35 @@ impl Home {
         &self.0
     }
 
-    /// The place as another process is told.
+    /// The place as passed to another process.
     pub(crate) fn text(&self) -> String {
         self.0.url()
     }
 
-    /// Runs statements behind the store's back, in `candles` or in `accounts`; nothing is checked.
+    /// Runs statements in `candles` or `accounts`, bypassing the store; nothing is checked.
     pub(crate) fn damage(&self, part: &str, statements: &str) {
         self.0.sql(part, &format!("set session_replication_role to replica; {statements}"));
     }
 
-    /// The number that a statement gives.
+    /// The number that a statement returns.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.0.sql(part, statement).parse().unwrap()
     }
 
-    /// Makes a table of another program where the store would be.
+    /// Creates a table of another program in the place of the store.
     pub(crate) fn put_another_program(&self, part: &str) {
         let schema = self.0.schema(part);
         self.0.database_sql(&format!("create schema {schema}")).unwrap();
         self.damage(part, "create table theirs (x bigint)");
     }
 
-    /// Notes a step that a program of a later release has made, beside which this one may not go on.
+    /// Records a migration of a later release that this program must not run with.
     pub(crate) fn put_later_step(&self, part: &str) {
         self.put_step(part, 900, 900);
     }
 
-    /// Notes a step of a later release, and the oldest schema that a program may know to go on beside it.
+    /// Records a migration of a later release, and the oldest schema that a program may know to run
+    /// with it.
     pub(crate) fn put_step(&self, part: &str, version: i64, oldest: i64) {
         let values = format!("({version}, 'later', '\\x00', 0, {oldest})");
         self.damage(
@@ -66,7 +68,7 @@ impl Home {
         );
     }
 
-    /// Puts one part of a store where the other belongs.
+    /// Moves one part of a store to the place of the other.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.0.schema(part));
         self.0

@@ -1,5 +1,5 @@
-//! The way to the server is lost, or its answer: what was not sent is done when it is back, what was sent and not answered is in doubt and
-//! said to be so, and nothing is done twice.
+//! Lost connections and lost responses: a request that was not sent succeeds after reconnecting,
+//! one without a response is reported as unknown, and nothing is done twice.
 
 use std::ops::ControlFlow;
 use std::thread;
@@ -11,7 +11,7 @@ use crate::accounts::add;
 use crate::fixture::{Home, NOW, block, minutes, put, symbol};
 use crate::wire::{Mode, Wire};
 
-/// A home, and the same place over a wire.
+/// A home, and the same place through a proxy.
 fn over_a_wire() -> (Home, Wire, Place) {
     let home = Home::new();
     let wire = Wire::to(home.on_server().server().port());
@@ -19,7 +19,8 @@ fn over_a_wire() -> (Home, Wire, Place) {
     (home, wire, place)
 }
 
-/// What is done as soon as the server is there again: a failed attempt to connect stands for a moment.
+/// Repeats an attempt until the server is reachable again: a failed connection attempt is cached
+/// for a moment.
 fn once_it_is_back<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
     let begun = Instant::now();
     loop {
@@ -33,7 +34,7 @@ fn once_it_is_back<T>(mut attempt: impl FnMut() -> Result<T, StoreError>) -> T {
 }
 
 #[test]
-fn a_connection_that_broke_between_two_statements_is_replaced() {
+fn a_connection_broken_between_two_statements_is_replaced() {
     let (_home, wire, place) = over_a_wire();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
@@ -52,7 +53,7 @@ fn a_connection_that_broke_between_two_statements_is_replaced() {
 }
 
 #[test]
-fn a_connection_that_breaks_during_a_check_is_no_damage() {
+fn a_connection_broken_during_a_check_is_not_damage() {
     let (_home, wire, place) = over_a_wire();
     let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
     for number in 1..=3 {
@@ -79,13 +80,13 @@ fn a_connection_that_breaks_during_a_check_is_no_damage() {
         None
     });
     assert!(matches!(lost, Err(StoreError::Away { .. })), "{lost:?}");
-    // Before the first question it is only another connection.
+    // Before the first query it only reconnects.
     wire.reset();
     assert_eq!(reader.check_tables(Depth::Full).unwrap(), []);
 }
 
 #[test]
-fn a_server_that_is_away_is_told_from_everything_else_and_found_again() {
+fn an_unreachable_server_has_its_own_error_and_is_reconnected() {
     let (_home, wire, place) = over_a_wire();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
@@ -102,13 +103,13 @@ fn a_server_that_is_away_is_told_from_everything_else_and_found_again() {
 }
 
 #[test]
-fn a_charge_whose_answer_was_lost_is_in_doubt_and_never_made_twice() {
+fn a_charge_whose_response_was_lost_is_never_made_twice() {
     let (home, wire, place) = over_a_wire();
     let accounts = Accounts::open(&place, NOW).unwrap();
     let ann = add(&accounts, "ann").unwrap();
     for round in 1..=5_u32 {
         let of = symbol(&format!("{round}.HK"));
-        // Everything is prepared and connected: what is lost is an answer to the charge.
+        // Everything is prepared and connected, so that only the response to the charge is lost.
         accounts.account(ann).unwrap();
         wire.set(Mode::Mute);
         let spend = || accounts.spend(ann, "2025-11", &of, 10, (NOW, NOW));
@@ -132,11 +133,11 @@ fn a_charge_whose_answer_was_lost_is_in_doubt_and_never_made_twice() {
 }
 
 #[test]
-fn a_batch_whose_way_was_lost_leaves_nothing_or_all_of_it() {
+fn a_batch_whose_connection_was_lost_is_stored_entirely_or_not_at_all() {
     let (_home, wire, place) = over_a_wire();
     let store = Store::open(&place, Access::Write { now: NOW }).unwrap();
     let series = minutes("700.HK");
-    // In the middle: nothing of it is there.
+    // In the middle: nothing is stored.
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     batch.replace_blocks(&series, &[], &[block(1, 2)]).unwrap();
@@ -146,7 +147,7 @@ fn a_batch_whose_way_was_lost_leaves_nothing_or_all_of_it() {
     batch.commit().unwrap_err();
     drop(writer);
     assert_eq!(store.reader().unwrap().snapshot().unwrap().all_series().unwrap(), []);
-    // At its end: all of it or nothing, and it is said that nobody knows.
+    // At the end: all or nothing, and the outcome is reported as unknown.
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     batch.replace_blocks(&series, &[], &[block(1, 2), block(3, 4)]).unwrap();
@@ -164,14 +165,14 @@ fn a_batch_whose_way_was_lost_leaves_nothing_or_all_of_it() {
 }
 
 #[test]
-fn a_writer_whose_lease_was_taken_can_commit_nothing() {
+fn a_writer_that_lost_its_lease_cannot_commit() {
     let home = Home::new();
     let store = Store::open(&home, Access::Write { now: NOW }).unwrap();
     let mut late = store.writer().unwrap();
     let mut batch = late.begin().unwrap();
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
-    // It was asleep for so long that somebody else has taken over.
+    // It was suspended for so long that another writer has taken over.
     home.damage("candles", "update lease set holder = 'somebody else', until_us = 9000000000000000");
     let lost = late.begin().map(|mut batch| {
         batch
@@ -188,7 +189,7 @@ fn a_writer_whose_lease_was_taken_can_commit_nothing() {
     assert!(matches!(busy, StoreError::Busy { .. }), "{busy:?}");
     let found = store.reader().unwrap().snapshot().unwrap().blocks(&minutes("700.HK"), None, None).unwrap();
     assert_eq!(found.len(), 1);
-    // A lease that has ended is anybody's, whoever has it.
+    // Any process can take an expired lease.
     home.damage("candles", "update lease set until_us = 0");
     store.writer().unwrap();
 }

@@ -1,5 +1,6 @@
-//! What a store promises, on PostgreSQL: the same files as on SQLite, with the same names of tests, each in schemas of its own on a server
-//! that this binary starts. What only a server can do wrong is in the other files.
+//! Tests of the store on PostgreSQL: the same files as on SQLite, with the same names, each in its
+//! own schemas on a server that this binary starts. Tests specific to servers are in the other
+//! files.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
@@ -8,7 +9,7 @@ mod fixture;
 mod harness;
 mod home;
 
-// On every engine.
+// For every engine.
 #[path = "../suite/accounts.rs"]
 mod accounts;
 #[path = "../suite/actions.rs"]
@@ -46,7 +47,7 @@ mod transactions;
 #[path = "../suite/watchlists.rs"]
 mod watchlists;
 
-// Of servers alone.
+// For servers only.
 mod between;
 mod losing;
 mod nodes;

@@ -1,4 +1,5 @@
-//! Several servers on one database, each with a local copy of candles: what one imports, all have; what is away is answered for a while.
+//! Several servers on one database, each with a local copy of candles: all see each import, and
+//! serve cached symbols while the database is unreachable.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ impl Node {
         self.store.copy_load().unwrap()
     }
 
-    /// Asks for symbols until the copy has them.
+    /// Queries symbols, and waits until the copy has them.
     fn hold(&self, symbols: &[&str]) {
         let mut reader = self.store.reader().unwrap();
         for text in symbols {
@@ -52,7 +53,7 @@ fn written(home: &Home) -> Store {
 }
 
 #[test]
-fn what_is_imported_is_on_every_server_by_itself_and_as_a_whole() {
+fn an_import_reaches_every_server_by_itself_and_atomically() {
     let home = Home::new();
     let store = written(&home);
     let all = ["1.HK", "2.HK", "3.HK"].map(minutes);
@@ -70,7 +71,7 @@ fn what_is_imported_is_on_every_server_by_itself_and_as_a_whole() {
         batch.commit().unwrap();
         let committed = Instant::now();
         let version = store.reader().unwrap().version().unwrap();
-        // Nobody asks: it is told, or looked for.
+        // Without a query: by notification or polling.
         for node in &nodes {
             while node.load().version < version {
                 assert!(committed.elapsed() < Duration::from_secs(10), "it never came");
@@ -87,7 +88,7 @@ fn what_is_imported_is_on_every_server_by_itself_and_as_a_whole() {
 }
 
 #[test]
-fn a_state_that_was_replaced_can_still_be_read_by_whoever_is_reading_it() {
+fn a_replaced_state_is_readable_in_an_open_snapshot() {
     let home = Home::new();
     let store = written(&home);
     let series = minutes("700.HK");
@@ -107,9 +108,9 @@ fn a_state_that_was_replaced_can_still_be_read_by_whoever_is_reading_it() {
     assert_eq!(snapshot.version().unwrap(), 1);
     drop(snapshot);
     assert_eq!(node.bodies(&series).unwrap(), "5..=19 0..=4");
-    // They are no part of the store any more.
+    // They are not part of the store any more.
     assert_eq!(store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
-    // After a while they go with the next import.
+    // After the retention, the next import removes them.
     assert_eq!(home.number("candles", "select count(*) from block_body"), 4);
     home.damage("candles", "update retired_body set at_us = at_us - 700000000");
     drop(store.writer().unwrap());
@@ -118,7 +119,7 @@ fn a_state_that_was_replaced_can_still_be_read_by_whoever_is_reading_it() {
 }
 
 #[test]
-fn a_server_without_the_database_answers_what_it_has() {
+fn a_server_without_the_database_serves_cached_symbols() {
     let home = Home::new();
     let store = written(&home);
     for text in ["1.HK", "2.HK"] {
@@ -151,7 +152,7 @@ fn a_server_without_the_database_answers_what_it_has() {
 }
 
 #[test]
-fn a_copy_of_a_database_that_was_made_anew_is_not_used() {
+fn a_copy_of_a_recreated_database_is_not_used() {
     let home = Home::new();
     let store = written(&home);
     put(&store, &minutes("1.HK"), &[], &[block(0, 9)]);
@@ -172,9 +173,9 @@ fn a_copy_of_a_database_that_was_made_anew_is_not_used() {
     assert_eq!(second.bodies(&minutes("1.HK")).unwrap(), "0..=4");
 }
 
-/// Everything that is read in one statement, or in several.
+/// Data that is read by one statement, or by several.
 #[test]
-fn long_series_are_read_as_they_are() {
+fn long_series_are_read_completely() {
     let home = Home::new();
     let store = written(&home);
     let series = minutes("700.HK");
@@ -190,7 +191,7 @@ fn long_series_are_read_as_they_are() {
         node.store.settle_copy();
     }
     assert_eq!(node.load().misses, 1);
-    // Each body came once for the first question, and no more than once for the copy.
+    // Each body was fetched once for the first query, and at most once for the copy.
     assert!(node.load().blocks_fetched <= 2 * 700, "{}", node.load().blocks_fetched);
     let mut reader = node.store.reader().unwrap();
     let snapshot = reader.snapshot_of(&series.symbol).unwrap();

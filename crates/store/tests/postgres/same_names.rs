@@ -1,10 +1,11 @@
-//! Both engines are held to the same promises: every file of the suite runs on both, but those that are about one of them alone.
+//! Both engines must pass the same tests: every file of the suite runs on both, except those
+//! specific to one of them.
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Files of the suite in `tests/suite` that are about SQLite's own files, and why they are not for a server.
+/// Files in `tests/suite` that are specific to SQLite files, and why.
 const OF_FILES: [(&str, &str); 10] = [
     ("home", "where a test has its store"),
     ("backup", "a server has backups of its own"),
@@ -22,7 +23,7 @@ fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
 
-/// Modules of a binary, each with the path that is written above it.
+/// The modules of a binary, each with its `path` attribute.
 fn modules(main: &str) -> BTreeSet<(String, Option<String>)> {
     let mut path = None;
     let mut found = BTreeSet::new();
@@ -49,7 +50,7 @@ fn every_file_of_the_suite_runs_on_both_engines_under_one_name() {
     let shared: BTreeSet<(String, Option<String>)> =
         here.into_iter().filter(|(_, path)| path.is_some()).collect();
     assert_eq!(shared, wanted);
-    // No file is forgotten by both.
+    // No file is missing from both.
     let files: BTreeSet<String> = fs::read_dir(tests().join("suite"))
         .unwrap()
         .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())
@@ -58,9 +59,9 @@ fn every_file_of_the_suite_runs_on_both_engines_under_one_name() {
     assert_eq!(files, there.into_iter().map(|(name, _)| name).collect());
 }
 
-/// Whatever is left out of a shared file on one engine would be a promise of one alone.
+/// A shared test must not be disabled on one engine.
 #[test]
-fn no_test_of_both_engines_is_left_out_on_one() {
+fn no_shared_test_is_disabled_on_one_engine() {
     let own: BTreeSet<&str> = OF_FILES.iter().map(|(name, _)| *name).collect();
     for entry in fs::read_dir(tests().join("suite")).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,5 @@
-//! What can be wrong with a server or a database: each is told apart, in a line, and nothing is left of the attempt.
+//! Unsuitable servers and databases: each has its own error, in one line, and the attempt leaves
+//! nothing behind.
 
 use store::{Access, Accounts, Place, Store, StoreError};
 
@@ -8,12 +9,12 @@ use crate::harness;
 
 const WRITE: Access = Access::Write { now: NOW };
 
-/// What both parts of a store say to being opened for writing.
+/// The errors of both parts of a store when opened for writing.
 fn refusals(place: &Place) -> [StoreError; 2] {
     [Store::open(place, WRITE).unwrap_err(), Accounts::open(place, NOW).unwrap_err()]
 }
 
-/// One line, with these words in it, and nothing of a store in the database.
+/// One line that contains these words, and nothing of a store in the database.
 fn check(home: &Home, place: &Place, words: &str, is_it: impl Fn(&StoreError) -> bool) {
     for error in refusals(place) {
         assert!(is_it(&error), "{error:?}");
@@ -37,7 +38,7 @@ fn another_encoding_is_refused() {
 }
 
 #[test]
-fn a_database_that_is_not_there_is_refused() {
+fn a_missing_database_is_refused() {
     let home = Home::new();
     let url = home.text().replace("/postgres?", "/nowhere_at_all?");
     check(&home, &url.parse().unwrap(), "nowhere_at_all", |error| {
@@ -46,15 +47,15 @@ fn a_database_that_is_not_there_is_refused() {
 }
 
 #[test]
-fn a_port_without_a_server_is_away() {
+fn a_port_without_a_server_is_unreachable() {
     let home = Home::new();
-    // Nobody listens at port 1.
+    // Port 1 has no listener.
     let place = home.on_server().url_of("postgres", 1, "").parse().unwrap();
     check(&home, &place, "127.0.0.1:1", |error| matches!(error, StoreError::Away { .. }));
 }
 
 #[test]
-fn who_may_make_nothing_is_refused() {
+fn a_role_without_the_right_to_create_is_refused() {
     let home = Home::new();
     let role = format!("guest_{}", prefix(&home));
     home.on_server().database_sql(&format!("create role {role} login")).unwrap();
@@ -65,7 +66,7 @@ fn who_may_make_nothing_is_refused() {
 }
 
 #[test]
-fn a_database_that_is_read_only_is_refused_to_who_writes() {
+fn a_read_only_database_is_refused_for_writing() {
     let home = Home::in_database("");
     let name = home.on_server().database_sql("select current_database()").unwrap();
     home.on_server()
@@ -75,7 +76,7 @@ fn a_database_that_is_read_only_is_refused_to_who_writes() {
 }
 
 #[test]
-fn a_pool_that_is_used_up_is_told_from_a_server_that_is_away() {
+fn an_exhausted_pool_is_distinguished_from_an_unreachable_server() {
     let home = Home::new();
     let port = home.on_server().server().port();
     let place: Place = home.on_server().url_of("postgres", port, "&pool=4").parse().unwrap();
@@ -93,7 +94,7 @@ fn a_pool_that_is_used_up_is_told_from_a_server_that_is_away() {
 }
 
 #[test]
-fn defaults_of_a_database_change_nothing() {
+fn defaults_of_a_database_have_no_effect() {
     let home = Home::in_database("");
     let name = home.on_server().database_sql("select current_database()").unwrap();
     for setting in [
@@ -116,7 +117,7 @@ fn defaults_of_a_database_change_nothing() {
 }
 
 #[test]
-fn stores_of_other_names_in_one_database_know_nothing_of_each_other() {
+fn stores_of_different_names_in_one_database_are_independent() {
     let (one, other) = (Home::new(), Home::new());
     let (here, there) = (Accounts::open(&one, NOW).unwrap(), Accounts::open(&other, NOW).unwrap());
     add(&here, "ann").unwrap();
@@ -125,7 +126,7 @@ fn stores_of_other_names_in_one_database_know_nothing_of_each_other() {
 }
 
 #[test]
-fn a_text_that_no_server_can_hold_is_refused_and_hinders_nothing() {
+fn an_unsupported_text_is_refused_and_has_no_other_effect() {
     let home = Home::new();
     let accounts = Accounts::open(&home, NOW).unwrap();
     let error = add(&accounts, "a\0b").unwrap_err();
@@ -133,15 +134,15 @@ fn a_text_that_no_server_can_hold_is_refused_and_hinders_nothing() {
     add(&accounts, "ann").unwrap();
 }
 
-/// A step that only adds lets programs of the schema before go on; one that takes away does not.
+/// A migration that only adds allows programs of the previous schema; one that removes does not.
 #[test]
-fn a_later_step_says_who_may_go_on_beside_it() {
+fn a_later_migration_decides_which_programs_may_continue() {
     let home = Home::new();
     let store = Store::open(&home, WRITE).unwrap();
     put(&store, &minutes("700.HK"), &[], &[block(1, 2)]);
     let known = home.number("candles", "select max(version) from migration");
     home.put_step("candles", known + 1, known);
-    // Who has it open goes on, and so does who comes now.
+    // Programs that have it open continue, and new ones can open it.
     put(&store, &minutes("700.HK"), &[], &[block(3, 4)]);
     for access in [Access::Read, WRITE] {
         let again = Store::open(&home, access).unwrap();
@@ -158,7 +159,7 @@ fn a_later_step_says_who_may_go_on_beside_it() {
 }
 
 #[test]
-fn the_server_of_these_tests_is_one_that_will_do() {
+fn the_server_of_these_tests_is_suitable() {
     let version: u32 = harness::server().sql("postgres", "show server_version_num").unwrap().parse().unwrap();
     assert!(
         version >= 150_000,
@@ -167,7 +168,7 @@ fn the_server_of_these_tests_is_one_that_will_do() {
 }
 
 #[test]
-fn a_schema_that_somebody_else_has_made_will_do() {
+fn a_schema_created_by_another_role_is_accepted() {
     let home = Home::new();
     let server = home.on_server();
     let role = format!("tenant_{}", prefix(&home));

@@ -1,4 +1,4 @@
-//! What one process kept in memory, kept for several: two of them on one database come to what one would come to.
+//! State shared by several processes: two of them on one database get the results of a single one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,7 +15,7 @@ use crate::fixture::{Home, NOW};
 
 const SIXTY: RateAsk = RateAsk { requests: 60, within: Duration::from_secs(30), calls: 1 };
 
-/// A node on a database.
+/// A node of a database.
 struct Node {
     accounts: Accounts,
 }
@@ -39,7 +39,7 @@ fn is_admitted(decision: &RateDecision) -> bool {
 }
 
 #[test]
-fn of_all_who_ask_at_once_at_all_nodes_exactly_as_many_are_admitted_as_the_rule_has() {
+fn concurrent_requests_at_all_nodes_are_admitted_exactly_up_to_the_limit() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -63,12 +63,12 @@ fn of_all_who_ask_at_once_at_all_nodes_exactly_as_many_are_admitted_as_the_rule_
     assert_eq!(times.count(SIXTY.within), 60);
     let wait = times.wait(&SIXTY);
     assert!(wait > Duration::from_secs(20) && wait <= SIXTY.within, "{wait:?}");
-    // Times are in order, and none is ahead of the clock.
+    // Times are sorted, and none is ahead of the clock.
     assert!(times.times_us.is_sorted_by(|one, other| one >= other) && times.times_us[0] <= times.now_us);
 }
 
 #[test]
-fn no_window_has_more_than_the_rule_while_requests_go_on_through_several_windows() {
+fn no_window_exceeds_the_limit_during_continuous_requests() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -97,7 +97,7 @@ fn no_window_has_more_than_the_rule_while_requests_go_on_through_several_windows
 }
 
 #[test]
-fn a_request_that_counts_as_several_takes_them_all_or_none() {
+fn a_weighted_request_is_admitted_entirely_or_not_at_all() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -109,7 +109,7 @@ fn a_request_that_counts_as_several_takes_them_all_or_none() {
     assert!(!is_admitted(&take(1)));
     let times = node.shared().rate_times(ann).unwrap();
     assert_eq!(times.times_us.len(), 60);
-    // The largest rule there is: its times no longer fit beside the rest of the row.
+    // The largest possible rule: its times are stored out of line.
     let large = RateAsk { requests: 10_000, within: Duration::from_secs(3_600), calls: 9_000 };
     let bob = add(&node.accounts, "bob").unwrap();
     assert!(is_admitted(&node.shared().take_rate(bob, &large).unwrap()));
@@ -119,7 +119,7 @@ fn a_request_that_counts_as_several_takes_them_all_or_none() {
 }
 
 #[test]
-fn another_rule_holds_for_what_was_admitted_before() {
+fn a_changed_rule_applies_to_earlier_requests() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -132,7 +132,7 @@ fn another_rule_holds_for_what_was_admitted_before() {
 }
 
 #[test]
-fn what_a_server_has_forgotten_is_brought_back_once_by_every_node() {
+fn lost_admissions_are_restored_once_by_every_node() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -143,7 +143,7 @@ fn what_a_server_has_forgotten_is_brought_back_once_by_every_node() {
         };
         own[turn % 2].push(times.now_us);
     }
-    // As after a crash that took the last moments.
+    // As after a crash that lost the last moments.
     home.damage("accounts", "update rate_window set times = substring(times from 8 * 40 + 1)");
     assert!(is_admitted(&nodes[0].shared().take_rate(ann, &SIXTY).unwrap()), "it has forgotten");
     for (node, times_us) in nodes.iter().zip(own) {
@@ -160,7 +160,7 @@ fn what_a_server_has_forgotten_is_brought_back_once_by_every_node() {
 }
 
 #[test]
-fn many_accounts_are_brought_back_and_none_is_cut_short_by_a_stricter_rule() {
+fn restoring_many_accounts_truncates_none_by_a_stricter_rule() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let back = |account: i64, requests, times_us: &[i64]| TimedRequests {
@@ -177,9 +177,9 @@ fn many_accounts_are_brought_back_and_none_is_cut_short_by_a_stricter_rule() {
     assert_eq!(of(1), [8_000, 7_000]);
 }
 
-/// A commit that waits for a standby that is gone would keep a node from coming back.
+/// A commit that waits for a lost standby would prevent a node from resuming.
 #[test]
-fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
+fn a_resuming_node_waits_for_neither_disk_nor_standby() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -202,7 +202,7 @@ fn what_a_node_writes_when_it_comes_back_waits_for_no_disk_and_no_standby() {
 }
 
 #[test]
-fn a_turn_at_a_paper_account_keeps_others_from_the_same_and_from_nothing_else() {
+fn an_account_lock_blocks_only_the_same_paper_account() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -232,7 +232,7 @@ fn calls_of_the_general_rule_are_counted_over_all_nodes() {
 }
 
 #[test]
-fn a_clock_that_has_gone_back_keeps_nobody_from_calling() {
+fn a_clock_that_has_gone_back_blocks_no_calls() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     let ann = add(&node.accounts, "ann").unwrap();
@@ -240,7 +240,7 @@ fn a_clock_that_has_gone_back_keeps_nobody_from_calling() {
     let take = || node.shared().take_call(ann, each, room).unwrap();
     assert_eq!((take(), take()), (Ok(()), Ok(())));
     assert!(take().is_err());
-    // As on a server whose clock is an hour behind the one before.
+    // As on a server whose clock is an hour behind the previous one.
     home.damage("accounts", "update call_bucket set full_us = full_us + 3600000000");
     assert_eq!(take(), Ok(()));
     let wait = take().expect_err("it is used up, by the clock of now");
@@ -248,7 +248,7 @@ fn a_clock_that_has_gone_back_keeps_nobody_from_calling() {
 }
 
 #[test]
-fn paces_hold_over_all_nodes_and_several_at_once_or_none() {
+fn paces_hold_over_all_nodes_and_several_are_atomic() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let limit = |key, requests| PaceLimit { kind: "test", key, requests, within: Duration::from_secs(60) };
@@ -286,7 +286,7 @@ fn with_slot(outcome: &SlotOutcome) -> (i64, u32) {
 }
 
 #[test]
-fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_old_one() {
+fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -294,7 +294,7 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 2), 2)).1, 2);
     assert_eq!(sit(&nodes[0], &slot(ann, 3), 2), SlotOutcome::Taken { online: 2 });
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
-    // The first client comes back at the other node.
+    // The first client reconnects at the other node.
     let again = sit(&nodes[1], &slot(ann, 1), 2);
     let (id, online) = with_slot(&again);
     assert_eq!(online, 2);
@@ -305,14 +305,14 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
     assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the seat");
     nodes[0].shared().leave(first);
     assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().ended.is_empty());
-    // And once more, at the node where it is.
+    // And once more, at its current node.
     let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
     let listed = nodes[0].shared().slots(Some(ann), 10).unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|row| !row.is_here && row.slot.transport == "websocket"));
     assert_eq!(nodes[0].shared().slots(None, 1).unwrap().len(), 1);
-    // An operator at the first node ends one of the second.
+    // An operator at the first node ends a connection of the second.
     let ended = listed[0].id;
     assert!(nodes[0].shared().slot(ended).unwrap().is_some());
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
@@ -323,7 +323,7 @@ fn seats_are_those_of_all_nodes_and_a_client_that_goes_on_elsewhere_leaves_its_o
 }
 
 #[test]
-fn of_all_who_come_at_once_as_many_get_a_seat_as_there_are() {
+fn concurrent_sign_ins_get_exactly_the_available_slots() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -344,23 +344,24 @@ fn of_all_who_come_at_once_as_many_get_a_seat_as_there_are() {
 }
 
 #[test]
-fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
+fn slots_are_free_after_leaving_and_after_their_node_is_gone() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
     let (id, _) = with_slot(&sit(&nodes[0], &slot(ann, 1), 1));
     nodes[0].shared().leave(id);
-    // Whatever the thread that writes it has done by now.
+    // Whatever the writing thread has done by now.
     assert_eq!(with_slot(&sit(&nodes[0], &slot(ann, 2), 1)).1, 1);
     assert_eq!(sit(&nodes[1], &slot(ann, 3), 1), SlotOutcome::Taken { online: 1 });
-    // A node that was not seen for fifteen seconds.
+    // A node without a heartbeat for fifteen seconds.
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
     assert_eq!(nodes[1].shared().heartbeat("node 2", "first").unwrap().nodes, 1);
     // It was only cut off: its connections count again.
     assert!(!nodes[0].shared().heartbeat("node 1", "first").unwrap().has_joined);
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
-    // Gone for ten minutes, its row is swept with its connections, and it joins anew with those it has.
+    // After ten minutes, its row and its connections are removed, and it joins again with the
+    // connections it has.
     home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
@@ -373,7 +374,7 @@ fn a_seat_that_is_given_up_is_free_and_so_are_those_of_a_node_that_is_gone() {
 }
 
 #[test]
-fn a_connection_that_does_not_answer_gives_way_to_one_at_another_node() {
+fn a_silent_connection_yields_its_slot_to_one_at_another_node() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -386,7 +387,7 @@ fn a_connection_that_does_not_answer_gives_way_to_one_at_another_node() {
 }
 
 #[test]
-fn a_password_issued_by_one_node_is_good_once_at_any_and_stays_good_when_no_seat_is_free() {
+fn a_password_is_valid_once_at_any_node_and_not_used_up_without_a_free_slot() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let ann = add(&nodes[0].accounts, "ann").unwrap();
@@ -421,7 +422,7 @@ fn a_password_issued_by_one_node_is_good_once_at_any_and_stays_good_when_no_seat
     let got_in = outcomes.iter().filter(|outcome| matches!(outcome, SlotOutcome::HeldSlot { .. })).count();
     assert_eq!(got_in, 1, "{outcomes:?}");
     assert!(nodes[0].shared().issued_password(&hash).unwrap().is_none());
-    // An account has at most so many: the oldest go.
+    // An account has a limited number: the oldest are removed.
     for number in 0..5_u8 {
         let new = NewPassword { hash: &[number; 32], account: ann, caller: b"" };
         nodes[0].shared().issue_password(&new, 3).unwrap();
@@ -432,7 +433,7 @@ fn a_password_issued_by_one_node_is_good_once_at_any_and_stays_good_when_no_seat
 }
 
 #[test]
-fn a_signature_is_good_once_over_all_nodes() {
+fn a_signature_is_valid_once_over_all_nodes() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let limits = SignatureLimits { each_max: 1_000, kept_s: 601 };
@@ -447,7 +448,7 @@ fn a_signature_is_good_once_over_all_nodes() {
         assert_eq!(home.number("accounts", &back), 1);
     };
     assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
-    // By the clock of the database, whatever the nodes' say.
+    // By the database's clock, whatever the nodes' clocks are.
     pass(300);
     let age = |outcome| match outcome {
         SignatureOutcome::Used(age_s) => age_s,
@@ -459,7 +460,7 @@ fn a_signature_is_good_once_over_all_nodes() {
     pass(601);
     nodes[0].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from signature"), 0);
-    // One that is counted finds that there are too many.
+    // A counted use detects that there are too many.
     let few = SignatureLimits { each_max: 1, ..limits };
     assert_eq!(take(0, &fingerprint), SignatureOutcome::New);
     fingerprint[0] = 0;
@@ -468,7 +469,7 @@ fn a_signature_is_good_once_over_all_nodes() {
 }
 
 #[test]
-fn guards_are_judged_one_after_the_other() {
+fn guard_decisions_are_serialized() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     let key = GuardKey { kind: "pair", key: "ann 192.0.2.1".to_owned() };
@@ -500,7 +501,7 @@ fn guards_are_judged_one_after_the_other() {
 }
 
 #[test]
-fn which_gateway_a_client_uses_is_known_at_every_node_for_a_day() {
+fn the_gateway_of_a_client_is_known_at_every_node_for_a_day() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     assert_eq!(nodes[0].shared().recall_client(&[5; 16]).unwrap(), None);
@@ -513,7 +514,7 @@ fn which_gateway_a_client_uses_is_known_at_every_node_for_a_day() {
 }
 
 #[test]
-fn a_node_that_has_not_brought_back_what_it_admitted_is_waited_for() {
+fn a_node_that_has_not_restored_its_admissions_is_unsettled() {
     let home = Home::new();
     let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
     assert_eq!(nodes[0].shared().heartbeat("node 1", "first").unwrap().unsettled, 0);
@@ -523,7 +524,7 @@ fn a_node_that_has_not_brought_back_what_it_admitted_is_waited_for() {
 }
 
 #[test]
-fn windows_of_accounts_that_have_gone_quiet_are_removed_in_portions() {
+fn windows_of_idle_accounts_are_removed_in_batches() {
     let home = Home::new();
     let node = Node::join(&home, 1);
     home.damage(

@@ -1,4 +1,4 @@
-//! A way to the server that can be cut: what is lost on it is lost for both sides.
+//! A TCP proxy to the server that can be cut, for both sides.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What becomes of bytes on the way.
+/// What happens to the traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Mode {
     Pass,
-    /// Open connections are closed, and new ones at once.
+    /// Closes open connections, and new ones immediately.
     Refuse,
-    /// Bytes are lost in both directions, and connections stay open: a server that is stopped.
+    /// Drops bytes in both directions and leaves connections open, like a stopped server.
     Silent,
-    /// What comes back from the server is lost; when the next of it comes, the connection is closed.
+    /// Drops data from the server, and closes the connection when some arrives.
     Mute,
 }
 
@@ -44,7 +44,7 @@ impl Shared {
 }
 
 impl Wire {
-    /// A way to a port of this machine. Its threads end with the process.
+    /// A proxy to a port of this machine. Its threads end with the process.
     pub(crate) fn to(port: u16) -> Wire {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let here = listener.local_addr().unwrap().port();
@@ -78,7 +78,7 @@ impl Wire {
         }
     }
 
-    /// Closes what is open; new connections go on.
+    /// Closes open connections; new ones work.
     pub(crate) fn reset(&self) {
         self.shared.close_all();
     }
@@ -91,7 +91,7 @@ fn copy(mut from: TcpStream, mut to: TcpStream, shared: &Shared, is_back: bool) 
             continue;
         }
         if is_back && shared.is(Mode::Mute) {
-            // The server has answered, so it has done what it was told; nobody hears of it.
+            // The server has responded, so it has executed the request, but the response is lost.
             break;
         }
         if to.write_all(&bytes[..count]).is_err() {

@@ -89,7 +89,7 @@ fn an_account_is_found_by_number_name_key_and_token() {
 }
 
 #[test]
-fn a_name_is_given_once_and_a_refused_account_leaves_nothing() {
+fn names_are_unique_and_a_refused_account_leaves_nothing() {
     let home = Home::new();
     let accounts = open(&home);
     add(&accounts, "alice").unwrap();
@@ -98,12 +98,12 @@ fn a_name_is_given_once_and_a_refused_account_leaves_nothing() {
     assert!(matches!(&error, StoreError::Taken { name } if name == "alice"), "{error:?}");
     assert_eq!(accounts.accounts().unwrap().len(), 1);
     assert_eq!(accounts.version().unwrap(), version);
-    // The number of the refused one is gone; the next account still fits.
+    // The id of the refused account is lost; the next account is still added.
     assert_eq!(add(&accounts, "bob").unwrap(), AccountId(3));
 }
 
 #[test]
-fn an_account_is_revoked_once_and_keeps_the_time_of_it() {
+fn an_account_is_revoked_once_and_the_time_stays() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -119,7 +119,7 @@ fn change(accounts: &Accounts, id: AccountId, terms: &AccountTerms) -> Result<bo
 }
 
 #[test]
-fn terms_are_kept_as_they_were_given() {
+fn terms_are_stored_as_given() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -141,7 +141,7 @@ fn terms_are_kept_as_they_were_given() {
 }
 
 #[test]
-fn the_version_rises_with_each_change_anyone_makes_and_not_with_usage() {
+fn the_version_rises_with_each_change_but_not_with_usage() {
     let home = Home::new();
     let (server, other) = (open(&home), open(&home));
     let mut last = server.version().unwrap();
@@ -174,7 +174,7 @@ fn a_security_is_counted_once_a_month() {
     assert_eq!(spend(alice, MONTH, "AAPL.US"), Spend::Charged { used: 2 });
     assert_eq!(spend(alice, MONTH, "5.HK"), Spend::Refused { used: 2 });
     assert_eq!(spend(alice, MONTH, "AAPL.US"), Spend::Free);
-    // Neither another month nor another account knows of it.
+    // Neither another month nor another account is affected.
     assert_eq!(spend(alice, "2025-12", "5.HK"), Spend::Charged { used: 1 });
     assert_eq!(spend(bob, MONTH, "5.HK"), Spend::Charged { used: 1 });
 
@@ -186,7 +186,7 @@ fn a_security_is_counted_once_a_month() {
 }
 
 #[test]
-fn what_was_spent_is_there_after_reopening() {
+fn charges_persist_after_reopening() {
     let home = Home::new();
     let id = {
         let accounts = open(&home);
@@ -207,7 +207,7 @@ fn an_unknown_account_cannot_spend() {
     let home = Home::new();
     let accounts = open(&home);
     accounts.spend(AccountId(7), MONTH, &symbol("700.HK"), 1, (NOW, NOW)).unwrap_err();
-    // The failed charge left no transaction behind.
+    // The failed charge left no open transaction.
     let id = add(&accounts, "alice").unwrap();
     assert_eq!(
         accounts.spend(id, MONTH, &symbol("5.HK"), 1, (NOW, NOW)).unwrap(),
@@ -215,7 +215,7 @@ fn an_unknown_account_cannot_spend() {
     );
 }
 
-/// Spends `count` symbols from `from` on, and answers how many were charged.
+/// Spends `count` symbols from `from` on, and returns how many were charged.
 fn spend_many(accounts: &Accounts, id: AccountId, from: u32, count: u32, limit: u32) -> usize {
     (from..from + count)
         .map(|ticker| symbol(&format!("{ticker}.HK")))
@@ -238,7 +238,7 @@ fn threads_on_their_own_and_on_shared_connections_are_granted_exactly_the_quota(
                 scope.spawn(move || {
                     let own = thread.is_multiple_of(2).then(|| open(home));
                     start.wait();
-                    // Overlapping ranges: the same symbol is raced for too.
+                    // Overlapping ranges, so that threads also race for the same symbol.
                     spend_many(own.as_ref().unwrap_or(shared), id, 1 + thread * 10, 20, LIMIT)
                 })
             })
@@ -290,7 +290,7 @@ fn a_process_that_spends() {
 }
 
 #[test]
-fn accounts_are_created_by_one_of_many_who_open_them_at_once() {
+fn accounts_are_created_once_by_concurrent_opens() {
     let home = Home::new();
     let start = Barrier::new(6);
     std::thread::scope(|scope| {
@@ -391,7 +391,7 @@ fn day(text: &str) -> market::Date {
 }
 
 #[test]
-fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day() {
+fn a_days_total_is_the_latest_report_with_the_rates_of_its_day() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -410,14 +410,14 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
         holdings.into_iter().map(|one| (one.currency, one.amount, one.rate)).collect::<Vec<_>>()
     };
     assert_eq!(as_of("2025-11-03"), []);
-    // Before the first report the built-in rate holds.
+    // Before the first reported rate the built-in one is used.
     let early = [asset("2025-11-02", "USD", 4)];
     assert_eq!(accounts.put_reported_assets(&early, "HKD", &note(NOW)).unwrap(), AssetReportOutcome::Done);
     assert_eq!(as_of("2025-11-03"), [("USD".to_owned(), 4, Some(780_000_000))]);
     let fourth = [("HKD".to_owned(), 6, None), ("USD".to_owned(), 5, Some(7))];
     assert_eq!((as_of("2025-11-04"), as_of("2025-11-05")), (fourth.to_vec(), fourth.to_vec()));
     assert_eq!(as_of("2025-12-31"), [("USD".to_owned(), 9, Some(8))]);
-    // A report with one amount that cannot be converted leaves nothing, neither rows nor a version.
+    // A report with one inconvertible amount writes nothing, neither rows nor a version.
     let version = accounts.version().unwrap();
     let unrated = [asset("2025-11-07", "HKD", 1), asset("2025-11-02", "EUR", 1)];
     assert_eq!(
@@ -428,7 +428,7 @@ fn the_total_of_a_day_is_that_of_the_latest_report_with_the_rates_of_its_own_day
 }
 
 #[test]
-fn orders_of_a_span_are_numbers_and_single_ones_together() {
+fn orders_of_a_range_add_counts_and_single_orders() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -452,7 +452,7 @@ fn orders_of_a_span_are_numbers_and_single_ones_together() {
 }
 
 #[test]
-fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
+fn a_level_change_is_recorded_by_the_first_process() {
     let home = Home::new();
     let accounts = open(&home);
     let id = add(&accounts, "alice").unwrap();
@@ -482,7 +482,7 @@ fn a_change_of_level_is_written_by_the_first_who_finds_it_out() {
 }
 
 #[test]
-fn a_decision_is_about_what_the_transaction_sees_and_writes_nothing_if_it_fails() {
+fn a_decision_sees_the_transactions_state_and_writes_nothing_if_it_fails() {
     #[derive(Debug)]
     struct No;
     impl From<StoreError> for No {
@@ -515,7 +515,7 @@ fn a_decision_is_about_what_the_transaction_sees_and_writes_nothing_if_it_fails(
 }
 
 #[test]
-fn old_rows_of_the_audit_are_forgotten_and_that_is_written_down() {
+fn old_audit_rows_are_pruned_and_that_is_recorded() {
     let home = Home::new();
     let accounts = open(&home);
     for at in [10, 20, 30] {
@@ -528,13 +528,13 @@ fn old_rows_of_the_audit_are_forgotten_and_that_is_written_down() {
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(40), "operator")).unwrap(), 2);
     assert_eq!(events(), [(40, "audit.pruned".to_owned()), (30, "login.refused".to_owned())]);
     assert_eq!(accounts.prune_audit(Timestamp(30), (Timestamp(50), "operator")).unwrap(), 0);
-    // Nothing that has not happened is forgotten beforehand, and so this ends.
+    // Future rows are not pruned, so this terminates.
     assert_eq!(accounts.prune_audit(Timestamp(i64::MAX), (Timestamp(40), "operator")).unwrap(), 1);
     assert_eq!(events().len(), 2);
 }
 
 #[test]
-fn an_account_cannot_fill_the_audit_by_what_it_does_itself() {
+fn an_account_cannot_fill_the_audit_by_its_own_actions() {
     let home = Home::new();
     let accounts = open(&home);
     let (id, other) = (add(&accounts, "alice").unwrap(), add(&accounts, "bob").unwrap());
@@ -549,7 +549,7 @@ fn an_account_cannot_fill_the_audit_by_what_it_does_itself() {
     assert!(matches!(refused, StoreError::TooOften { retry_after_s: 3_540, .. }), "{refused:?}");
     deny(other, &theirs, 60).unwrap();
     deny(id, "operator", 60).unwrap();
-    // Its own signing out, and whatever others do, is always written down.
+    // Its own sign-out, and actions of others, are always recorded.
     accounts.note(Some(id), "logout", &AuditNote { at: Timestamp(61), actor: &mine, reason: "" }).unwrap();
     let late = deny(id, &mine, 3_599).unwrap_err();
     assert!(matches!(late, StoreError::TooOften { retry_after_s: 1, .. }), "{late:?}");

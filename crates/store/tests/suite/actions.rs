@@ -13,7 +13,7 @@ fn changes(added: u64, replaced: u64, unchanged: u64, removed: u64) -> ActionCha
 }
 
 #[test]
-fn actions_come_back_by_date_with_exact_amounts() {
+fn actions_are_read_back_by_date_with_exact_amounts() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -69,7 +69,7 @@ fn given_dates_are_replaced_and_other_dates_stay() {
 }
 
 #[test]
-fn the_same_actions_again_leave_the_version_alone() {
+fn repeating_the_same_actions_does_not_raise_the_version() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut versions = Vec::new();
@@ -83,7 +83,7 @@ fn the_same_actions_again_leave_the_version_alone() {
 }
 
 #[test]
-fn a_pay_date_is_kept_beside_an_action_and_adjustment_does_not_see_it() {
+fn a_pay_date_is_stored_with_an_action_and_ignored_by_adjustment() {
     let fresh = fresh();
     let tencent = symbol("700.HK");
     let mut writer = fresh.store.writer().unwrap();
@@ -96,7 +96,7 @@ fn a_pay_date_is_kept_beside_an_action_and_adjustment_does_not_see_it() {
         (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(2, 0, 0, 0)),
         (vec![paid("3.4", Some("2024-05-30")), paid("1", None)], changes(0, 0, 2, 0)),
         (vec![paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
-        // The same terms on two dates are one row, the first.
+        // Duplicate terms with two pay dates are one row, the first.
         (vec![paid("3.4", None), paid("3.4", Some("2024-06-03")), paid("1", None)], changes(0, 1, 1, 0)),
         (vec![paid("3.4", Some("2024-06-03"))], changes(0, 1, 0, 1)),
     ] {

@@ -1,4 +1,4 @@
-//! What a server does to its store without being asked: who may, what is removed and what is told.
+//! Background jobs of a server: the lock, expiry, and version polling.
 
 use market::Timestamp;
 use store::{Accounts, AuditFilter, ClientRow, CodeRow, NewDevice, NewTokens, Redemption, Renewal};
@@ -9,7 +9,7 @@ use crate::fixture::{NOW, block, fresh, minutes, put};
 const DAY_S: i64 = 86_400;
 
 #[test]
-fn one_at_a_time_may_do_the_background_work_of_a_store() {
+fn one_process_at_a_time_holds_the_job_lock() {
     let (one, other) = (fresh(), fresh());
     let held = one.store.job_lock().unwrap();
     assert!(held.is_some());
@@ -21,7 +21,7 @@ fn one_at_a_time_may_do_the_background_work_of_a_store() {
 }
 
 #[test]
-fn a_reader_of_versions_sees_what_others_commit() {
+fn a_version_reader_sees_commits_of_others() {
     let store = fresh();
     let accounts = Accounts::open(&store.home, NOW).unwrap();
     let (mut candles, mut people) =
@@ -33,13 +33,13 @@ fn a_reader_of_versions_sees_what_others_commit() {
     assert_eq!(people.version().unwrap(), before.1);
     add(&accounts, "ann").unwrap();
     assert!(people.version().unwrap() > before.1);
-    // A row of the audit changes no account.
+    // An audit row changes no account.
     let version = people.version().unwrap();
     accounts.note(None, "login.refused", &note(NOW)).unwrap();
     assert_eq!(people.version().unwrap(), version);
 }
 
-/// One of everything that expires, all of it at [`NOW`].
+/// One row of each kind that expires, all at [`NOW`].
 fn one_of_each(accounts: &Accounts) {
     let ann = add(accounts, "ann").unwrap();
     let begun = Timestamp(NOW.0 - 100);
@@ -97,14 +97,14 @@ fn one_of_each(accounts: &Accounts) {
 }
 
 #[test]
-fn what_has_expired_is_removed_when_it_is_remembered_no_longer() {
+fn expired_rows_are_removed_after_their_retention() {
     let store = fresh();
     let accounts = Accounts::open(&store.home, NOW).unwrap();
     one_of_each(&accounts);
     let version = accounts.version().unwrap();
     let at = |after_s: i64| Timestamp(NOW.0 + after_s);
     assert_eq!(accounts.remove_expired(at(-1)).unwrap(), 0, "nothing has expired");
-    // The session of the browser, and the replaced token of the key: nobody is told that either was there.
+    // The browser session and the replaced token of the key, which have no retention.
     assert_eq!(accounts.remove_expired(at(0)).unwrap(), 2);
     assert_eq!(accounts.remove_expired(at(600)).unwrap(), 0);
     assert!(accounts.device(&[3; 32]).unwrap().is_some(), "its client is told that it is late");
@@ -123,7 +123,7 @@ fn what_has_expired_is_removed_when_it_is_remembered_no_longer() {
 }
 
 #[test]
-fn the_oldest_rows_of_the_audit_go_first_and_that_is_written_down() {
+fn the_oldest_audit_rows_are_pruned_first_and_that_is_recorded() {
     let store = fresh();
     let accounts = Accounts::open(&store.home, NOW).unwrap();
     for at in [10, 20, 30] {
@@ -137,6 +137,6 @@ fn the_oldest_rows_of_the_audit_go_first_and_that_is_written_down() {
     let rows = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
     let rows: Vec<_> = rows.iter().map(|row| (row.at.0, row.actor.as_str(), row.event.as_str())).collect();
     assert_eq!(rows, [(40, "service", "audit.pruned"), (30, "operator", "login.refused")]);
-    // Nothing that has not happened is forgotten beforehand.
+    // Future rows are not pruned.
     assert_eq!(prune(i64::MAX, 40), 1);
 }

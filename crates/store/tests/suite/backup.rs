@@ -1,4 +1,4 @@
-//! Backups while the store is in use, and what is found wrong with them.
+//! Backups while the store is in use, and their verification.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -37,7 +37,7 @@ pub(crate) fn filled() -> (Fresh, Accounts) {
     (fresh, accounts)
 }
 
-/// The same with its backup, which is in a folder of its own.
+/// The same with its backup, in a separate folder.
 pub(crate) fn saved() -> (Fresh, Accounts, tempfile::TempDir) {
     let (from, accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
@@ -95,7 +95,7 @@ pub(crate) fn events(accounts: &Accounts) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
+fn a_backup_lists_its_contents_and_restores_them() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
@@ -118,7 +118,7 @@ fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
     let told = format!("candles and accounts of the backup of {NOW}");
     assert_eq!(events(&accounts).first().unwrap(), &("store.restored".to_owned(), told));
     assert!(!names(&back).iter().any(|name| name.contains("partial")), "{:?}", names(&back));
-    // What comes next goes on where the other stopped.
+    // Ids continue where the original stopped.
     let store = Store::open(&back, store::Access::Read).unwrap();
     let next = put(&store, &minutes("700.HK"), &[], &[block(9, 9)]);
     assert_eq!(next.iter().map(|entry| entry.id).collect::<Vec<_>>(), [3]);
@@ -126,7 +126,7 @@ fn a_backup_says_what_is_in_it_and_restores_to_the_same() {
 
 #[cfg(unix)]
 #[test]
-fn a_backup_and_what_is_restored_from_it_are_for_the_owner_alone() {
+fn a_backup_and_a_restored_store_are_private_to_the_owner() {
     use std::os::unix::fs::PermissionsExt;
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
@@ -142,17 +142,18 @@ fn a_backup_and_what_is_restored_from_it_are_for_the_owner_alone() {
 }
 
 #[test]
-fn a_backup_is_of_one_commit_though_imports_and_accounts_go_on() {
+fn a_backup_is_of_one_commit_during_imports_and_account_changes() {
     let (from, accounts) = filled();
     let series = minutes("5.HK");
-    // Enough that the copy takes several steps.
+    // Enough for a copy of several steps.
     let wide = |at: i64| store::NewBlock { bytes: vec![9; 100_000], ..block(at, at) };
     put(&from.store, &series, &[], &(0..300).map(wide).collect::<Vec<_>>());
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
     let before = content_of_series(from.home.path());
     let mut steps = 0;
-    // One writer for all of it, as an import has: when it ends it would wait for the copy, to fold in the log.
+    // One writer for all of it, as in an import: when it ends it would wait for the copy, to
+    // checkpoint the log.
     let mut writer = from.store.writer().unwrap();
     let mut watch = |progress: Progress| {
         if progress.stage == Stage::Copy && progress.part == Part::Candles {
@@ -201,7 +202,7 @@ fn a_backup_that_is_stopped_or_fails_leaves_nothing() {
 }
 
 #[test]
-fn a_backup_does_not_leave_out_accounts_that_were_lost() {
+fn a_backup_fails_if_the_accounts_were_lost() {
     let (from, accounts) = filled();
     drop(accounts);
     let dir = tempfile::tempdir().unwrap();
@@ -213,7 +214,7 @@ fn a_backup_does_not_leave_out_accounts_that_were_lost() {
 }
 
 #[test]
-fn a_folder_that_is_there_is_never_written_to() {
+fn an_existing_folder_is_never_written_to() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let to = dir.path().join("backup");
@@ -264,7 +265,7 @@ fn a_flipped_bit_in_any_file_is_found_and_nothing_is_restored() {
 }
 
 #[test]
-fn no_name_in_a_manifest_leads_out_of_the_backup() {
+fn no_name_in_a_manifest_escapes_the_backup() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let path = to.join("MANIFEST.json");
@@ -274,7 +275,7 @@ fn no_name_in_a_manifest_leads_out_of_the_backup() {
     {
         fs::write(&path, whole.replacen("candles.db", name, 1)).unwrap();
         let error = restore(&to, &back).run(&mut on).unwrap_err();
-        // The name alone is enough: the digest of the manifest is not what stands between.
+        // The name alone is rejected: the digest of the manifest is not even checked.
         assert!(
             matches!(&error, BackupError::Manifest { reason, .. } if reason.contains("unknown variant")),
             "{error:?}"
@@ -284,7 +285,7 @@ fn no_name_in_a_manifest_leads_out_of_the_backup() {
 }
 
 #[test]
-fn a_manifest_of_a_later_format_is_told_apart_from_a_wrong_one() {
+fn a_manifest_of_a_later_format_is_distinguished_from_a_wrong_one() {
     let (_from, _accounts, dir) = saved();
     let to = dir.path().join("backup");
     for (text, is_newer) in [

@@ -8,7 +8,7 @@ fn directory() -> [NewBlock; 4] {
     [block(10, 19), block(20, 29), block(40, 49), block(50, 59)]
 }
 
-/// One table of questions against that directory.
+/// A table of queries against that directory.
 fn check<T>(
     ask: impl Fn(&View, &Series, T) -> Vec<BlockEntry>,
     table: impl IntoIterator<Item = (T, &'static str)>,
@@ -18,7 +18,7 @@ fn check<T>(
     let fresh = fresh();
     let series = minutes("700.HK");
     put(&fresh.store, &series, &[], &directory());
-    // Neighbours on both sides, so that a walk that runs over the edge of its series is seen.
+    // Neighbours on both sides, to detect a walk beyond its series.
     put(&fresh.store, &minutes("699.HK"), &[], &[block(0, 100)]);
     put(&fresh.store, &Series { lane: Lane::Extended, ..series.clone() }, &[], &[block(0, 100)]);
     put(&fresh.store, &Series { grain: Grain::Minute15, ..series.clone() }, &[], &[block(0, 100)]);
@@ -41,7 +41,7 @@ fn a_window_finds_the_blocks_it_overlaps() {
             ((None, None), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(10), Some(60)), "10..=19 20..=29 40..=49 50..=59"),
             ((Some(15), Some(16)), "10..=19"),
-            // Half-open: the end belongs to nobody, the last stamp of a block to the block.
+            // Half-open: the end is exclusive, the last stamp of a block is inclusive.
             ((Some(19), Some(20)), "10..=19"),
             ((Some(19), Some(21)), "10..=19 20..=29"),
             ((Some(20), Some(40)), "20..=29"),
@@ -75,7 +75,7 @@ fn walking_back_counts_only_blocks_wholly_before_the_point() {
             ((60, 1), "50..=59"),
             ((60, 10), "50..=59"),
             ((60, 11), "40..=49 50..=59"),
-            // The block across the point comes on top of what was asked for.
+            // The block that spans the point is additional to the wanted rows.
             ((59, 10), "40..=49 50..=59"),
             ((55, 1), "40..=49 50..=59"),
             ((55, 0), "50..=59"),
@@ -132,7 +132,7 @@ fn an_unknown_series_has_no_blocks() {
 }
 
 #[test]
-fn bytes_come_back_as_they_went_in() {
+fn bytes_are_read_back_unchanged() {
     let fresh = fresh();
     let sizes = [1, 100, 4_000, 4_061, 4_096, 20_000, 300_000];
     let added: Vec<NewBlock> = sizes
@@ -157,7 +157,7 @@ fn bytes_come_back_as_they_went_in() {
 }
 
 #[test]
-fn a_block_that_is_not_there_is_an_error_and_never_empty() {
+fn a_missing_block_is_an_error_and_never_empty() {
     let fresh = fresh();
     let mut reader = fresh.store.reader().unwrap();
     let never = BlockEntry {
@@ -173,7 +173,7 @@ fn a_block_that_is_not_there_is_an_error_and_never_empty() {
 }
 
 #[test]
-fn replacing_blocks_keeps_the_totals_and_raises_the_version() {
+fn replacing_blocks_updates_the_totals_and_raises_the_version() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let entries = put(&fresh.store, &series, &[], &directory());
@@ -197,7 +197,7 @@ fn replacing_blocks_keeps_the_totals_and_raises_the_version() {
 }
 
 #[test]
-fn a_commit_elsewhere_leaves_the_version_of_a_series_alone() {
+fn a_commit_to_another_series_does_not_change_the_version() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
     let mut reader = fresh.store.reader().unwrap();
@@ -209,7 +209,7 @@ fn a_commit_elsewhere_leaves_the_version_of_a_series_alone() {
 }
 
 #[test]
-fn an_emptied_series_is_gone_and_neither_its_ids_nor_its_versions_return() {
+fn an_emptied_series_is_removed_and_its_ids_and_versions_are_never_reused() {
     let fresh = fresh();
     let series = minutes("700.HK");
     let first = put(&fresh.store, &series, &[], &[block(1, 2)]);
@@ -303,9 +303,9 @@ fn series_are_listed_by_symbol_grain_and_lane() {
     assert_eq!(names(snapshot.all_series().unwrap())[0], "700.HK/60m");
 }
 
-/// What is rolled up from minutes and what a file of the same period holds are two series, of which neither touches the other.
+/// The roll-up of minutes and the imported candles of the same period are two independent series.
 #[test]
-fn a_roll_up_and_a_coarse_file_are_kept_apart() {
+fn a_roll_up_and_a_coarse_file_are_separate() {
     let fresh = fresh();
     let (rolled, own): (Series, Series) = ("700.HK/15m".parse().unwrap(), "700.HK/own15m".parse().unwrap());
     put(&fresh.store, &rolled, &[], &[block(10, 19)]);
@@ -323,7 +323,7 @@ fn a_roll_up_and_a_coarse_file_are_kept_apart() {
 }
 
 #[test]
-fn what_is_not_a_series_is_refused() {
+fn an_invalid_series_is_refused() {
     for text in [
         "",
         "700.HK",

@@ -3,8 +3,9 @@ use store::{BlockEntry, Depth, FINDINGS_MAX, Series};
 
 use crate::fixture::{Fresh, SEALED, block, fresh, minutes, put};
 
-/// A store of two series, damaged by statements that a working program never runs; the findings as text: first those that only an
-/// engine has that seals and counts its rows, then those of every engine.
+/// Damages a store of two series by statements that a working program never runs, and compares the
+/// findings as text: first those of an engine that seals and counts rows, then those of every
+/// engine.
 fn check(damage: &str, by_seals: &[&str], expected: &[&str]) {
     let fresh = two_series();
     fresh.home.damage("candles", damage);
@@ -37,7 +38,7 @@ fn a_sound_store_has_no_findings_and_every_block_is_shown_once() {
 }
 
 #[test]
-fn what_the_caller_finds_in_a_block_is_reported_with_its_place() {
+fn a_problem_that_the_caller_finds_in_a_block_is_reported_with_its_place() {
     let fresh = two_series();
     let wrong = |_: &Series, entry: &BlockEntry, _: &[u8]| {
         (entry.first == Timestamp(10)).then(|| "its checksum is wrong".to_owned())
@@ -56,9 +57,10 @@ fn an_entry_without_a_body_is_found() {
     );
 }
 
-/// Importing the files again mends it, so it is damage in a block: as long as each of them is in a series.
+/// Importing the files again repairs it, so it is damage in a block, as long as each block is in a
+/// series.
 #[test]
-fn a_body_that_is_missing_is_damage_in_its_block() {
+fn a_missing_body_is_damage_in_its_block() {
     for (damage, in_blocks) in [
         ("delete from block_body", true),
         ("delete from block_body where id = 3; delete from series where symbol = 'AAPL.US'", false),
@@ -118,7 +120,7 @@ fn an_entry_of_no_series_is_found() {
 }
 
 #[test]
-fn ids_that_would_be_given_out_twice_are_found() {
+fn ids_that_would_be_assigned_twice_are_found() {
     for name in ["block", "series", "version"] {
         let damage = format!("update counter set next = 1 where name = '{name}'");
         let behind = format!("the counter of {name} ids is behind the ids in use");
@@ -144,7 +146,7 @@ fn one_unreadable_value_does_not_hide_the_rest() {
 }
 
 #[test]
-fn a_hopeless_store_gives_a_bounded_list() {
+fn findings_of_a_badly_damaged_store_are_bounded() {
     let fresh = two_series();
     fresh.home.damage(
         "candles",

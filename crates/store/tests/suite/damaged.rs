@@ -1,4 +1,5 @@
-//! Every table damaged in turn, whatever tables there are: it is named, nothing else is hidden by it, and a restore mends it.
+//! Damages every table in turn, including future ones: the damage is reported, hides nothing else,
+//! and a restore repairs it.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;
@@ -10,7 +11,7 @@ use store::{Access, Accounts, Depth, Existing, Finding, MoveError, Restore, Scop
 use crate::backup::{add, backup, filled, on, restore};
 use crate::fixture::{Fresh, NOW, block, fresh, minutes, put};
 
-/// A table with its keys and columns, as the database notes them.
+/// A table with its keys and columns, as recorded by the database.
 #[derive(Debug)]
 struct Table {
     name: String,
@@ -28,7 +29,8 @@ fn tables(conn: &Connection) -> Vec<Table> {
     statement.query_map([], read).unwrap().map(Result::unwrap).collect()
 }
 
-/// A row in every sealed table, by the kinds of its columns: so that a table that is added one day is damaged here too.
+/// Adds a row to every sealed table, by its column types, so that tables of later migrations are
+/// covered too.
 fn fill(path: &Path) {
     let conn = Connection::open(path).unwrap();
     conn.execute_batch("pragma foreign_keys = off").unwrap();
@@ -74,7 +76,7 @@ fn check_candles(dir: &Path) -> Vec<String> {
     findings.iter().map(Finding::to_string).collect()
 }
 
-/// Breaks the seal of the first row of a table; what a check must say of it.
+/// Breaks the seal of the first row of a table; returns the expected finding.
 fn break_a_seal(conn: &Connection, table: &Table) -> String {
     let Table { name, keys, .. } = table;
     let first = format!("select {keys} from {name} order by {keys} limit 1");
@@ -97,7 +99,7 @@ fn break_a_seal(conn: &Connection, table: &Table) -> String {
 }
 
 #[test]
-fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
+fn a_damaged_row_is_reported_with_its_table_and_key() {
     type Check = fn(&Path) -> Vec<String>;
     for (file, check) in [("accounts.db", check_accounts as Check), ("candles.db", check_candles)] {
         let (from, _dir) = accounts_with_backup();
@@ -113,7 +115,7 @@ fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
             for told in &all {
                 assert!(found.contains(told), "{told}: {found:#?}");
             }
-            // Nothing else has come, nor is anything hidden.
+            // Nothing else is reported, and nothing is hidden.
             assert_eq!(found.len(), whole.len() + all.len(), "{told}: {found:#?}");
         }
         assert!(all.len() >= 6, "{all:?}");
@@ -121,7 +123,7 @@ fn a_row_that_is_not_whole_is_named_whatever_its_table_and_key() {
 }
 
 #[test]
-fn a_key_that_is_no_text_any_more_is_named_as_far_as_it_can_be() {
+fn a_damaged_key_that_is_not_text_is_reported_lossily() {
     let (from, _dir) = accounts_with_backup();
     let conn = Connection::open(from.home.path().join("accounts.db")).unwrap();
     conn.execute_batch("update exchange_rate set currency = cast(x'ff41' as text)").unwrap();
@@ -129,12 +131,12 @@ fn a_key_that_is_no_text_any_more_is_named_as_far_as_it_can_be() {
     assert_eq!(found, ["a row of table exchange_rate is not as it was written: \u{fffd}A x"]);
 }
 
-/// What may be done to a table by a disk or a hand.
+/// Changes that a disk or a careless edit may make to a table.
 fn damages(table: &Table) -> Vec<String> {
     let name = &table.name;
     let mut all = vec![format!("delete from {name}")];
     for column in &table.columns {
-        // Not of the kind that belongs there, and one that may be.
+        // A value of a wrong type, and a plausible one.
         for value in ["x'ff'", &format!("coalesce({column}, '') || '7'")] {
             all.push(format!("update or ignore {name} set {column} = {value}"));
         }
@@ -171,7 +173,7 @@ fn accounts_are_restored_whatever_is_damaged_in_them() {
         assert!(accounts.account_named("ann").unwrap().is_some(), "{damage}");
     }
     assert!(done > 150, "{done}");
-    // And with a copy of what was there, as a restore makes it by itself.
+    // Also with a backup of the damaged accounts, which a restore makes by default.
     conn.execute("update account set name = name || '7'", []).unwrap();
     Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) }
         .run(&mut on)
@@ -180,7 +182,7 @@ fn accounts_are_restored_whatever_is_damaged_in_them() {
 }
 
 #[test]
-fn what_was_revoked_stays_so_and_numbers_are_given_once_where_the_accounts_are_damaged() {
+fn revocations_and_assigned_numbers_survive_damaged_accounts() {
     for damage in [
         "update account set region = 'elsewhere'",
         "update account set rate = x'ff' where name = 'bea'",
@@ -204,7 +206,7 @@ fn what_was_revoked_stays_so_and_numbers_are_given_once_where_the_accounts_are_d
 }
 
 #[test]
-fn the_list_of_sealed_tables_is_not_believed() {
+fn the_list_of_sealed_tables_is_not_trusted() {
     let (from, _dir) = accounts_with_backup();
     let dir = from.home.path();
     let conn = Connection::open(dir.join("accounts.db")).unwrap();
@@ -223,7 +225,7 @@ fn the_list_of_sealed_tables_is_not_believed() {
             found.iter().any(|text| text.starts_with("table sealed_table does not say of table")),
             "{damage}"
         );
-        // An answer is the same as before, or an error.
+        // A result is the same as before, or an error.
         if let Ok(found) = Accounts::look(dir).unwrap().accounts() {
             assert_eq!(found, whole, "{damage}");
         }
@@ -234,7 +236,7 @@ fn the_list_of_sealed_tables_is_not_believed() {
 }
 
 #[test]
-fn a_row_that_is_missing_is_missed_also_in_accounts_too_many_to_verify_at_every_opening() {
+fn a_missing_row_is_detected_in_accounts_too_large_to_verify_on_open() {
     let (from, _dir) = accounts_with_backup();
     let (dir, path) = (from.home.path(), from.home.path().join("accounts.db"));
     let conn = Connection::open(&path).unwrap();
@@ -259,20 +261,20 @@ fn a_row_that_is_missing_is_missed_also_in_accounts_too_many_to_verify_at_every_
     }
 }
 
-/// The files of a database as they are on the disk.
+/// The files of a database on the disk.
 fn files(dir: &Path, name: &str) -> [Option<Vec<u8>>; 2] {
     ["", "-wal"].map(|ending| fs::read(dir.join(format!("{name}{ending}"))).ok())
 }
 
 #[test]
-fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
+fn reading_an_emptied_database_leaves_its_log_unchanged() {
     let fresh = fresh();
     let dir = fresh.home.path();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
     let accounts = Accounts::open(dir, NOW).unwrap();
     fs::write(dir.join("secret.key"), [7; 32]).unwrap();
     add(&accounts, "ann");
-    // Somebody reads, so that the log is not folded in.
+    // A reader prevents a checkpoint of the log.
     let mut reader = fresh.store.reader().unwrap();
     let snapshot = reader.snapshot().unwrap();
     snapshot.all_series().unwrap();
@@ -296,7 +298,7 @@ fn a_look_at_a_database_that_was_emptied_leaves_its_log_alone() {
 }
 
 #[test]
-fn damage_is_not_moved_as_if_it_were_whole() {
+fn a_damaged_store_is_not_moved() {
     for change in ["update account set level = 6", "delete from usage where symbol = '5.HK'"] {
         let (from, accounts) = crate::moving::filled();
         let id = accounts.account_named("ann").unwrap().unwrap().id;

@@ -64,7 +64,7 @@ fn a_directory_that_cannot_be_made_is_an_error() {
 }
 
 #[test]
-fn a_file_that_is_no_database_is_refused_and_left_alone() {
+fn a_file_that_is_not_a_database_is_refused_and_unchanged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("candles.db");
     let text = "time,open,high,low,close\n".repeat(1_000);
@@ -97,7 +97,7 @@ fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
         file.seek(SeekFrom::Start(page as u64 * 4_096)).unwrap();
         file.write_all(&[0x5a; 200]).unwrap();
     }
-    // Opening may notice already; what may not happen is that nobody does.
+    // Opening may already detect it, or else the check must.
     let findings = match fresh.store.reader() {
         Ok(mut reader) => reader.check(store::Depth::Full, |_, _, _| None).unwrap().len(),
         Err(error) => usize::from(matches!(error, StoreError::Damaged { .. })),
@@ -106,7 +106,7 @@ fn damage_in_the_middle_of_the_file_is_found_by_a_check() {
 }
 
 #[test]
-fn a_creation_that_was_cut_short_is_taken_up_again() {
+fn an_interrupted_creation_is_completed() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::write(dir.path().join("candles.db"), "").unwrap();
     let error = Store::open(dir.path(), Access::Read).unwrap_err();
@@ -140,12 +140,12 @@ fn pages_of_replaced_blocks_are_used_again() {
         ids = put(&fresh.store, &series, &ids, &[large(1), large(2)]).iter().map(|entry| entry.id).collect();
         sizes.push(std::fs::metadata(candles(&fresh)).unwrap().len());
     }
-    // The first replacements write beside the old blocks before those are free.
+    // The first replacements are written before the old blocks are free.
     assert_eq!(sizes[1], sizes[5], "{sizes:?}");
 }
 
 #[test]
-fn the_files_are_as_large_as_is_told() {
+fn reported_file_sizes_are_right() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[NewBlock { bytes: vec![1; 100_000], ..block(1, 1) }]);
     let sizes = fresh.store.file_sizes();

@@ -1,4 +1,5 @@
-//! Where a test has its store: a directory, with SQLite's files in it. The suite of PostgreSQL has a file of this name with the same in it.
+//! The location of a test's store: a directory with SQLite files. The PostgreSQL suite has a file
+//! of this name with the same interface.
 
 use std::path::Path;
 use std::time::Duration;
@@ -6,12 +7,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 use store::Place;
 
-/// Whether rows are sealed and counted, so that a check finds what was changed behind the store's back.
+/// Whether rows are sealed and counted, so that a check detects changes that bypassed the store.
 pub(crate) const SEALED: bool = true;
-/// For how long a process that was killed may still hold what it held.
+/// How long the locks of a killed process may remain.
 pub(crate) const HELD_ON: Duration = Duration::ZERO;
 
-/// A place for the store of one test, which goes away with it.
+/// The location of one test's store, removed with it.
 #[derive(Debug)]
 pub(crate) struct Home(tempfile::TempDir);
 
@@ -24,28 +25,28 @@ impl Home {
         self.0.path()
     }
 
-    /// The place as another process is told.
+    /// The place as passed to another process.
     pub(crate) fn text(&self) -> String {
         Place::from(self).to_string()
     }
 
-    /// Runs statements behind the store's back, in `candles` or in `accounts`; nothing is checked.
+    /// Runs statements in `candles` or `accounts`, bypassing the store; nothing is checked.
     pub(crate) fn damage(&self, part: &str, statements: &str) {
         let conn = self.connection(part);
         conn.execute_batch(&format!("pragma foreign_keys = off; {statements}")).unwrap();
     }
 
-    /// The number that a statement gives.
+    /// The number that a statement returns.
     pub(crate) fn number(&self, part: &str, statement: &str) -> i64 {
         self.connection(part).query_row(statement, [], |row| row.get(0)).unwrap()
     }
 
-    /// Makes a table of another program where the store would be.
+    /// Creates a table of another program in the place of the store.
     pub(crate) fn put_another_program(&self, part: &str) {
         self.damage(part, "create table theirs (x bigint)");
     }
 
-    /// Notes a step that a program of a later release has made, beside which this one may not go on.
+    /// Records a migration of a later release that this program must not run with.
     pub(crate) fn put_later_step(&self, part: &str) {
         self.damage(
             part,
@@ -53,7 +54,7 @@ impl Home {
         );
     }
 
-    /// Puts one part of a store where the other belongs.
+    /// Moves one part of a store to the place of the other.
     pub(crate) fn rename(&self, part: &str, other: &str) {
         let [from, to] = [part, other].map(|part| self.path().join(format!("{part}.db")));
         std::fs::rename(from, to).unwrap();

@@ -1,4 +1,5 @@
-//! A store whose creation was killed: whatever it left, the same command again works, and whoever only reads is told the truth.
+//! A store whose creation was killed: the same command works when repeated, and a reader gets the
+//! right error.
 
 use std::fs;
 use std::path::Path;
@@ -10,29 +11,29 @@ use crate::fixture::{NOW, block, fresh, minutes, put};
 
 const WRITE: Access = Access::Write { now: NOW };
 
-/// Files with what is in them.
+/// Files with their contents.
 type Files = Vec<(String, Vec<u8>)>;
 
-/// The files of a folder, as they would be found after a power cut.
+/// The files of a folder, as found after a power cut.
 fn image(dir: &Path) -> Files {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     entries.map(|path| (name(&path), fs::read(&path).unwrap())).collect()
 }
 
-/// Folders as a kill leaves them on the way to a new database: before it has any page, with pages that are to be undone,
-/// before its tables, and with tables that only the log has.
+/// Folders as a kill during the creation of a database leaves them: before it has any page, with
+/// pages to be rolled back, before its tables, and with tables that only the log has.
 fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> {
     let mut images =
         vec![("nothing", Vec::new()), ("an empty file", vec![(database.to_owned(), Vec::new())])];
-    // What SQLite does before there is a log: the journal has the old state, then pages are written.
+    // SQLite before there is a log: the journal has the old state, then pages are written.
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join(database)).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma cache_size = 1; begin immediate; create table a (x)")
         .unwrap();
     images.push(("a journal", image(dir.path())));
     for number in 0..40 {
-        // More than the cache holds: pages go to the file before the commit.
+        // More than the cache holds, so pages are written to the file before the commit.
         conn.execute_batch(&format!("create table t{number} (x)")).unwrap();
         conn.execute("insert into a values (zeroblob(20000))", []).unwrap();
     }
@@ -43,13 +44,13 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     );
     assert!(spilled.iter().any(|(name, bytes)| name == database && bytes.len() > 8_192));
     images.push(("a hot journal", spilled.clone()));
-    // The same beside an empty file: nothing was written yet.
+    // The same with an empty file: nothing was written yet.
     let mut empty = spilled;
     empty.iter_mut().filter(|(name, _)| name == database).for_each(|(_, bytes)| bytes.clear());
     images.push(("a journal beside an empty file", empty));
     conn.execute_batch("rollback").unwrap();
     drop(conn);
-    // The header alone, with and without what was begun after it.
+    // Only the header, with and without a transaction begun after it.
     let dir = tempfile::tempdir().unwrap();
     let conn = Connection::open(dir.path().join(database)).unwrap();
     conn.execute_batch("pragma page_size = 4096; pragma journal_mode = wal").unwrap();
@@ -59,7 +60,7 @@ fn images(database: &str, create: impl Fn(&Path)) -> Vec<(&'static str, Files)> 
     images.push(("a transaction in the log", image(dir.path())));
     conn.execute_batch("rollback").unwrap();
     drop(conn);
-    // All of it, in the log alone: the index of the log is lost, as after a power cut, or as it was.
+    // Everything, in the log only: with the log's index, and without it, as after a power cut.
     let dir = tempfile::tempdir().unwrap();
     let reader = {
         create(dir.path());
@@ -82,7 +83,7 @@ fn put_down(files: &[(String, Vec<u8>)]) -> tempfile::TempDir {
 fn a_store_whose_creation_was_killed_is_created_by_the_same_command() {
     let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
     for (what, files) in images("candles.db", create) {
-        // Reading says that there is no store, and leaves it to whoever creates one.
+        // A reader reports that there is no store, and creates nothing.
         let dir = put_down(&files);
         match Store::open(dir.path(), Access::Read) {
             Ok(_) => assert_eq!(what, "everything"),
@@ -110,7 +111,7 @@ fn accounts_whose_creation_was_killed_are_created_by_the_same_command() {
 }
 
 #[test]
-fn a_look_finds_what_was_interrupted_and_leaves_it() {
+fn opening_read_only_detects_an_interruption_and_changes_nothing() {
     let create = |dir: &Path| drop(Store::open(dir, WRITE).unwrap());
     let hot = images("candles.db", create).into_iter().find(|(what, _)| *what == "a hot journal").unwrap().1;
     let dir = put_down(&hot);
@@ -124,10 +125,10 @@ fn a_look_finds_what_was_interrupted_and_leaves_it() {
 }
 
 #[test]
-fn an_interrupted_change_of_a_whole_database_is_undone_by_whoever_reads_it() {
+fn a_reader_rolls_back_an_interrupted_change() {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9)]);
-    // A backup's database has no log; somebody else's tool was killed while it changed it.
+    // A backup's database has no log; another tool was killed while changing it.
     let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("pragma journal_mode = delete; pragma cache_size = 1; begin immediate").unwrap();
     for number in 0..40 {

@@ -1,4 +1,5 @@
-//! The journals of paper accounts: added to in order, by one at a time, and never changed but by a rewind.
+//! The journals of paper accounts: appended in order, by one process at a time, and only changed by
+//! a rewind.
 
 use std::sync::Barrier;
 
@@ -73,7 +74,7 @@ fn entries_are_numbered_in_order_and_read_from_any_number_on() {
 }
 
 #[test]
-fn a_long_journal_is_read_in_portions() {
+fn a_long_journal_is_read_in_pages() {
     let (_dir, accounts, ann) = open();
     let all: Vec<(Timestamp, String)> = (1..=5_000).map(|number| (OPENING, number.to_string())).collect();
     let addition = Addition {
@@ -98,7 +99,7 @@ fn a_long_journal_is_read_in_portions() {
 }
 
 #[test]
-fn a_part_of_a_journal_is_found_by_its_instants() {
+fn entries_are_found_by_their_times() {
     let (_dir, accounts, ann) = open();
     let instants = [0, 0, 5, 5, 5, 9, 20];
     let of: Vec<(i64, &str)> = instants.iter().map(|seconds| (*seconds, "x")).collect();
@@ -118,7 +119,7 @@ fn a_part_of_a_journal_is_found_by_its_instants() {
 }
 
 #[test]
-fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
+fn a_stale_addition_is_not_written_and_does_not_affect_others() {
     let (_dir, accounts, ann) = open();
     let bob = add(&accounts, "bob").unwrap();
     let first = added(write(&accounts, ann, None, &[(0, "a")]));
@@ -140,7 +141,7 @@ fn what_follows_from_another_past_is_not_written_and_hinders_nobody() {
 }
 
 #[test]
-fn an_addition_follows_from_a_head_in_every_part_of_it() {
+fn an_addition_must_match_every_field_of_the_head() {
     let (_dir, accounts, ann) = open();
     let next = entries(&[(3, "b")]);
     let addition = |after, wake| Addition {
@@ -160,7 +161,7 @@ fn an_addition_follows_from_a_head_in_every_part_of_it() {
             JournalHead { last_number: head.last_number + 1, ..head },
             JournalHead { horizon: at(2), ..head },
             JournalHead { wake: Some(at(9)), ..head },
-            // None where there is one.
+            // None if there is one.
             JournalHead { wake: head.wake.is_none().then(|| at(6)), ..head },
         ];
         for other in others {
@@ -175,7 +176,7 @@ fn an_addition_follows_from_a_head_in_every_part_of_it() {
 }
 
 #[test]
-fn of_many_that_add_at_once_each_is_there_once_and_none_is_lost() {
+fn concurrent_additions_are_stored_exactly_once() {
     let (home, accounts, ann) = open();
     drop(accounts);
     let (writers, each) = (4, 25);
@@ -209,7 +210,7 @@ fn of_many_that_add_at_once_each_is_there_once_and_none_is_lost() {
 }
 
 #[test]
-fn a_named_request_is_remembered_with_its_entries_for_a_time() {
+fn an_idempotency_key_is_stored_with_its_entries_for_a_time() {
     let (_dir, accounts, ann) = open();
     let bob = add(&accounts, "bob").unwrap();
     let request = NamedRequest { name: "r1", answer: "order 1", at: NOW };
@@ -226,7 +227,7 @@ fn a_named_request_is_remembered_with_its_entries_for_a_time() {
     let ask = |id, name, after: i64| accounts.journal_request(id, name, Timestamp(after)).unwrap();
     assert_eq!(ask(ann, "r1", NOW.0 - 600).as_deref(), Some("order 1"));
     assert_eq!([ask(ann, "r1", NOW.0), ask(ann, "r2", 0), ask(bob, "r1", 0)], [None, None, None]);
-    // The stale one leaves no trace.
+    // A stale addition leaves no trace.
     let stale = Addition { request: Some(NamedRequest { name: "r2", ..request }), ..addition };
     assert_eq!(accounts.add_to_journals(&[stale]).unwrap(), [AddOutcome::Stale]);
     assert_eq!(ask(ann, "r2", 0), None);
@@ -236,7 +237,7 @@ fn a_named_request_is_remembered_with_its_entries_for_a_time() {
 }
 
 #[test]
-fn a_snapshot_is_of_one_format_and_can_be_thrown_away() {
+fn a_snapshot_has_one_format_and_can_be_discarded() {
     let (_dir, accounts, ann) = open();
     let head = added(write(&accounts, ann, None, &[(0, "a")]));
     write(&accounts, ann, Some(head), &[(1, "b")]);
@@ -248,7 +249,7 @@ fn a_snapshot_is_of_one_format_and_can_be_thrown_away() {
 }
 
 #[test]
-fn a_rewind_keeps_what_it_takes_under_a_name() {
+fn a_rewind_archives_the_removed_entries_under_a_name() {
     let (_dir, accounts, ann) = open();
     let head = added(write(&accounts, ann, None, &[(0, "a"), (5, "b"), (9, "c")]));
     assert!(accounts.keep_journal_snapshot(ann, &head, "v1", b"state").unwrap());
@@ -262,7 +263,7 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     assert_eq!(accounts.numbers_used(ann).unwrap(), 7);
     assert_eq!(texts(&accounts, ann), "1 a");
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
-    // Whoever comes with a state of what was cut is too late, also when the journal is as long again.
+    // A snapshot of the removed part is rejected, even when the journal is as long again.
     assert!(!accounts.keep_journal_snapshot(ann, &head, "v1", b"state").unwrap());
     assert_eq!(accounts.journal_snapshot(ann, "v1").unwrap(), None);
     let cuts = accounts.journal_cuts(ann).unwrap();
@@ -273,12 +274,12 @@ fn a_rewind_keeps_what_it_takes_under_a_name() {
     );
     let kept = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
     assert_eq!(kept.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
-    // The numbers go on from what stayed, and the name is taken.
+    // Numbers continue after the remaining entries, and the name is taken.
     let now = added(write(&accounts, ann, Some(now), &[(4, "d")]));
     assert_eq!(texts(&accounts, ann), "1 a, 2 d");
     let again = Rewind { after: now, ..rewind };
     assert_eq!(accounts.rewind_journal(&again).unwrap(), RewindOutcome::NameTaken);
-    // Numbers that were given out stay so, whatever is cut.
+    // Assigned numbers stay used, whatever is removed.
     for (name, numbers_used, highest) in [("two", 3, 7), ("three", 12, 12)] {
         let after = accounts.journal_head(ann).unwrap().unwrap();
         let lower = Rewind { after, name, numbers_used, ..rewind };

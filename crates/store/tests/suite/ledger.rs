@@ -206,7 +206,7 @@ fn quarantined_rows_are_listed_by_import_and_by_symbol() {
 }
 
 #[test]
-fn long_texts_from_outside_are_cut() {
+fn long_external_texts_are_truncated() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -224,7 +224,7 @@ fn long_texts_from_outside_are_cut() {
 }
 
 #[test]
-fn a_row_with_a_nul_in_it_can_be_kept() {
+fn a_quarantined_row_may_contain_a_nul() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -284,7 +284,7 @@ fn the_ledger_and_the_quarantine_are_read_a_page_at_a_time() {
 }
 
 #[test]
-fn what_imports_changed_is_kept_in_order_until_they_are_undone() {
+fn import_changes_are_stored_in_order_until_they_are_undone() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

@@ -1,12 +1,13 @@
-//! What a store promises, on SQLite: in a directory. What every engine promises is in the files that `tests/postgres` runs too, each test
-//! with its store from `fixture::fresh` or in a `Home`; what only SQLite's files can do wrong is in the others.
+//! Tests of the store on SQLite, in a directory. Tests for every engine are in the files that
+//! `tests/postgres` also runs, each test with its store from `fixture::fresh` or in a `Home`; tests
+//! specific to SQLite files are in the others.
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may stop where it fails")]
 
 mod fixture;
 mod home;
 
-// On every engine.
+// For every engine.
 mod accounts;
 mod actions;
 mod background;
@@ -26,7 +27,7 @@ mod trades;
 mod transactions;
 mod watchlists;
 
-// Of files alone.
+// For files only.
 mod backup;
 mod before_nodes;
 mod damaged;

@@ -3,7 +3,7 @@ use store::Change;
 use crate::fixture::{fresh, margin, symbol};
 
 #[test]
-fn factors_come_back_by_symbol_and_are_replaced_by_symbol() {
+fn factors_are_read_and_replaced_by_symbol() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -25,7 +25,7 @@ fn factors_come_back_by_symbol_and_are_replaced_by_symbol() {
     assert_eq!(snapshot.margins().unwrap(), [hsbc.clone(), tencent]);
     assert_eq!(snapshot.margin(&symbol("5.HK")).unwrap(), Some(hsbc));
     assert_eq!(snapshot.margin(&symbol("AAPL.US")).unwrap(), None);
-    // Factors alone make no security.
+    // Factors alone create no security.
     assert!(snapshot.securities().unwrap().is_empty());
 }
 
@@ -44,7 +44,7 @@ fn only_a_real_change_of_factors_raises_the_version() {
 }
 
 #[test]
-fn factors_of_an_abandoned_batch_are_not_there() {
+fn factors_of_an_abandoned_batch_are_not_stored() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

@@ -1,4 +1,4 @@
-//! A store at another place is the same store, or it is none.
+//! Moving a store: the target is the same store, or no store at all.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ pub(crate) fn moving(from: &Place, to: &Place) -> Result<Copied, MoveError> {
     interrupted(from, to, usize::MAX)
 }
 
-/// The same, stopped after so many steps.
+/// The same, stopped after some steps.
 fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveError> {
     let mut left = steps;
     Move { from, to, now: NOW }.run(&mut |_| {
@@ -23,14 +23,14 @@ fn interrupted(from: &Place, to: &Place, steps: usize) -> Result<Copied, MoveErr
     })
 }
 
-/// Every finding in a store that may be there.
+/// The number of findings in a store.
 pub(crate) fn findings(place: &Place) -> usize {
     let store = Store::open(place, Access::Read).unwrap();
     let tables = store.reader().unwrap().check(Depth::Full, |_, _, _| None).unwrap().len();
     tables + Accounts::look(place).unwrap().check(Depth::Full).unwrap().len()
 }
 
-/// Every block of a store with its bytes, and every row of the audit, as text.
+/// All blocks of a store with their bytes, and all audit rows, as text.
 pub(crate) fn content(place: &Place) -> String {
     let store = Store::open(place, Access::Read).unwrap();
     let mut reader = store.reader().unwrap();
@@ -69,7 +69,7 @@ fn place(fresh: &Fresh) -> Place {
     (&fresh.home).into()
 }
 
-/// A store with several of everything.
+/// A store with several rows of every kind.
 pub(crate) fn full() -> (Fresh, Accounts) {
     let (fresh, accounts) = filled();
     for number in 1..60 {
@@ -95,7 +95,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
     assert_eq!(content(&to), content(&from_place));
     assert_eq!(findings(&to), 0);
     let there = Accounts::open(&to, NOW).unwrap();
-    // Numbers go on where they were.
+    // Numbers continue.
     assert_eq!(there.take_id().unwrap(), accounts.take_id().unwrap());
     for accounts in [&there, &accounts] {
         add(accounts, "late").unwrap();
@@ -106,7 +106,7 @@ fn a_moved_store_has_the_same_blocks_accounts_and_numbers() {
 }
 
 #[test]
-fn an_interrupted_move_goes_on_and_is_no_store_until_it_is_done() {
+fn an_interrupted_move_resumes_and_is_not_a_store_until_it_is_done() {
     let (from, _accounts) = full();
     let from = place(&from);
     let before = content(&from);
@@ -127,7 +127,7 @@ fn an_interrupted_move_goes_on_and_is_no_store_until_it_is_done() {
         assert!(matches!(refused, StoreError::HalfMoved { .. }), "{stop}: {refused:?}");
         let refused = Accounts::open(&to, NOW).unwrap_err();
         assert!(matches!(refused, StoreError::HalfMoved { .. }), "{stop}: {refused:?}");
-        // Stopped once more, a little further on.
+        // Stopped once more, a little later.
         let again = interrupted(&from, &to, 2).unwrap_err();
         assert!(matches!(again, MoveError::Stopped), "{again:?}");
         let copied = moving(&from, &to).unwrap();
@@ -153,7 +153,7 @@ fn a_move_that_was_compared_and_not_finished_is_finished_by_the_next() {
 }
 
 #[test]
-fn what_is_there_is_never_mixed_with_what_comes() {
+fn a_move_never_mixes_with_existing_data() {
     let (from, _accounts) = filled();
     let (other, _others) = full();
     let (from, other) = (place(&from), place(&other));
@@ -161,14 +161,14 @@ fn what_is_there_is_never_mixed_with_what_comes() {
     assert!(matches!(refused, MoveError::NotEmpty { .. }), "{refused:?}");
     let refused = moving(&from, &from).unwrap_err();
     assert!(matches!(refused, MoveError::Same { .. }), "{refused:?}");
-    // The beginning of another one.
+    // A part of another move.
     let home = Home::new();
     let to = Place::from(&home);
     assert!(matches!(interrupted(&other, &to, 5), Err(MoveError::Stopped)));
     let refused = moving(&from, &to).unwrap_err();
     assert!(matches!(refused, MoveError::Other { .. }), "{refused:?}");
     assert!(refused.to_string().contains(&other.to_string()), "{refused}");
-    // What had something once has left its numbers.
+    // A store that was emptied has a raised version.
     let emptied = fresh();
     let mut writer = emptied.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -176,7 +176,7 @@ fn what_is_there_is_never_mixed_with_what_comes() {
     batch.commit().unwrap();
     drop(writer);
     assert!(matches!(moving(&from, &place(&emptied)), Err(MoveError::NotEmpty { .. })));
-    // An empty store is nothing.
+    // An empty store is accepted.
     let empty = fresh();
     drop(Accounts::open(&empty.home, NOW).unwrap());
     moving(&from, &place(&empty)).unwrap().finish().unwrap();
@@ -184,7 +184,7 @@ fn what_is_there_is_never_mixed_with_what_comes() {
 }
 
 #[test]
-fn a_source_that_has_changed_since_is_another_one() {
+fn a_changed_source_does_not_resume_a_move() {
     let (from, accounts) = full();
     for of_candles in [true, false] {
         let home = Home::new();
@@ -200,7 +200,7 @@ fn a_source_that_has_changed_since_is_another_one() {
 }
 
 #[test]
-fn nobody_imports_into_a_source_meanwhile() {
+fn no_import_can_run_during_a_move() {
     let (from, _accounts) = filled();
     let home = Home::new();
     let mut tried = 0;
@@ -218,7 +218,7 @@ fn nobody_imports_into_a_source_meanwhile() {
 }
 
 #[test]
-fn a_store_that_a_server_has_is_not_moved() {
+fn a_store_in_use_by_a_server_is_not_moved() {
     let (from, _accounts) = filled();
     let serving = from.store.job_lock().unwrap().unwrap();
     let home = Home::new();
@@ -246,13 +246,13 @@ fn a_store_without_accounts_is_moved_too() {
 }
 
 #[test]
-fn what_is_not_the_same_at_both_ends_is_not_finished() {
+fn a_move_with_differing_ends_is_not_finished() {
     let (from, _accounts) = filled();
     let home = Home::new();
     let (source, target) = (place(&from), Place::from(&home));
     let mut is_bent = false;
     let refused = Move { from: &source, to: &target, now: NOW }.run(&mut |progress: MoveProgress<'_>| {
-        // The blocks are there already.
+        // The blocks are already copied.
         if progress.stage == MoveStage::Copy && progress.table == "block_index" && !is_bent {
             is_bent = true;
             home.damage("candles", "update block_body set body = (select body from block_body where id = 1)");

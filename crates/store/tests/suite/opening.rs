@@ -1,4 +1,5 @@
-//! Opening a store: what is there is taken as it is, what is not ours is refused and left alone.
+//! Opening a store: an existing one is unchanged, another program's database is refused and
+//! unchanged.
 
 use std::sync::Barrier;
 
@@ -9,13 +10,13 @@ use crate::fixture::{Home, NOW, block, fresh, minutes, put};
 const WRITE: Access = Access::Write { now: NOW };
 
 #[test]
-fn an_absent_store_is_not_made_by_whoever_reads() {
+fn a_reader_does_not_create_an_absent_store() {
     let home = Home::new();
     for access in [Access::Read, Access::Look] {
         let error = Store::open(&home, access).unwrap_err();
         assert!(matches!(error, StoreError::Absent { .. }), "{error:?}");
     }
-    // Nor is anything else of it.
+    // Nothing else of it is created either.
     let store = Store::open(&home, WRITE).unwrap();
     assert_eq!(store.reader().unwrap().snapshot().unwrap().version().unwrap(), 0);
 }
@@ -38,7 +39,7 @@ fn a_current_store_opens_for_writing_while_another_writes() {
 }
 
 #[test]
-fn a_store_is_made_by_one_of_many_who_open_it_at_once() {
+fn a_store_is_created_once_by_concurrent_opens() {
     let home = Home::new();
     let start = Barrier::new(6);
     let opened: usize = std::thread::scope(|scope| {
@@ -46,7 +47,7 @@ fn a_store_is_made_by_one_of_many_who_open_it_at_once() {
             start.wait();
             match Store::open(&home, WRITE) {
                 Ok(_) => 1,
-                // Told that somebody else is at it, if that is still so.
+                // Another thread is creating it.
                 Err(StoreError::Busy { .. }) => 0,
                 Err(other) => panic!("{other:?}"),
             }
@@ -70,7 +71,7 @@ fn another_programs_database_is_refused() {
     home.put_another_program("accounts");
     let error = Accounts::open(&home, NOW).unwrap_err();
     assert!(matches!(error, StoreError::Foreign { .. }), "{error:?}");
-    // What is theirs is as it was, and nothing of ours beside it.
+    // Their data is unchanged, and nothing of ours was added.
     for part in ["candles", "accounts"] {
         assert_eq!(home.number(part, "select count(*) from theirs"), 0);
     }
@@ -93,7 +94,7 @@ fn a_store_of_a_newer_version_is_refused() {
 }
 
 #[test]
-fn a_store_that_went_through_another_migration_is_refused() {
+fn a_store_with_another_migration_is_refused() {
     let fresh = fresh();
     // The digest of another step.
     let change =
@@ -106,7 +107,7 @@ fn a_store_that_went_through_another_migration_is_refused() {
 }
 
 #[test]
-fn either_database_is_refused_in_the_place_of_the_other() {
+fn neither_database_opens_in_place_of_the_other() {
     let home = Home::new();
     drop(Accounts::open(&home, NOW).unwrap());
     home.rename("accounts", "candles");

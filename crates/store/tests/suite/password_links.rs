@@ -1,4 +1,4 @@
-//! Links to set a password, and revoking all but the last of a role.
+//! Links that set a password, and revocation of all but the last account of a role.
 
 use market::Timestamp;
 use store::{
@@ -22,7 +22,7 @@ fn events(accounts: &Accounts, id: AccountId) -> Vec<String> {
 }
 
 #[test]
-fn a_link_sets_one_password_and_ends_with_whatever_happens_to_the_password() {
+fn a_link_sets_one_password_and_ends_with_any_change_of_it() {
     let (_dir, accounts) = fresh();
     let (ann, bob) = (add(&accounts, "ann").unwrap(), add(&accounts, "bob").unwrap());
     assert_eq!(accounts.password_link(ann).unwrap(), None);
@@ -58,7 +58,7 @@ fn a_link_sets_one_password_and_ends_with_whatever_happens_to_the_password() {
 }
 
 #[test]
-fn a_link_is_withdrawn_and_nobody_who_is_revoked_has_one() {
+fn a_link_can_be_withdrawn_and_a_revoked_account_has_none() {
     let (_dir, accounts) = fresh();
     let ann = add(&accounts, "ann").unwrap();
     assert!(!accounts.withdraw_password_link(ann, &note(NOW)).unwrap());

@@ -24,7 +24,7 @@ fn fresh() -> (Home, Accounts) {
 }
 
 #[test]
-fn a_password_is_set_replaced_and_removed_and_each_is_written_down() {
+fn a_password_is_set_replaced_and_removed_and_each_is_recorded() {
     let (_dir, accounts) = fresh();
     let id = account(&accounts, "ann");
     assert_eq!(accounts.person("ann").unwrap().unwrap().password, None);
@@ -43,7 +43,7 @@ fn a_password_is_set_replaced_and_removed_and_each_is_written_down() {
 }
 
 #[test]
-fn a_session_lasts_until_its_end_or_until_somebody_ends_it() {
+fn a_session_lasts_until_it_expires_or_is_ended() {
     let (_dir, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
@@ -59,7 +59,7 @@ fn a_session_lasts_until_its_end_or_until_somebody_ends_it() {
 }
 
 #[test]
-fn another_password_and_revocation_end_every_session_of_the_account_alone() {
+fn a_new_password_or_revocation_ends_only_the_accounts_own_sessions() {
     let (_dir, accounts) = fresh();
     let (ann, bob) = (account(&accounts, "ann"), account(&accounts, "bob"));
     for (id, mark) in [(ann, 1), (ann, 2), (bob, 3)] {
@@ -74,7 +74,7 @@ fn another_password_and_revocation_end_every_session_of_the_account_alone() {
 }
 
 #[test]
-fn a_password_that_was_changed_meanwhile_lets_nobody_in() {
+fn a_password_changed_meanwhile_begins_no_session() {
     let (_dir, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("new"), &note(NOW)).unwrap();
@@ -86,7 +86,7 @@ fn a_password_that_was_changed_meanwhile_lets_nobody_in() {
 }
 
 #[test]
-fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
+fn an_account_has_twenty_sessions_and_one_more_ends_the_oldest() {
     let (home, accounts) = fresh();
     let id = account(&accounts, "ann");
     accounts.set_password(id, Some("hash"), &note(NOW)).unwrap();
@@ -97,7 +97,7 @@ fn an_account_has_twenty_sessions_and_the_oldest_makes_room() {
     let there: Vec<u8> =
         (0..23).filter(|number| accounts.browser(&[*number; 32], NOW).unwrap().is_some()).collect();
     assert_eq!(there, (3..23).collect::<Vec<_>>());
-    // What has expired goes when somebody else comes.
+    // Expired sessions are removed when another account signs in.
     let other = account(&accounts, "bob");
     accounts.set_password(other, Some("hash"), &note(NOW)).unwrap();
     accounts.begin_browser((other, "hash"), &[99; 32], Timestamp(LATER.0 + 9), &note(LATER)).unwrap();
@@ -139,7 +139,7 @@ fn a_one_time_link_signs_in_once_at_its_server_until_it_expires() {
     );
     accounts.revoke(id, &note(NOW)).unwrap();
     assert_eq!(open(2, "here", 3, NOW), LinkOutcome::Unknown);
-    // It is told for a day that a link came late; then the link is forgotten.
+    // An expired link is reported as late for a day; then it is removed.
     let left = || home.number("accounts", "select count(*) from sign_in_link");
     let day_after = Timestamp(LATER.0 + 86_400);
     accounts.remove_expired(Timestamp(day_after.0 - 1)).unwrap();

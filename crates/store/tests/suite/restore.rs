@@ -1,4 +1,4 @@
-//! The way back: to an empty folder, and to the place of a store that is in use.
+//! Restores into an empty folder, and over a store that is in use.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use crate::backup::{LATER, add, backup, content, events, filled, names, note, on
 use crate::fixture::{NOW, block, fresh, minutes, put, spans};
 
 #[test]
-fn a_store_that_is_there_is_replaced_only_on_request_and_kept() {
+fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let old = content(store);
@@ -43,7 +43,7 @@ fn a_store_that_is_there_is_replaced_only_on_request_and_kept() {
 }
 
 #[test]
-fn whoever_reads_sees_the_old_state_to_its_end_and_then_the_new_one() {
+fn a_reader_sees_the_old_state_until_its_snapshot_ends() {
     let (from, _accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
@@ -60,7 +60,7 @@ fn whoever_reads_sees_the_old_state_to_its_end_and_then_the_new_one() {
 }
 
 #[test]
-fn versions_rise_and_numbers_are_given_once_whatever_is_restored() {
+fn versions_rise_and_numbers_are_never_reused_after_a_restore() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let series = minutes("700.HK");
@@ -84,7 +84,7 @@ fn versions_rise_and_numbers_are_given_once_whatever_is_restored() {
 }
 
 #[test]
-fn an_account_that_was_revoked_since_stays_so_and_ended_sessions_stay_ended() {
+fn accounts_revoked_since_the_backup_stay_revoked_and_ended_sessions_stay_ended() {
     let (from, accounts) = filled();
     let store = from.home.path();
     let bea = add(&accounts, "bea");
@@ -102,7 +102,7 @@ fn an_account_that_was_revoked_since_stays_so_and_ended_sessions_stay_ended() {
 }
 
 #[test]
-fn a_number_that_two_histories_gave_to_two_accounts_ends_the_sessions_of_both() {
+fn a_number_assigned_to_two_accounts_ends_the_sessions_of_both() {
     let (from, accounts) = filled();
     let store = from.home.path();
     let dir = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ fn a_number_that_two_histories_gave_to_two_accounts_ends_the_sessions_of_both() 
 }
 
 #[test]
-fn one_half_can_be_restored_alone() {
+fn either_database_can_be_restored_alone() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let old = content(store);
@@ -144,7 +144,7 @@ fn one_half_can_be_restored_alone() {
 }
 
 #[test]
-fn the_key_may_be_kept_elsewhere_and_must_be_the_right_one() {
+fn the_key_may_be_stored_elsewhere_and_must_match() {
     let (from, _accounts) = filled();
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
@@ -161,7 +161,7 @@ fn the_key_may_be_kept_elsewhere_and_must_be_the_right_one() {
     with(&right).unwrap();
     assert_eq!(fs::read(back.join("secret.key")).unwrap(), [7; 32]);
 
-    // In place, the key that is there must be the one.
+    // In place, the existing key must match.
     replace(&to, from.home.path()).unwrap();
     fs::write(from.home.path().join("secret.key"), [8; 32]).unwrap();
     assert!(matches!(replace(&to, from.home.path()), Err(BackupError::OtherKey { .. })));
@@ -183,7 +183,7 @@ fn a_store_without_accounts_has_a_backup_without_them() {
 }
 
 #[test]
-fn a_restore_waits_for_no_import_and_disturbs_none() {
+fn a_restore_fails_during_an_import_and_does_not_disturb_it() {
     let (from, _accounts, dir) = saved();
     let to = dir.path().join("backup");
     let old = content(from.home.path());
@@ -194,7 +194,7 @@ fn a_restore_waits_for_no_import_and_disturbs_none() {
 }
 
 #[test]
-fn a_restore_that_is_stopped_leaves_the_store_as_it_was() {
+fn a_stopped_restore_leaves_the_store_unchanged() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
@@ -211,14 +211,14 @@ fn a_restore_that_is_stopped_leaves_the_store_as_it_was() {
         assert!(accounts.account_named("bea").unwrap().is_some());
         assert!(!names(store).iter().any(|name| name.contains("partial") || name.contains("before")));
     }
-    // What a crash has left is cleared away.
+    // Leftovers of a crash are removed.
     fs::create_dir(store.join("restore.partial")).unwrap();
     fs::write(store.join("restore.partial/candles.db"), "half").unwrap();
     replace(&to, store).unwrap();
 }
 
 #[test]
-fn a_log_without_its_database_is_not_taken_for_a_part_of_the_restored_one() {
+fn a_leftover_log_is_not_applied_to_the_restored_database() {
     let (_from, _accounts, dir) = saved();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     fs::create_dir(&back).unwrap();
@@ -227,7 +227,7 @@ fn a_log_without_its_database_is_not_taken_for_a_part_of_the_restored_one() {
 }
 
 #[test]
-fn a_store_that_cannot_be_read_is_not_replaced_in_place() {
+fn an_unreadable_store_is_not_replaced_in_place() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     drop(accounts);
@@ -237,7 +237,7 @@ fn a_store_that_cannot_be_read_is_not_replaced_in_place() {
 }
 
 #[test]
-fn what_is_good_once_and_every_login_ends_with_a_restore_and_api_keys_go_on() {
+fn a_restore_ends_logins_and_single_use_credentials_but_not_api_keys() {
     let (from, accounts) = filled();
     let ann = accounts.account_named("ann").unwrap().unwrap().id;
     let end = Timestamp(NOW.0 + 1_000);

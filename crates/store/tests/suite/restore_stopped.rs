@@ -1,4 +1,4 @@
-//! Restores that are stopped, killed or refused, and what they leave.
+//! Restores that are stopped, killed or refused, and their leftovers.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use store::{
 use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
 use crate::fixture::{Fresh, NOW, block, minutes, put};
 
-/// A store that has gone on since its backup, which is in the folder beside it.
+/// A store that was changed since its backup, and the folder with the backup.
 fn gone_on() -> (Fresh, Accounts, tempfile::TempDir) {
     let (from, accounts, dir) = saved();
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
@@ -21,13 +21,13 @@ fn gone_on() -> (Fresh, Accounts, tempfile::TempDir) {
     (from, accounts, dir)
 }
 
-/// What is in a folder, without what comes and goes with every connection.
+/// The files of a folder, without those that come and go with every connection.
 fn lasting(dir: &Path) -> Vec<String> {
     names(dir).into_iter().filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm")).collect()
 }
 
 #[test]
-fn a_stop_at_any_moment_before_the_candles_are_live_leaves_the_store_as_it_was() {
+fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
     let (from, accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
@@ -71,7 +71,7 @@ fn a_stop_just_before_going_live_leaves_an_empty_folder_empty() {
 }
 
 #[test]
-fn what_is_prepared_can_be_looked_at_and_goes_away_if_nothing_comes_of_it() {
+fn a_prepared_restore_can_be_examined_and_is_removed_on_drop() {
     let (from, _accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
@@ -85,7 +85,7 @@ fn what_is_prepared_can_be_looked_at_and_goes_away_if_nothing_comes_of_it() {
 }
 
 #[test]
-fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() {
+fn candles_of_an_older_schema_are_migrated_in_the_staging_folder() {
     let (from, accounts) = filled();
     let store = from.home.path();
     let candles = content(store);
@@ -125,10 +125,11 @@ fn candles_of_an_older_schema_are_brought_forward_where_they_can_be_looked_at() 
 }
 
 #[test]
-fn a_restore_that_fails_between_the_two_databases_says_so_and_is_completed_by_another() {
+fn a_restore_that_fails_between_the_databases_reports_it_and_can_be_repeated() {
     let (from, accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // Takes the accounts away just before the candles go live, so that theirs is the transaction that fails.
+    // Removes the staged accounts just before the candles go live, so that the second transaction
+    // fails.
     let mut watch = |progress: Progress| {
         if progress.stage == Stage::Replace {
             fs::remove_file(store.join("restore.partial/accounts.db")).ok();
@@ -151,16 +152,17 @@ fn a_restore_that_fails_between_the_two_databases_says_so_and_is_completed_by_an
     assert_eq!(restored.gone, ["bea"]);
     assert!(accounts.account_named("bea").unwrap().is_none());
     assert_eq!(content(store), content(&to));
-    // The way back to before the first is still there, though both began in one second.
+    // The backup from before the first restore still exists, though both began in one second.
     assert_ne!(restored.kept.as_ref(), Some(kept));
     assert!(content(kept).contains("5.HK"));
 }
 
 #[test]
-fn what_was_live_when_a_restore_was_killed_between_the_two_databases_is_completed_by_another() {
+fn a_restore_killed_between_the_databases_can_be_repeated() {
     let (from, accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // The same files as after a kill at that moment: candles live, accounts not, and all that had been prepared.
+    // The same files as after a kill at that moment: candles live, accounts not, and the staged
+    // files.
     let candles = Restore { scope: Scope::Candles, existing: Existing::Replace, ..restore(&to, store) };
     candles.run(&mut on).unwrap();
     fs::create_dir(store.join("restore.partial")).unwrap();
@@ -172,7 +174,7 @@ fn what_was_live_when_a_restore_was_killed_between_the_two_databases_is_complete
 }
 
 #[test]
-fn a_backup_is_never_taken_for_a_store() {
+fn a_backup_is_never_opened_as_a_store() {
     let (from, _accounts, dir) = gone_on();
     let to = dir.path().join("backup");
     let manifest = Manifest::read(&to).unwrap();
@@ -195,7 +197,7 @@ fn a_backup_is_never_taken_for_a_store() {
 }
 
 #[test]
-fn a_separator_at_the_end_of_a_name_changes_nothing() {
+fn a_trailing_separator_in_a_path_changes_nothing() {
     let (from, _accounts, dir) = gone_on();
     for name in ["one/", "two//", "three/."] {
         backup(from.home.path(), &dir.path().join(name)).unwrap();
@@ -208,7 +210,7 @@ fn a_separator_at_the_end_of_a_name_changes_nothing() {
 }
 
 #[test]
-fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_files() {
+fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
     let (from, _accounts) = filled();
     let store = from.home.path();
     let there = lasting(store);
@@ -232,7 +234,7 @@ fn a_backup_may_be_in_the_folder_of_its_store_but_not_where_the_store_has_its_fi
 }
 
 #[test]
-fn whatever_is_left_of_any_database_is_found_before_the_first_is_put_in_its_place() {
+fn leftovers_of_any_database_are_found_before_the_first_goes_live() {
     let (_from, _accounts, dir) = gone_on();
     let to = dir.path().join("backup");
     for (index, name) in
@@ -250,7 +252,7 @@ fn whatever_is_left_of_any_database_is_found_before_the_first_is_put_in_its_plac
 }
 
 #[test]
-fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
+fn a_restore_removes_only_leftovers_of_killed_restores() {
     let (from, _accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (left, others) = ("before-restore-20251115T094640Z.partial", ["mine.partial", "before-restore-mine"]);
@@ -258,7 +260,7 @@ fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
         fs::create_dir(store.join(name)).unwrap();
         fs::write(store.join(name).join("candles.db"), "half").unwrap();
     }
-    // An import that runs may be one that a restore cannot tell from another: nothing is touched without the lock.
+    // An import is running, so nothing may be touched without the lock.
     let writer = from.store.writer().unwrap();
     replace(&to, store).unwrap_err();
     assert!(store.join(left).exists());
@@ -269,7 +271,7 @@ fn a_restore_clears_away_what_killed_ones_have_left_and_nothing_else() {
 }
 
 #[test]
-fn two_restores_within_a_second_keep_what_each_has_replaced() {
+fn two_restores_within_a_second_back_up_what_each_has_replaced() {
     let (from, _accounts, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let kept: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().kept.unwrap()).collect();
@@ -281,7 +283,7 @@ fn two_restores_within_a_second_keep_what_each_has_replaced() {
 }
 
 #[test]
-fn accounts_without_candles_are_kept_and_replaced_too() {
+fn accounts_without_candles_are_backed_up_and_replaced_too() {
     let (from, _accounts, dir) = gone_on();
     let to = dir.path().join("backup");
     let bare = dir.path().join("bare");
@@ -302,10 +304,10 @@ fn accounts_without_candles_are_kept_and_replaced_too() {
     drop(from);
 }
 
-/// Only root can make a folder somebody else's, so only root sees this fail.
+/// Only root can change the owner of a folder, so this only tests something as root.
 #[cfg(unix)]
 #[test]
-fn what_root_restores_belongs_to_whom_the_folder_belongs() {
+fn files_restored_by_root_belong_to_the_owner_of_the_folder() {
     use std::os::unix::fs::{MetadataExt, chown};
     const SOMEBODY: u32 = 54_321;
     let (_from, _accounts, dir) = gone_on();
@@ -315,7 +317,7 @@ fn what_root_restores_belongs_to_whom_the_folder_belongs() {
         return;
     }
     restore(&to, &back).run(&mut on).unwrap();
-    // The accounts have not been opened yet, so their lock is not there.
+    // The accounts were not opened yet, so their lock file does not exist.
     let kept = replace(&to, &back).unwrap().kept.unwrap();
     let saved = back.join("saved");
     Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }

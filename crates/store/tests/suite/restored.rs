@@ -1,4 +1,4 @@
-//! What a backup of a directory keeps of each kind of thing, and what a restore does to numbers that were given out since.
+//! Backup and restore of each kind of data, and of numbers assigned since the backup.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ fn with_account() -> (Fresh, Accounts, AccountId) {
     (fresh, accounts, ann)
 }
 
-/// Puts a backup in the place of what is there.
+/// Replaces a store by a backup.
 fn put_back(from: &Path, store: &Path) {
     Restore { existing: Existing::ReplaceAndForget, ..restore(from, store) }.run(&mut on).unwrap();
 }
 
 #[test]
-fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
+fn repeated_restores_never_reuse_a_revision() {
     let (fresh, accounts, ann) = with_account();
     let mut head = journals::added(journals::write(&accounts, ann, None, &[(0, "a")]));
     let elsewhere = tempfile::tempdir().unwrap();
@@ -47,7 +47,7 @@ fn no_revision_comes_twice_though_a_backup_is_restored_again_and_again() {
 }
 
 #[test]
-fn numbers_that_a_journal_gave_out_since_the_backup_stay_used() {
+fn numbers_assigned_by_a_journal_since_the_backup_stay_used() {
     let (fresh, accounts, ann) = with_account();
     let bob = add(&accounts, "bob").unwrap();
     let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a"), (0, "b")]));
@@ -59,7 +59,7 @@ fn numbers_that_a_journal_gave_out_since_the_backup_stay_used() {
     journals::added(journals::write(&accounts, ann, Some(head), &[(1, "c")]));
     journals::added(journals::write(&accounts, cyd, None, &[(0, "y"), (1, "z")]));
     put_back(&to, dir);
-    // Each number took an entry. Bob's journal is as it was, and Cyd's is gone.
+    // Each number took an entry. Bob's journal is unchanged, and Cyd's no longer exists.
     let used = || [ann, bob, cyd].map(|id| accounts.numbers_used(id).unwrap());
     assert_eq!(used(), [3, 0, 2]);
     let head = accounts.journal_head(ann).unwrap();
@@ -103,7 +103,7 @@ fn a_backup_has_the_statements() {
 }
 
 #[test]
-fn a_backup_has_the_topics_and_no_number_is_given_out_twice() {
+fn a_backup_has_the_topics_and_no_number_is_reused() {
     let (fresh, accounts, ann) = with_account();
     let kept = topics::write(&accounts, ann, "Kept", &["700.HK"], 0);
     let reply = topics::added(topics::answer(&accounts, ann, kept.id, None));
@@ -134,7 +134,7 @@ fn trades_survive_backup_and_restore() {
 }
 
 #[test]
-fn a_backup_has_the_lists_and_no_number_is_given_out_again() {
+fn a_backup_has_the_lists_and_no_number_is_reused() {
     let (fresh, accounts, ann) = with_account();
     watchlists::create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
     let kept = accounts.watchlists(ann).unwrap();

@@ -1,4 +1,5 @@
-//! Whatever is changed in the file behind the store's back, by a disk or by a hand: an answer is the same as before, or an error.
+//! Changes of the file that bypass the store, by a disk or another tool: a result is the same as
+//! before, or an error.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -17,7 +18,7 @@ fn days(text: &str) -> Series {
     Series { grain: Grain::Day, ..minutes(text) }
 }
 
-/// Two securities with several blocks each; bodies so short that their end is all of them.
+/// Two securities with several blocks each; bodies so short that the tail covers them.
 fn filled() -> Fresh {
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(0, 9), block(10, 19), block(30, 39)]);
@@ -56,7 +57,7 @@ fn filled() -> Fresh {
     fresh
 }
 
-/// Every question the store answers, as one text.
+/// The results of all queries of the store, as one text.
 fn answer(dir: &Path) -> Result<String, StoreError> {
     let store = Store::open(dir, store::Access::Read)?;
     let mut reader = store.reader()?;
@@ -64,7 +65,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
     let mut text = format!("{:?}\n{:?}\n", snapshot.securities()?, snapshot.totals()?);
     text += &format!("{:?}\n", snapshot.margins()?);
     let infos = snapshot.all_series()?;
-    // Versions are for whoever keeps something in memory.
+    // Versions only matter to caches.
     text += &infos
         .iter()
         .map(|info| format!("{} {} {}\n", info.series, info.rows, info.blocks))
@@ -74,7 +75,7 @@ fn answer(dir: &Path) -> Result<String, StoreError> {
         text += &format!("{:?} {:?} ", snapshot.security(&known)?, snapshot.decimals(&known)?);
         text += &format!("{:?}\n", snapshot.stored_actions(&known)?);
         text += &format!("{:?}\n", snapshot.margin(&known)?);
-        // Factors that are not there are reckoned from the actions and come to the same.
+        // Missing factors are recomputed from the actions, with the same result.
         let factors = snapshot.factors(&known)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         text += match (name, factors.as_deref()) {
             (_, None) | ("700.HK", Some("factors of one")) | ("AAPL.US", Some("factors of two")) => {
@@ -120,7 +121,7 @@ fn findings(dir: &Path) -> usize {
     checked.map_or(1, |findings| findings.len())
 }
 
-/// A copy of a database in a folder of its own.
+/// A copy of a database in a temporary folder.
 struct Copy {
     dir: tempfile::TempDir,
     bytes: Vec<u8>,
@@ -140,7 +141,7 @@ impl Copy {
         self.dir.path()
     }
 
-    /// As a stranger with any tool would.
+    /// Edits the file with another tool, bypassing the store.
     fn tamper(&self, statement: &str) -> bool {
         let conn = Connection::open(self.reset(&self.bytes).join("candles.db")).unwrap();
         conn.execute_batch("pragma foreign_keys = off").unwrap();
@@ -160,7 +161,7 @@ const TABLES: [(&str, &str); 9] = [
     ("sealed_table", "name"),
 ];
 
-/// Every row removed, every value of it changed, and every value of it put in the place of every other row's.
+/// Removes every row, changes every value, and copies every value to every other row.
 fn tamperings(conn: &Connection) -> Vec<String> {
     let mut all = Vec::new();
     for (table, key) in TABLES {
@@ -188,7 +189,8 @@ fn tamperings(conn: &Connection) -> Vec<String> {
                 }
             }
         }
-        // Two rows that change places but for their keys: in one column, and in all of them, the seals with them.
+        // Swaps two rows except for their keys: in one column, and in all of them, including the
+        // seals.
         let rest: Vec<&str> =
             columns.iter().map(String::as_str).filter(|column| !key.contains(column)).collect();
         let singly = rest.iter().map(|column| vec![*column]);
@@ -215,7 +217,7 @@ fn tamperings(conn: &Connection) -> Vec<String> {
 }
 
 #[test]
-fn no_statement_of_a_strangers_changes_an_answer() {
+fn no_statement_of_another_tool_changes_a_result() {
     let fresh = filled();
     let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
@@ -241,7 +243,7 @@ fn no_statement_of_a_strangers_changes_an_answer() {
     assert!(done > 200 && refused > 100, "{done} changes, {refused} refused");
 }
 
-/// Every row of every table that an answer rests on.
+/// All rows of all tables that results depend on.
 fn dump(conn: &Connection) -> Vec<String> {
     let mut rows = Vec::new();
     for (table, key) in TABLES {
@@ -255,7 +257,7 @@ fn dump(conn: &Connection) -> Vec<String> {
     rows
 }
 
-/// Bits of a file, the same ones in every run. `SEED` chooses others.
+/// Bits of a file, the same ones in every run. `SEED` selects others.
 pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
     let seed = std::env::var("SEED").ok().and_then(|seed| seed.parse().ok());
     let mut state: u64 = seed.unwrap_or(11);
@@ -271,7 +273,7 @@ pub(crate) fn bits(bytes: &[u8], count: usize) -> Vec<(usize, u8)> {
 }
 
 #[test]
-fn no_flipped_bit_changes_an_answer() {
+fn no_flipped_bit_changes_a_result() {
     let fresh = filled();
     let expected = answer(fresh.home.path()).unwrap();
     let copy = Copy::of(&fresh);
@@ -288,7 +290,7 @@ fn no_flipped_bit_changes_an_answer() {
 }
 
 #[test]
-fn a_row_that_is_not_whole_is_not_written_over() {
+fn a_damaged_row_is_not_overwritten() {
     let fresh = filled();
     let conn = Connection::open(fresh.store.path().unwrap()).unwrap();
     conn.execute_batch("update security set decimals = 5 where symbol = '700.HK'").unwrap();
@@ -321,7 +323,7 @@ fn any_tool_can_read_and_write_the_file() {
 }
 
 #[test]
-fn a_head_of_a_journal_that_is_not_whole_is_damage_and_no_other_past() {
+fn a_damaged_journal_head_is_reported_as_damage_and_not_as_stale() {
     for damage in ["revision = 7", "wake = 1", "seal = 0"] {
         let (home, accounts, ann) = journals::open();
         let head = journals::added(journals::write(&accounts, ann, None, &[(0, "a")]));

@@ -3,7 +3,7 @@ use store::{Change, DatedFigures, FIGURES_MAX, Security, StoreError};
 
 use crate::fixture::{block, fresh, minutes, put, symbol};
 
-/// Figures of which some are known.
+/// Figures with some fields set.
 fn figures(from: &str) -> DatedFigures {
     DatedFigures {
         from: from.parse().unwrap(),
@@ -39,7 +39,7 @@ fn tencent() -> Security {
 }
 
 #[test]
-fn a_security_comes_back_field_by_field() {
+fn a_security_is_read_back_field_by_field() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -77,7 +77,7 @@ fn a_new_record_replaces_the_whole_old_one() {
 }
 
 #[test]
-fn candles_of_an_unknown_symbol_make_it_known() {
+fn candles_of_an_unknown_symbol_create_its_security() {
     let fresh = fresh();
     put(&fresh.store, &minutes("5.HK"), &[], &[block(1, 2)]);
     let mut reader = fresh.store.reader().unwrap();
@@ -87,7 +87,7 @@ fn candles_of_an_unknown_symbol_make_it_known() {
 }
 
 #[test]
-fn ensuring_a_security_changes_none_that_exists() {
+fn ensuring_an_existing_security_changes_nothing() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -100,7 +100,7 @@ fn ensuring_a_security_changes_none_that_exists() {
 }
 
 #[test]
-fn every_kind_of_security_comes_back() {
+fn every_kind_of_security_is_read_back() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();

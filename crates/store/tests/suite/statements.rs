@@ -1,4 +1,5 @@
-//! Statements of paper accounts: kept once, for the journal that they were made of, and gone with what is cut from it.
+//! Statements of paper accounts: stored once, for the journal that they were made from, and removed
+//! with its entries.
 
 use market::{Date, Timestamp};
 use store::{
@@ -16,7 +17,7 @@ fn date(day: i64) -> Date {
     format!("2026-03-{day:02}").parse().unwrap()
 }
 
-/// When the statement of a day is made: some second of the next.
+/// The time at which the statement of a day is made: some second of the next day.
 pub(crate) fn made_at(day: i64) -> Timestamp {
     Timestamp(1_000_000 + day * DAY_S)
 }
@@ -73,7 +74,7 @@ pub(crate) fn put_days(
 }
 
 #[test]
-fn statements_are_listed_newest_first_and_read_as_they_were_kept() {
+fn statements_are_listed_newest_first_and_read_back_unchanged() {
     let (_dir, accounts, ann, head) = open();
     assert_eq!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap(), [ann]);
     assert!(put_days(&accounts, ann, head, None, &[17, 18, 19]));
@@ -86,7 +87,7 @@ fn statements_are_listed_newest_first_and_read_as_they_were_kept() {
     assert_eq!(accounts.statement(ann, key).unwrap(), Some((made_at(18), b"of 18".to_vec())));
     let bob = add(&accounts, "bob").unwrap();
     assert_eq!(accounts.statement(bob, key).unwrap(), None);
-    // The journal has come as far as the next one.
+    // The journal has reached the next statement.
     assert_eq!(accounts.statement_due(ann).unwrap(), Some(made_at(20)));
     assert_eq!(accounts.accounts_with_statements_due(AccountId(0), 10).unwrap(), [ann]);
     assert!(put_days(&accounts, ann, head, Some(19), &[20]));
@@ -94,7 +95,7 @@ fn statements_are_listed_newest_first_and_read_as_they_were_kept() {
 }
 
 #[test]
-fn of_two_that_make_the_same_statements_one_is_too_late() {
+fn statements_made_from_a_stale_state_are_not_stored() {
     let (_dir, accounts, ann, head) = open();
     assert!(put_days(&accounts, ann, head, None, &[17]));
     assert!(!put_days(&accounts, ann, head, None, &[17, 18]));
@@ -106,7 +107,7 @@ fn of_two_that_make_the_same_statements_one_is_too_late() {
 }
 
 #[test]
-fn a_rewind_takes_the_statements_that_were_made_after_it() {
+fn a_rewind_removes_statements_made_after_it() {
     let (_dir, accounts, ann, head) = open();
     put_days(&accounts, ann, head, None, &[17, 18, 19]);
     let (name, event) = ("try", "paper.rewound");
@@ -123,7 +124,7 @@ fn a_rewind_takes_the_statements_that_were_made_after_it() {
     let RewindOutcome::Done(now) = accounts.rewind_journal(&rewind).unwrap() else { panic!() };
     assert_eq!(listed(&accounts, ann, all()), ["2026-03-18", "2026-03-17"]);
     assert_eq!(accounts.statement_due(ann).unwrap(), None, "they are looked for anew");
-    // What was made of the part that is gone comes too late, and what follows from the rest does not.
+    // Statements of the removed part are rejected, those that follow from the rest are not.
     assert!(!put_days(&accounts, ann, head, Some(18), &[19]));
     assert!(put_days(&accounts, ann, now, Some(18), &[19]));
 }

@@ -1,4 +1,4 @@
-//! Topics and replies: numbered together, read by everybody unless they are hidden.
+//! Topics and replies: they share ids, and all accounts can read them unless they are hidden.
 
 use std::sync::Barrier;
 use std::thread;
@@ -74,7 +74,7 @@ fn ids(rows: &[TopicRow]) -> Vec<i64> {
 }
 
 #[test]
-fn a_topic_is_read_as_it_was_written_and_lists_are_newest_first() {
+fn a_topic_is_read_back_unchanged_and_lists_are_newest_first() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let first = write(accounts, *ann, "Lot sizes", &["700.HK", "AAPL.US"], 0);
     let second = write(accounts, *bo, "", &["700.HK"], 1);
@@ -100,7 +100,7 @@ fn a_topic_is_read_as_it_was_written_and_lists_are_newest_first() {
 }
 
 #[test]
-fn whoever_decides_sees_what_was_written_before_and_a_refusal_writes_nothing() {
+fn the_decision_sees_earlier_topics_and_a_refusal_writes_nothing() {
     let Hall { accounts, ann, bo, .. } = &hall();
     for seconds in 0..12 {
         write(accounts, *ann, "", &["700.HK"], seconds);
@@ -124,7 +124,7 @@ fn whoever_decides_sees_what_was_written_before_and_a_refusal_writes_nothing() {
     assert_eq!(seen, (2..12).rev().map(at).collect::<Vec<_>>());
     let own = TopicList::Of { author: *ann, kind: None };
     assert_eq!(accounts.topics(&own, ALL).unwrap().len(), 12);
-    // The number that was not used is given to the next.
+    // The unused id goes to the next topic.
     assert_eq!(write(accounts, *bo, "", &[], 13).id, TopicId(13));
     let long = "x".repeat(300_000);
     let unfit = accounts.add_topic(&NewTopic { body: &long, ..new }, |_| Ok::<_, StoreError>(()));
@@ -132,11 +132,11 @@ fn whoever_decides_sees_what_was_written_before_and_a_refusal_writes_nothing() {
 }
 
 #[test]
-fn of_two_who_write_at_once_the_second_sees_the_first() {
+fn of_two_concurrent_writers_the_second_sees_the_first() {
     let Hall { home, accounts, ann, .. } = &hall();
     let start = Barrier::new(2);
     let attempt = || {
-        // Another process has a connection of its own.
+        // With its own connection, like another process.
         let accounts = Accounts::open(home, NOW).unwrap();
         let new = NewTopic {
             author: *ann,
@@ -171,7 +171,7 @@ fn replies_are_to_a_topic_or_to_one_of_its_replies_and_are_counted_there() {
     let nested = added(answer(accounts, *ann, topic, Some(first.id)));
     let deeper = added(answer(accounts, *bo, topic, Some(nested.id)));
     assert_eq!((nested.reply_to, deeper.reply_to), (Some(first.id), Some(nested.id)));
-    // Of another topic, of no topic, and a topic's number is no reply's.
+    // A reply of another topic, a missing topic, and the id of a topic instead of a reply.
     assert_eq!(answer(accounts, *bo, other, Some(first.id)), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, topic, Some(ReplyId(topic.0))), ReplyOutcome::NoReply);
     assert_eq!(answer(accounts, *bo, TopicId(99), None), ReplyOutcome::NoTopic);
@@ -198,7 +198,7 @@ fn replies_are_to_a_topic_or_to_one_of_its_replies_and_are_counted_there() {
 }
 
 #[test]
-fn an_account_counts_once_among_those_who_have_opened_a_topic() {
+fn an_account_counts_once_in_the_views_of_a_topic() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let topic = write(accounts, *ann, "", &[], 0).id;
     for reader in [*bo, *bo, *ann] {
@@ -208,7 +208,7 @@ fn an_account_counts_once_among_those_who_have_opened_a_topic() {
 }
 
 #[test]
-fn what_is_hidden_is_there_for_its_author_alone_until_it_is_restored() {
+fn hidden_topics_and_replies_are_visible_only_to_their_authors_until_restored() {
     let Hall { accounts, ann, bo, .. } = &hall();
     let topic = write(accounts, *ann, "", &["700.HK"], 0).id;
     let reply = added(answer(accounts, *bo, topic, None)).id;

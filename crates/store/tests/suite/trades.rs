@@ -1,4 +1,4 @@
-//! Days of single trades: their blocks, their links, and what a check finds.
+//! Days of single trades: their blocks, their links, and their check.
 
 use std::ops::ControlFlow;
 
@@ -50,7 +50,7 @@ pub(crate) fn findings(store: &Store) -> Vec<Finding> {
 }
 
 #[test]
-fn days_come_back_newest_first_with_their_blocks() {
+fn days_are_read_back_newest_first_with_their_blocks() {
     let fresh = filled();
     let all = ["2026-03-18 20 10..=19 20..=29", "2026-03-17 5 5..=9", "2026-03-16 5 0..=4"];
     assert_eq!(days(&fresh.store, "2026-12-31", 9).unwrap(), all);
@@ -67,7 +67,7 @@ fn days_come_back_newest_first_with_their_blocks() {
 }
 
 #[test]
-fn the_first_blocks_of_a_day_may_be_kept() {
+fn the_first_blocks_of_a_day_may_be_retained() {
     let fresh = filled();
     put(&fresh.store, "2026-03-18", 1, &[(20, 24), (25, 40)]);
     assert_eq!(days(&fresh.store, "2026-03-18", 1).unwrap(), ["2026-03-18 31 10..=19 20..=24 25..=40"]);
@@ -83,7 +83,7 @@ fn the_first_blocks_of_a_day_may_be_kept() {
 }
 
 #[test]
-fn sizes_are_kept_until_an_earlier_day_changes() {
+fn sizes_are_stored_until_an_earlier_day_changes() {
     let fresh = filled();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 55, large_from: 7, medium_from: 5 };
     let mut writer = fresh.store.writer().unwrap();
@@ -107,7 +107,7 @@ fn sizes_are_kept_until_an_earlier_day_changes() {
 }
 
 #[test]
-fn what_is_missing_or_changed_is_missed() {
+fn missing_or_changed_trades_are_detected() {
     let by_seals_alone = [("delete from trade_day where day = '2026-03-17'", "days with trades")];
     let always = [
         ("delete from trade_index where day = '2026-03-18' and place = 1", "do not come to"),

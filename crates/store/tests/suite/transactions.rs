@@ -27,7 +27,7 @@ fn a_dropped_batch_leaves_nothing() {
 }
 
 #[test]
-fn a_batch_in_which_a_change_failed_cannot_be_committed() {
+fn a_batch_with_a_failed_change_cannot_be_committed() {
     let fresh = fresh();
     let mut writer = fresh.store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -86,11 +86,11 @@ fn there_is_one_writer_at_a_time() {
     fresh.store.writer().unwrap();
 }
 
-/// Where the process that is about to be killed finds its store.
+/// Names the store for the process that is about to be killed.
 const DOOMED_PLACE: &str = "STORE_TEST_DOOMED_PLACE";
 
 #[test]
-fn a_killed_writer_leaves_its_commits_its_lock_to_the_next_and_nothing_half_done() {
+fn a_killed_writer_leaves_its_commits_a_free_lock_and_no_partial_batch() {
     let fresh = fresh();
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "transactions::doomed_writer", "--ignored", "--nocapture"])
@@ -116,7 +116,7 @@ fn a_killed_writer_leaves_its_commits_its_lock_to_the_next_and_nothing_half_done
     assert_eq!(fresh.store.reader().unwrap().check(store::Depth::Full, |_, _, _| None).unwrap(), []);
 }
 
-/// What somebody else held who was killed: at once, or when the time is over for which it was held.
+/// Takes a lock of a killed process: immediately, or when its lease has expired.
 fn once_it_is_let_go<T>(take: impl Fn() -> Result<T, StoreError>) -> T {
     let killed = Instant::now();
     loop {
@@ -148,7 +148,7 @@ fn doomed_writer() {
     batch.replace_blocks(&minutes("700.HK"), &[], &[block(1, 2)]).unwrap();
     batch.commit().unwrap();
     let mut batch = writer.begin().unwrap();
-    // More than the page cache holds, so that part of it is in the log when the end comes.
+    // More than the page cache holds, so that part of it is in the log at the kill.
     let large = store::NewBlock { bytes: vec![7; 15 << 20], ..block(3, 4) };
     let second = store::NewBlock { first: market::Timestamp(5), last: market::Timestamp(6), ..large.clone() };
     batch.replace_blocks(&minutes("700.HK"), &[], &[large, second]).unwrap();

@@ -1,4 +1,4 @@
-//! Watchlists: kept in their order, changed whole or not at all, by one at a time.
+//! Watchlists: ordered, and changed atomically by one process at a time.
 
 use std::sync::Barrier;
 
@@ -26,7 +26,7 @@ fn symbols(texts: &[&str]) -> Vec<Symbol> {
     texts.iter().map(|text| symbol(text)).collect()
 }
 
-/// What an account follows, and its groups, as text.
+/// The followed securities and groups of an account, as text.
 fn told(lists: &Watchlists) -> String {
     let listed = |all: Vec<&Symbol>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = listed(lists.followed.iter().map(|one| &one.symbol).collect());
@@ -61,7 +61,7 @@ pub(crate) fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&s
 }
 
 #[test]
-fn lists_keep_their_order_through_every_change() {
+fn lists_retain_their_order_through_every_change() {
     let (home, accounts, ann) = open();
     assert_eq!(accounts.watchlists(ann).unwrap(), Watchlists::default());
     let first = create(&accounts, ann, "first", &["700.HK", "5.HK", "AAPL.US"]);
@@ -95,7 +95,7 @@ fn lists_keep_their_order_through_every_change() {
     });
     assert_eq!(gone, "9988.HK 1.HK 5.HK 700.HK | 2nd: 9988.HK");
 
-    // All of it is there after a restart, and sealed.
+    // Everything persists after reopening, and is sealed.
     drop(accounts);
     let accounts = Accounts::open(&home, NOW).unwrap();
     let lists = accounts.watchlists(ann).unwrap();
@@ -133,14 +133,14 @@ fn accounts_do_not_see_each_others_lists() {
 }
 
 #[test]
-fn of_two_writers_at_once_none_loses_anything() {
+fn concurrent_writers_lose_nothing() {
     let (home, accounts, ann) = open();
     let barrier = Barrier::new(2);
     std::thread::scope(|scope| {
         for region in ["HK", "US"] {
             let (home, barrier) = (&home, &barrier);
             scope.spawn(move || {
-                // As two processes would: each with connections of its own.
+                // Each with its own connections, like two processes.
                 let accounts = Accounts::open(home, NOW).unwrap();
                 barrier.wait();
                 for number in 1..=20 {

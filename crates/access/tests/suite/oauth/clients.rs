@@ -3,7 +3,7 @@ use access::{Grant, NewClient, OAuthError, PresentedClient, grant_type};
 use super::*;
 
 #[test]
-fn a_client_that_says_little_may_do_what_its_addresses_allow() {
+fn a_client_without_grant_types_may_do_what_its_addresses_allow() {
     let house = house();
     let client = &house.client.client;
     assert_eq!(client.id.len(), 36);
@@ -18,7 +18,7 @@ fn a_client_that_says_little_may_do_what_its_addresses_allow() {
 }
 
 #[test]
-fn metadata_that_cannot_be_is_refused() {
+fn invalid_metadata_is_refused() {
     let house = house();
     let refuse = |new: NewClient| error(house.access().register_client(&new, HERE, MOMENT));
     let list = |items: &[&str]| items.iter().map(|item| (*item).to_owned()).collect::<Vec<_>>();
@@ -111,7 +111,7 @@ fn removing_a_client_ends_everything_it_was_given() {
     let (device, code) = (house.start(), house.code(house.ap, ""));
     house.approve(&device, house.ap);
     let (id, token) = (house.client.client.id.as_str(), house.client.registration_token.expose());
-    // Through another process, as it may be.
+    // By another process.
     assert!(house.fresh.other().unregister_client(id, token, NOW).unwrap());
     assert!(crate::fixture::bearer(house.access(), tokens.access_token.expose()).is_err());
     assert_eq!(error(house.refresh(tokens.refresh_token.expose(), MOMENT)), "invalid_client");
@@ -147,9 +147,10 @@ fn one_address_registers_twenty_clients_an_hour() {
 }
 
 #[test]
-fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
+fn when_the_table_is_full_unapproved_clients_are_evicted() {
     let house = house();
-    // One that is used and one for which a device waits stay; the rest is put there directly, which is quicker.
+    // A client with tokens and one with a pending device stay; the others are inserted with SQL,
+    // which is faster.
     house.tokens(house.ap);
     let waiting = register(house.access(), &usual());
     let device = house.access().start_device(&credentials(&waiting), "", HERE, MOMENT).unwrap();
@@ -177,13 +178,13 @@ fn when_all_places_are_taken_clients_that_nobody_has_approved_make_room() {
 }
 
 #[test]
-fn a_client_that_was_approved_keeps_its_place_for_a_day_after_its_last_token() {
+fn an_approved_client_is_not_evicted_for_a_day_after_its_last_token() {
     let house = house();
     let tokens = house.tokens(house.ap);
     house.access().revoke_token(&house.credentials(), tokens.access_token.expose(), NOW).unwrap();
     let path = house.fresh.dir.path().join("accounts.db");
     let database = rusqlite::Connection::open(&path).unwrap();
-    // All others are in use; whether the tokens are good does not matter.
+    // All others are in use; whether their tokens are valid does not matter.
     let fill = format!(
         "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9999)
          insert into oauth_client

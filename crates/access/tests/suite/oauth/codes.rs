@@ -10,7 +10,7 @@ fn with_verifier<'a>(code: &'a str, verifier: Option<&'a str>) -> Grant<'a> {
 }
 
 #[test]
-fn a_person_goes_back_with_a_code_that_is_good_once_for_tokens() {
+fn an_authorization_code_is_redeemed_for_tokens_once() {
     let house = house();
     let query =
         format!("response_type=code&client_id={}&state=a%26b&redirect_uri={BACK}", house.client.client.id);
@@ -26,7 +26,7 @@ fn a_person_goes_back_with_a_code_that_is_good_once_for_tokens() {
 }
 
 #[test]
-fn a_person_who_denies_goes_back_with_that() {
+fn a_denial_is_sent_back_to_the_client() {
     let house = house();
     let query = format!("response_type=code&client_id={}&state=s", house.client.client.id);
     let request = house.access().check_authorization(&query).unwrap();
@@ -38,7 +38,7 @@ fn a_person_who_denies_goes_back_with_that() {
 }
 
 #[test]
-fn a_code_that_is_used_twice_ends_what_it_made() {
+fn a_code_that_is_used_twice_ends_its_tokens() {
     let house = house();
     let code = house.code(house.ap, "");
     let tokens = house.redeem(&code, MOMENT).unwrap();
@@ -52,7 +52,7 @@ fn a_code_that_is_used_twice_ends_what_it_made() {
 }
 
 #[test]
-fn of_many_who_come_with_one_code_one_gets_tokens_and_they_end() {
+fn of_concurrent_redemptions_of_one_code_one_gets_tokens_and_they_end() {
     let house = house();
     let code = house.code(house.ap, "");
     let issued: usize = std::thread::scope(|scope| {
@@ -65,7 +65,7 @@ fn of_many_who_come_with_one_code_one_gets_tokens_and_they_end() {
 }
 
 #[test]
-fn a_code_is_late_after_two_minutes() {
+fn a_code_expires_after_two_minutes() {
     let house = house();
     let (in_time, late) = (house.code(house.ap, ""), house.code(house.ap, ""));
     house.redeem(&in_time, later(119)).unwrap();
@@ -95,7 +95,7 @@ fn a_code_is_good_for_its_client_its_address_and_its_region_alone() {
 }
 
 #[test]
-fn a_proof_key_is_honoured_when_there_is_one_and_never_asked_for() {
+fn pkce_is_verified_when_used_and_not_required() {
     let house = house();
     let challenged = format!("&code_challenge={CHALLENGE}&code_challenge_method=S256");
     let plain = format!("&code_challenge={VERIFIER}");
@@ -136,7 +136,7 @@ fn a_client_with_one_address_need_not_name_it() {
 }
 
 #[test]
-fn a_program_may_listen_at_any_port_of_its_own_machine() {
+fn a_loopback_redirect_may_use_any_port() {
     let house = house();
     let named = "http://localhost:51234/callback";
     let query = format!("response_type=code&client_id={}&redirect_uri={named}", house.client.client.id);
@@ -150,7 +150,7 @@ fn a_program_may_listen_at_any_port_of_its_own_machine() {
 }
 
 #[test]
-fn without_a_known_client_and_address_nobody_is_sent_anywhere() {
+fn without_a_known_client_and_address_there_is_no_redirect() {
     let house = house();
     let id = &house.client.client.id;
     for query in [
@@ -170,7 +170,7 @@ fn without_a_known_client_and_address_nobody_is_sent_anywhere() {
 }
 
 #[test]
-fn what_else_is_wrong_is_told_to_the_client_with_its_state() {
+fn other_errors_are_reported_to_the_client_with_its_state() {
     let house = house();
     let id = &house.client.client.id;
     for (more, says) in [
@@ -199,7 +199,7 @@ fn what_else_is_wrong_is_told_to_the_client_with_its_state() {
 }
 
 #[test]
-fn parameters_of_other_dialects_are_passed_over() {
+fn unknown_parameters_are_ignored() {
     let house = house();
     let query = format!(
         "response_type=code&client_id={}&redirect_uri={BACK}&access_type=offline&prompt=consent&scope=&scope_=x",
@@ -210,7 +210,7 @@ fn parameters_of_other_dialects_are_passed_over() {
 }
 
 #[test]
-fn a_public_client_needs_a_proof_key_where_its_code_leaves_the_machine() {
+fn a_public_client_with_a_remote_redirect_needs_pkce() {
     use access::PkceRule;
     const CHALLENGE: &str =
         "&code_challenge=E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM&code_challenge_method=S256";

@@ -7,7 +7,7 @@ use super::*;
 const PAIR: [Option<Region>; 2] = [Some(Region::Ap), Some(Region::Us)];
 
 #[test]
-fn a_device_waits_until_somebody_approves_and_then_gets_tokens_of_their_region() {
+fn a_device_waits_for_approval_and_gets_tokens_of_the_accounts_region() {
     let house = house();
     for (account, prefix) in [(house.ap, "ap_"), (house.us, "us_")] {
         let device = house.start();
@@ -29,7 +29,7 @@ fn a_device_waits_until_somebody_approves_and_then_gets_tokens_of_their_region()
 }
 
 #[test]
-fn a_code_is_typed_in_any_manner() {
+fn a_code_is_accepted_in_any_case_and_spacing() {
     let house = house();
     let device = house.start();
     let code = device.user_code.expose();
@@ -40,7 +40,7 @@ fn a_code_is_typed_in_any_manner() {
 }
 
 #[test]
-fn codes_that_are_unknown_late_or_decided_have_one_answer() {
+fn unknown_expired_and_decided_codes_have_one_answer() {
     let house = house();
     let (late, decided) = (house.start(), house.start());
     assert!(house.access().decide_device(decided.user_code.expose(), house.ap, false, NOW).unwrap());
@@ -60,7 +60,7 @@ fn codes_that_are_unknown_late_or_decided_have_one_answer() {
 }
 
 #[test]
-fn a_denied_device_is_told_so_and_a_late_one_too() {
+fn a_denied_device_and_an_expired_one_get_their_errors() {
     let house = house();
     let (denied, late) = (house.start(), house.start());
     house.access().decide_device(denied.user_code.expose(), house.ap, false, NOW).unwrap();
@@ -77,7 +77,7 @@ fn a_denied_device_is_told_so_and_a_late_one_too() {
 }
 
 #[test]
-fn who_polls_too_fast_is_told_to_slow_down_and_the_other_of_the_pair_is_not() {
+fn a_poller_that_is_too_fast_must_slow_down_and_the_other_need_not() {
     let house = house();
     let device = house.start();
     for poller in PAIR {
@@ -90,7 +90,7 @@ fn who_polls_too_fast_is_told_to_slow_down_and_the_other_of_the_pair_is_not() {
     assert_eq!(error(house.poll(&device, PAIR[1], later(15))), "authorization_pending");
     assert_eq!(error(house.poll(&device, PAIR[0], later(16))), "slow_down", "ten seconds from now on");
     assert_eq!(error(house.poll(&device, PAIR[0], later(31))), "authorization_pending");
-    // Once it is approved nobody has to wait.
+    // Once it is approved there is no wait.
     house.approve(&device, house.ap);
     house.poll(&device, PAIR[0], later(32)).unwrap();
 }
@@ -110,7 +110,7 @@ fn after_one_of_the_pair_has_the_tokens_the_other_waits_and_a_replay_is_refused(
 }
 
 #[test]
-fn of_many_polls_at_once_one_gets_tokens() {
+fn of_concurrent_polls_one_gets_tokens() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.ap);
@@ -150,7 +150,7 @@ fn a_device_code_is_its_clients_alone() {
 }
 
 #[test]
-fn a_door_of_another_region_keeps_a_device_waiting() {
+fn at_a_listener_of_another_region_a_device_stays_pending() {
     let house = house();
     let device = house.start();
     house.approve(&device, house.us);
@@ -171,7 +171,7 @@ fn an_account_that_is_revoked_between_approval_and_poll_gives_nothing() {
 }
 
 #[test]
-fn scopes_that_there_are_not_are_refused() {
+fn unknown_scopes_are_refused() {
     let house = house();
     let start = |scope: &str| house.access().start_device(&house.credentials(), scope, HERE, MOMENT);
     for scope in ["", "openapi", "3", "openapi 3", " "] {
@@ -197,12 +197,12 @@ fn a_client_has_a_hundred_devices_and_an_address_sixty_beginnings() {
         start(2, 0).unwrap();
     }
     assert_eq!(error(start(2, 0)), "temporarily_unavailable");
-    // Late ones do not wait any more.
+    // Expired ones do not count any more.
     start(3, 600).unwrap();
 }
 
 #[test]
-fn devices_that_were_decided_leave_room_for_others() {
+fn decided_devices_do_not_count() {
     let house = house();
     let start = |number: u8| {
         let from = IpAddr::from([192, 0, 2, number / 50]);
@@ -221,7 +221,7 @@ fn devices_that_were_decided_leave_room_for_others() {
 }
 
 #[test]
-fn the_device_that_has_waited_longest_gives_way_once_it_has_waited_a_minute() {
+fn the_oldest_device_is_evicted_once_it_has_waited_a_minute() {
     let house = house();
     let start = |last: u8, seconds| {
         let from = IpAddr::from([192, 0, 2, last]);
@@ -240,7 +240,7 @@ fn the_device_that_has_waited_longest_gives_way_once_it_has_waited_a_minute() {
     let new = start(9, 61).unwrap();
     assert_eq!((waits(&oldest), waits(&second), waits(&new)), (false, true, true));
     assert_eq!(error(start(9, 61)), "temporarily_unavailable");
-    // Those of another client are no concern of it.
+    // Those of another client are not affected.
     let other = register(house.access(), &usual());
     house.access().start_device(&credentials(&other), "", HERE, later(61)).unwrap();
 }

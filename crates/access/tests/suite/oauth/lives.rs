@@ -1,4 +1,4 @@
-//! How long things last: connections, sign-ins, rows.
+//! Lifetimes of connections, sign-ins and rows.
 
 use access::{Demand, Denial, Refusal};
 
@@ -20,7 +20,7 @@ fn a_connection_ends_with_the_tokens_it_signed_on_with() {
     house.fresh.other().revoke_token(&house.credentials(), tokens.refresh_token.expose(), NOW).unwrap();
     assert!(matches!(may(mine.caller), Err(Refusal::Revoked)));
     may(its.caller).unwrap();
-    // The session that it took away is worth nothing either, and that of the other is.
+    // Its session is void as well, and that of the other client is not.
     let resumed = house.access().resume(mine.session.id.expose(), None, NOW);
     assert!(matches!(resumed, Err(Denial::TokenInvalid(_))), "{resumed:?}");
     let resumed = house.access().resume(its.session.id.expose(), None, NOW).unwrap();
@@ -36,7 +36,7 @@ fn enter_at(house: &House, token: &str, moment: Moment) -> Result<access::Signed
 }
 
 #[test]
-fn sessions_come_to_an_end_with_the_token_however_often_they_are_resumed() {
+fn sessions_end_with_the_token_however_often_they_are_resumed() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let end = tokens.expires_in;
@@ -49,10 +49,10 @@ fn sessions_come_to_an_end_with_the_token_however_often_they_are_resumed() {
     }
     let late = house.access().resume(open.session.id.expose(), None, later(end).now);
     assert!(matches!(late, Err(Denial::TokenExpired(_))), "{late:?}");
-    // The connection that is open had been signed on in time.
+    // The open connection was signed on in time.
     let demand = Demand::Open { caller: &open.caller };
     house.access().admit(demand, PRESENT.market).map(drop).unwrap();
-    // A refresh makes new tokens, with which there are new sessions.
+    // A refresh issues new tokens, which allow new sessions.
     let renewed = house.refresh(tokens.refresh_token.expose(), later(end)).unwrap();
     enter_at(&house, renewed.access_token.expose(), later(end)).unwrap();
     let late = house.access().resume(open.session.id.expose(), None, later(end).now);
@@ -86,11 +86,11 @@ fn a_password_does_not_outlive_the_token_it_was_issued_for() {
 }
 
 #[test]
-fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_makes_room() {
+fn a_sign_in_is_as_old_as_its_first_tokens_and_the_oldest_is_evicted() {
     let house = house();
     let mut oldest = house.tokens(house.ap);
     let others: Vec<_> = (1..100).map(|number| sign_in_from(&house, number)).collect();
-    // Refreshed until nothing is left of its first tokens.
+    // Refreshed until its first tokens are gone.
     let mut seconds = 100;
     for _ in 0..130 {
         seconds += 20;
@@ -131,7 +131,8 @@ fn register_from(house: &House, number: i64) -> Registered {
     house.access().register_client(&usual(), from(number), MOMENT).unwrap()
 }
 
-/// One more program that acts for the account, so many seconds later. The operator decides: an owner could not so often.
+/// Another client that acts for the account, `number` seconds later. The operator decides, because
+/// of the rate limit of an owner.
 fn sign_in_from(house: &House, number: i64) -> Tokens {
     let (client, moment) = (register_from(house, number), later(number));
     let device = house.access().start_device(&credentials(&client), "", from(number), moment).unwrap();
@@ -159,7 +160,7 @@ fn an_owner_sees_who_acts_for_them_and_can_end_it() {
 }
 
 #[test]
-fn what_has_expired_is_removed_as_new_rows_come() {
+fn expired_rows_are_removed_as_new_ones_are_inserted() {
     let house = house();
     house.tokens(house.ap);
     house.code(house.ap, "");
@@ -196,7 +197,7 @@ fn a_family_that_is_refreshed_without_end_stays_small() {
 }
 
 #[test]
-fn no_secret_of_oauth_is_printed_or_kept_in_clear() {
+fn no_oauth_secret_is_printed_or_stored_in_clear() {
     let house = house();
     let confidential = register(
         house.access(),

@@ -1,5 +1,5 @@
-//! OAuth through the public interface and a real database: every error, and everything that is used twice, late, by
-//! another client or at another region's door.
+//! OAuth through the public interface and a real database: every error, and everything that is used
+//! twice, late, by another client or at a listener of another region.
 
 mod clients;
 mod codes;
@@ -22,7 +22,7 @@ use crate::fixture::{Fresh, MOMENT, NOW, START, fresh};
 const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 const BACK: &str = "http://localhost:60355/callback";
 
-/// Accounts of both regions, and a client that can do everything.
+/// Accounts of both regions, and a client with all grant types.
 struct House {
     fresh: Fresh,
     ap: AccountId,
@@ -53,7 +53,7 @@ fn register(access: &Access, new: &NewClient) -> Registered {
     access.register_client(new, HERE, MOMENT).unwrap()
 }
 
-/// So many seconds later, on both clocks.
+/// `seconds` later, on both clocks.
 fn later(seconds: i64) -> Moment {
     let uptime = START + Duration::from_secs(seconds.try_into().unwrap());
     Moment { now: Timestamp(NOW.0 + seconds), uptime }
@@ -96,7 +96,7 @@ impl House {
         self.access().redeem(&self.credentials(), &grant, serves, moment)
     }
 
-    /// A code for the usual question of an SDK, with more parameters.
+    /// A code for the usual authorization request of an SDK, with more parameters.
     fn code(&self, account: AccountId, more: &str) -> String {
         let query = format!(
             "response_type=code&client_id={}&state=s&redirect_uri={BACK}{more}",
@@ -111,7 +111,7 @@ impl House {
         self.access().redeem(&self.credentials(), &with_code(code), None, moment)
     }
 
-    /// Tokens of an account, by the shortest way.
+    /// Tokens of an account, with the fewest calls.
     fn tokens(&self, account: AccountId) -> Tokens {
         let device = self.start();
         self.approve(&device, account);
@@ -127,7 +127,7 @@ impl House {
         )
     }
 
-    /// How often something is in the audit.
+    /// How often an event is in the audit.
     fn audited(&self, event: &str) -> usize {
         let filter = AuditFilter { event: Some(event), limit: 1_000, ..AuditFilter::default() };
         self.access().audit(&filter).unwrap().len()
@@ -148,7 +148,7 @@ fn parameter(url: &str, name: &str) -> Option<String> {
     found.map(|(_, value)| value.to_owned())
 }
 
-/// The name of the error, which is what a client goes by.
+/// The error code, which clients act on.
 #[track_caller]
 fn error<T>(result: Result<T, OAuthError>) -> &'static str {
     match result {

@@ -1,4 +1,4 @@
-//! What credentials are good for, and that nothing else is had with them.
+//! The scopes of credentials, and that they grant nothing else.
 
 use access::{Caller, Demand, Denial, Freshness, Level, Refusal, Right, Role, Scope};
 
@@ -7,7 +7,7 @@ use crate::fixture::{bearer, symbol};
 
 const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
 
-/// The scopes that a caller is let in with, and why not with the others.
+/// The scopes that a caller is admitted with, and why not with the others.
 fn told(access: &Access, caller: &Caller) -> String {
     let told = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
         Ok(_) => scope.as_str().to_owned(),
@@ -19,7 +19,7 @@ fn told(access: &Access, caller: &Caller) -> String {
 }
 
 #[test]
-fn the_credentials_of_an_account_are_good_for_all_that_it_may_do() {
+fn the_credentials_of_an_account_have_all_scopes() {
     let fresh = fresh();
     let caller = |name: &str, role| {
         let new = NewAccount { role, ..NewAccount::named(name, Terms::default()) };
@@ -29,7 +29,7 @@ fn the_credentials_of_an_account_are_good_for_all_that_it_may_do() {
     let (user, operator) = (caller("alice", Role::User), caller("olga", Role::Operator));
     assert_eq!(told(&fresh.access, &user), "quote trade account role");
     assert_eq!(told(&fresh.access, &operator), "quote trade account operator");
-    // What stands in an address is seen by others.
+    // A token in a URL may be seen by others.
     assert_eq!(told(&fresh.access, &user.in_address()), "quote - - role");
     assert_eq!(told(&fresh.access, &operator.in_address()), "quote - - address");
     fresh.other().revoke(operator.account(), &Actor::Operator, "", NOW).unwrap();
@@ -38,7 +38,7 @@ fn the_credentials_of_an_account_are_good_for_all_that_it_may_do() {
 }
 
 #[test]
-fn a_program_has_what_its_token_says_and_no_power_over_others() {
+fn an_oauth_client_has_the_scopes_of_its_token_and_is_no_operator() {
     let house = house();
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     let operator = house.access().create(&new, &Actor::Operator, NOW).unwrap().account_id;
@@ -91,9 +91,10 @@ fn candles_and_connections_are_not_for_a_token_without_their_scope() {
     assert!(matches!(otp, Err(Denial::ScopeMissing)), "{otp:?}");
 }
 
-/// Connections that sign on with a token of one scope, and those that go on with its session, have that scope alone.
+/// Connections that sign on with a token of one scope, and those that resume its session, have that
+/// scope alone.
 #[test]
-fn a_connection_is_good_for_what_its_token_is_good_for() {
+fn a_connection_has_the_scopes_of_its_token() {
     let house = house();
     let (access, tokens) = (house.access(), house.tokens(house.ap));
     let path = house.fresh.dir.path().join("accounts.db");
@@ -113,7 +114,7 @@ fn a_connection_is_good_for_what_its_token_is_good_for() {
 }
 
 #[test]
-fn a_permit_for_a_scope_tells_the_level_and_writes_a_new_one_down_when_it_is_spent() {
+fn a_permit_for_a_scope_has_the_level_and_records_a_new_one_when_spent() {
     let fresh = fresh();
     let caller = fresh.caller("alice", Terms { level: Level::new(3), ..Terms::default() });
     let permit = || fresh.access.admit_within(&caller, Scope::Account, Freshness::Fresh, NOW).unwrap();

@@ -15,12 +15,12 @@ fn an_access_token_is_good_for_thirty_days() {
     let token = tokens.access_token.expose();
     assert_eq!(ask_at(&house, token, 2_591_999).unwrap().account(), house.ap);
     assert!(matches!(ask_at(&house, token, 2_592_000), Err(Denial::TokenExpired(_))));
-    // Another process, and one started later, need only the files.
+    // Another process, and one started later, needs only the files.
     assert_eq!(bearer(&house.fresh.other(), token).unwrap().account(), house.ap);
 }
 
 #[test]
-fn a_token_of_oauth_is_good_as_bearer_only_and_a_signature_beside_it_is_passed_over() {
+fn an_oauth_token_is_good_as_bearer_only_and_its_signature_is_ignored() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let (token, at) = (tokens.access_token.expose(), NOW.0.to_string());
@@ -40,7 +40,7 @@ fn a_token_of_oauth_is_good_as_bearer_only_and_a_signature_beside_it_is_passed_o
 }
 
 #[test]
-fn a_token_without_the_scope_is_told_so() {
+fn a_token_without_the_scope_gets_scope_missing() {
     let house = house();
     let tokens = house.tokens(house.ap);
     let path = house.fresh.dir.path().join("accounts.db");
@@ -57,7 +57,7 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     let first = house.tokens(house.us);
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
     let third = house.refresh(second.refresh_token.expose(), later(4_000_000)).unwrap();
-    // Clients decode these: a paper account, from when, and until when.
+    // Clients decode these claims: a paper account, from when, and until when.
     let told = |life_s| {
         let (id, iat) = (house.us.0, later(4_000_000).now.0);
         let subject = format!(r#"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}"#);
@@ -67,7 +67,7 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     assert_eq!(claims(third.access_token.expose(), "us_"), told(ACCESS_TOKEN_LIFE_S));
     assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), told(REFRESH_TOKEN_LIFE_S));
     assert_eq!(ask_at(&house, third.access_token.expose(), 4_000_000).unwrap().account(), house.us);
-    // An access token outlives the refresh: another process may still use it.
+    // An access token survives the refresh: another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();
     assert_eq!(
         error(house.refresh(third.refresh_token.expose(), later(4_000_000 + 5_184_000))),
@@ -86,27 +86,27 @@ fn a_client_that_refreshes_only_once_its_access_token_has_expired_is_not_too_lat
     assert!(matches!(asked, Err(Denial::TokenExpired(_))), "{asked:?}");
     let second = house.refresh(first.refresh_token.expose(), expired).unwrap();
     ask_at(&house, second.access_token.expose(), first.expires_in + 1).unwrap();
-    // Thirty days more is how late it may be.
+    // A refresh token lasts thirty days longer than its access token.
     let last = later(expired.now.0 - NOW.0 + 5_184_000 - 1);
     house.refresh(second.refresh_token.expose(), last).unwrap();
 }
 
 #[test]
-fn a_lost_answer_can_be_asked_for_again_within_a_minute() {
+fn a_refresh_can_be_repeated_within_a_minute() {
     let house = house();
     let first = house.tokens(house.ap);
     let old = first.refresh_token.expose();
     let lost = house.refresh(old, later(100)).unwrap();
     let again = house.refresh(old, later(160)).unwrap();
     assert_ne!(lost.refresh_token.expose(), again.refresh_token.expose());
-    // Whichever of the two arrived goes on.
+    // Both answers can be used afterwards.
     house.refresh(again.refresh_token.expose(), later(1_000)).unwrap();
     house.refresh(lost.refresh_token.expose(), later(1_000)).unwrap();
     assert_eq!(house.audited("tokens.revoked"), 0);
 }
 
 #[test]
-fn a_replaced_token_that_comes_back_later_ends_the_whole_family() {
+fn reusing_a_replaced_token_later_ends_the_whole_family() {
     let house = house();
     let (first, other) = (house.tokens(house.ap), house.tokens(house.ap));
     let second = house.refresh(first.refresh_token.expose(), later(100)).unwrap();
@@ -124,7 +124,7 @@ fn a_replaced_token_that_comes_back_later_ends_the_whole_family() {
 }
 
 #[test]
-fn of_many_refreshes_at_once_all_get_tokens_of_one_family() {
+fn concurrent_refreshes_all_get_tokens_of_one_family() {
     let house = house();
     let first = house.tokens(house.ap);
     let pairs: Vec<_> = std::thread::scope(|scope| {
@@ -193,14 +193,14 @@ fn revoking_either_token_ends_both_in_every_process() {
             assert!(matches!(bearer(house.access(), token.expose()), Err(Denial::TokenInvalid(_))));
         }
         assert_eq!(error(house.refresh(second.refresh_token.expose(), MOMENT)), "invalid_grant");
-        // Once more is no error.
+        // Repeating it is no error.
         house.access().revoke_token(&house.credentials(), pick(&second).expose(), NOW).unwrap();
     }
     assert_eq!(house.audited("tokens.revoked"), 2);
 }
 
 #[test]
-fn a_client_revokes_its_own_tokens_alone_and_unknown_ones_need_no_end() {
+fn a_client_revokes_only_its_own_tokens_and_unknown_ones_are_ignored() {
     let house = house();
     let other = register(house.access(), &usual());
     let tokens = house.tokens(house.ap);

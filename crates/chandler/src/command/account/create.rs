@@ -22,7 +22,7 @@ use crate::sdk::{self, Credentials, Url};
 
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// What to call it: 1 to 64 characters
+    /// Its name: 1 to 64 characters
     name: String,
     /// Markets it may see: some of HK, US, CN, SG, or all, or none
     #[arg(long, default_value = "all", value_name = "MARKETS")]
@@ -33,28 +33,29 @@ pub(super) struct Arguments {
     /// Its level, 1 to 6, instead of the one that its assets and orders earn
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=6))]
     level: Option<u32>,
-    /// Securities a month, instead of what its level has
+    /// Securities a month, instead of the quota of its level
     #[arg(long, value_name = "N")]
     quota: Option<u32>,
-    /// How often it may ask for history: requests/seconds, or unlimited [default: 60/30]
+    /// Its rate limit for history: requests/seconds, or unlimited [default: 60/30]
     #[arg(long, value_name = "RATE")]
     rate: Option<String>,
-    /// Long connections it may have open at once
+    /// Long connections it may have open concurrently
     #[arg(long, value_name = "N", default_value_t = Terms::default().connections)]
     connections: u32,
-    /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: as the server has it]
+    /// Where its history begins: published, none, or dates like HK.day=1995-01-03 [default: the
+    /// server's setting]
     #[arg(long, value_name = "FLOORS")]
     floors: Option<String>,
-    /// For one's own: no limit of rate, quota, connections or history
+    /// For your own account: no limit of rate, quota, connections or history
     #[arg(long, conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: bool,
-    /// Let it look at its paper account alone, and trade nothing
+    /// Let it only view its paper account, and trade nothing
     #[arg(long)]
     read_only: bool,
-    /// The day as of which it is answered, as 2024-08-01: what the interface gained later is left out
+    /// The interface date of its answers, as 2024-08-01: fields and values added later are left out
     #[arg(long, value_name = "DATE")]
     api_date: Option<String>,
-    /// What it may do beyond its own account
+    /// Its role: what it may do beyond its own account
     #[arg(long, value_enum, default_value_t)]
     role: RoleName,
     /// Its region: ap or us, which is the prefix of its tokens
@@ -83,26 +84,29 @@ pub(super) struct Set {
     /// Its level, 1 to 6, or `earned`: by its assets and orders
     #[arg(long, value_name = "N|earned")]
     level: Option<String>,
-    /// Securities a month, or `none`: what its level has
+    /// Securities a month, or `none`: the quota of its level
     #[arg(long, value_name = "N|none")]
     quota: Option<String>,
-    /// How often it may ask for history: requests/seconds, `unlimited`, or `none`: the rule of the service
+    /// Its rate limit for history: requests/seconds, `unlimited`, or `none`: the rule of the
+    /// service
     #[arg(long, value_name = "RATE|none")]
     rate: Option<String>,
-    /// Long connections it may have open at once
+    /// Long connections it may have open concurrently
     #[arg(long, value_name = "N")]
     connections: Option<u32>,
-    /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: as the server has it
+    /// Where its history begins: published, none, dates like HK.day=1995-01-03, or `server`: the
+    /// server's setting
     #[arg(long, value_name = "FLOORS|server")]
     floors: Option<String>,
-    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published ones
+    /// No limit of rate, quota, connections or history; `--unlimited=off` restores the published
+    /// ones
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "on",
           conflicts_with_all = ["quota", "rate", "connections", "floors"])]
     unlimited: Option<Switch>,
-    /// Whether it may look at its paper account alone, and trade nothing
+    /// Whether it may only view its paper account, and trade nothing
     #[arg(long, value_enum)]
     read_only: Option<Switch>,
-    /// The day as of which it is answered, as 2024-08-01, or `newest`
+    /// The interface date of its answers, as 2024-08-01, or `newest`
     #[arg(long, value_name = "DATE|newest")]
     api_date: Option<String>,
     #[command(flatten)]
@@ -119,7 +123,8 @@ impl Arguments {
         present: Present,
     ) -> Result<(), Failure> {
         let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
-        // Before the account is there: what keeps journals from being opened keeps nobody from trying again.
+        // Opened before the account is created: if the journals cannot be opened, the same command
+        // can be repeated.
         let mut books = opening.is_some().then(|| Books::open(context)).transpose()?;
         if let (Some(books), Some(opening)) = (&mut books, &opening) {
             // The keys are shown once, at the end: a refused opening must not leave an account behind.
@@ -147,7 +152,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Everything that can be wrong about it, before a store is created for it.
+    /// Validates all arguments, before a store is created.
     pub(super) fn check(&self) -> Result<(), Failure> {
         Url::parse(&self.url)?;
         self.beginning.opening()?;
@@ -195,7 +200,7 @@ impl Set {
         }
         let account = named(access, &self.name)?;
         let mut books = (!changes.is_empty()).then(|| Books::open(context)).transpose()?;
-        // What may be refused comes first.
+        // Changes that may be refused come first.
         for paper_account::AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {
                 books.operate(&account, event, reason.clone(), commands)?;
@@ -218,7 +223,7 @@ impl Set {
         say(self.format, &text, document)
     }
 
-    /// `None` if nothing about its limits was said.
+    /// `None` if no limit was given.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
         let Set { level, quota, rate, connections, floors, unlimited, read_only, api_date: as_of, .. } = self;
         let texts = [level, quota, rate, floors, as_of];
@@ -272,7 +277,7 @@ fn api_date(text: &str) -> Result<Date, Failure> {
     text.parse().map_err(|_| usage(format!("{text:?} is not a date: write YYYY-MM-DD")))
 }
 
-/// A new account and what to sign in with.
+/// Creates an account and returns its credentials.
 pub(crate) fn create(access: &Access, new: &NewAccount) -> Result<(Account, Credentials), Failure> {
     let created = access.create(new, &Actor::Operator, Clock::Machine.now()).map_err(theirs)?;
     let credentials = Credentials {

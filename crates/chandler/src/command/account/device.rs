@@ -1,4 +1,5 @@
-//! `chandler account device`: approves or denies a device's code for an account whose owner has no password or no browser.
+//! `chandler account device`: approves or denies a device's code for an account whose owner has no
+//! password or no browser.
 
 use access::{Access, Actor, DeviceRequest, Present};
 use anyhow::anyhow;
@@ -27,7 +28,7 @@ enum Action {
 struct Code {
     /// The code as the program shows it, such as BCDF-GHJK
     code: String,
-    /// The account it is about
+    /// The account
     #[arg(long, value_name = "NAME")]
     account: String,
     #[arg(long, value_enum, default_value_t)]

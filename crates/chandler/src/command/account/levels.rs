@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Change a level; what is not named stays as it is
+    /// Change a level; values that are not given stay unchanged
     Set(Set),
 }
 
@@ -69,7 +69,7 @@ impl Set {
     }
 }
 
-/// The rows may have been changed by other means. Until they are corrected no account is served.
+/// The rows may have been changed by other means. Until they are corrected, no account is served.
 fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
@@ -86,7 +86,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// A given value; `none` is one, too.
+/// A given value, which may be `none`.
 fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>, Failure> {
     match text {
         None => Ok(None),

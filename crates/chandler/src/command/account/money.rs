@@ -1,4 +1,5 @@
-//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's entries in the journal of a paper account.
+//! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's
+//! entries in the journal of a paper account.
 
 use access::{Access, Account, Actor, Present, Right};
 use clap::Args;
@@ -47,12 +48,12 @@ pub(super) struct Withdraw {
 pub(super) struct Exchange {
     /// The account, by name or number
     name: String,
-    /// How much is given
+    /// The amount to exchange
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// Of which currency
+    /// Its currency
     from: String,
-    /// Into which one, at the stored rate
+    /// The currency to receive, at the stored rate
     to: String,
     /// Why, for the audit
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -65,12 +66,12 @@ pub(super) struct Exchange {
 pub(super) struct Adjust {
     /// The account, by name or number
     name: String,
-    /// What is added; with a minus, what is taken away
+    /// The amount to add; negative to subtract
     #[arg(allow_negative_numbers = true)]
     amount: String,
     /// Three letters, such as HKD
     currency: String,
-    /// What it is for: stands in the cash flow and in the audit
+    /// A note for the cash flow and the audit
     #[arg(long, value_name = "TEXT", default_value = "")]
     note: String,
     #[arg(long, value_enum, default_value_t)]
@@ -83,10 +84,10 @@ pub(super) struct Position {
     name: String,
     /// The security
     symbol: String,
-    /// How much it holds from now on; with a minus, how much it is short of
+    /// The quantity it holds from now on; negative for a short position
     #[arg(allow_negative_numbers = true)]
     quantity: String,
-    /// What each of them cost
+    /// The cost of each share
     #[arg(allow_negative_numbers = true)]
     cost: String,
     /// Why, for the audit
@@ -96,7 +97,7 @@ pub(super) struct Position {
     format: Format,
 }
 
-/// Carries out an operator's entry and says so.
+/// Carries out an operator's entry and reports it.
 fn enter(
     context: &CommandContext,
     account: &Account,
@@ -132,7 +133,8 @@ impl Deposit {
 }
 
 impl Withdraw {
-    /// One word stands for two things: with a currency it is about money, without about what an account may see.
+    /// The same subcommand serves two purposes: with a currency it withdraws money, without one it
+    /// revokes a package.
     pub(super) fn run(
         &self,
         access: &Access,

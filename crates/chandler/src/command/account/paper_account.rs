@@ -1,5 +1,5 @@
-//! What `chandler account` knows of paper accounts: settings and money that an account begins with, changes of settings, and what is
-//! shown of one.
+//! Paper accounts in `chandler account`: initial settings and cash, changes of settings, and the
+//! output of `show`.
 
 use std::error::Error;
 use std::io::Write;
@@ -20,13 +20,13 @@ use crate::command::trade::{Books, told};
 use crate::failure::{Failure, usage};
 use crate::output;
 
-/// What a paper account begins with.
+/// The initial cash and settings of a paper account.
 #[derive(Debug, Args)]
 pub(super) struct Beginning {
     /// Cash of its paper account, or `none` [default: HKD=1000000,USD=100000]
     #[arg(long, value_name = "HKD=500000,USD=20000")]
     cash: Option<String>,
-    /// What its paper account is charged
+    /// The fees of its paper account
     #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
     fees: Option<FeePlan>,
     /// Credit line of its paper account, in HKD [default: 0]
@@ -35,7 +35,7 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// `None` if nothing was said: such an account begins with what every account has, when it is first asked.
+    /// `None` if no argument was given: such an account gets the defaults when it is first used.
     pub(super) fn opening(&self) -> Result<Option<Opening>, Failure> {
         let Beginning { cash, fees, credit } = self;
         if cash.is_none() && fees.is_none() && credit.is_none() {
@@ -53,7 +53,7 @@ impl Beginning {
     }
 }
 
-/// Settings of a paper account that are to change.
+/// Changes of a paper account's settings.
 #[derive(Debug, Args)]
 pub(super) struct Settings {
     /// Paper account: the share of a candle's volume it may take, or `off` for no cap
@@ -65,16 +65,16 @@ pub(super) struct Settings {
     /// Paper account: ticks against it on every market fill
     #[arg(long, value_name = "N")]
     slippage_ticks: Option<u32>,
-    /// Paper account: what is held back for a market buy beyond the price of the moment, as a share of it
+    /// Paper account: the reserve for a market buy above the current price, as a share of it
     #[arg(long, value_name = "SHARE")]
     market_reserve: Option<String>,
-    /// Paper account: whether it may owe money and securities
+    /// Paper account: whether it may borrow money and securities
     #[arg(long, value_parser = words::<AccountType>(&["margin", "cash"]))]
     account_type: Option<AccountType>,
-    /// Paper account: what it is charged
+    /// Paper account: its fees
     #[arg(long, value_parser = words::<FeePlan>(&["standard", "none"]))]
     fees: Option<FeePlan>,
-    /// Paper account: how the cost of a position is reckoned
+    /// Paper account: how the cost of a position is calculated
     #[arg(long, value_parser = words::<CostMethod>(&["diluted", "average"]))]
     cost: Option<CostMethod>,
     /// Paper account: whether it may sell short
@@ -86,7 +86,7 @@ pub(super) struct Settings {
     /// Paper account: positions are sold by force when it owes too much
     #[arg(long, value_enum)]
     liquidate: Option<Switch>,
-    /// Paper account: grids are taken only once it has agreed to what a strategy risks
+    /// Paper account: grids are accepted only after it has agreed to the risks of a strategy
     #[arg(long, value_enum)]
     grid_questionnaire: Option<Switch>,
     /// Paper account: how many orders may be open at a time
@@ -123,21 +123,21 @@ enum Short {
     /// In the US and in Hong Kong
     On,
     Off,
-    /// In the US alone, as it is at first
+    /// In the US alone, which is the default
     Us,
 }
 
-/// Commands that the audit has one entry of.
+/// Commands that share one audit entry.
 #[derive(Debug)]
 pub(super) struct AuditedChange {
     pub(super) event: &'static str,
-    /// What is changed, in words.
+    /// A description of the change.
     pub(super) reason: String,
     pub(super) commands: Vec<Command>,
 }
 
 impl Settings {
-    /// What is to be done, in one entry of the audit each. A mistake in one setting changes none.
+    /// The changes, one audit entry each. An error in one setting prevents all of them.
     pub(super) fn changes(&self) -> Result<Vec<AuditedChange>, Failure> {
         let settings = self.settings()?;
         let mut changes = Vec::new();
@@ -217,7 +217,7 @@ fn one_amount(text: &str) -> Result<(Currency, Money), Failure> {
     Ok((parse_currency(currency)?, amount))
 }
 
-/// A credit line is kept in HKD.
+/// A credit line is in HKD.
 fn line(text: &str) -> Result<Money, Failure> {
     match one_amount(text)? {
         (Currency::HKD, amount) => Ok(amount),
@@ -235,7 +235,7 @@ pub(super) fn parse_currency(text: &str) -> Result<Currency, Failure> {
     text.to_ascii_uppercase().parse().map_err(usage)
 }
 
-/// One of a few words that mean a value.
+/// A parser for a closed set of words.
 fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
@@ -243,7 +243,7 @@ where
     PossibleValuesParser::new(known.iter().copied()).try_map(|text| text.parse::<T>())
 }
 
-/// A paper account as its journal has it: nothing is played for it by being shown.
+/// A paper account as stored in its journal. Showing it does not advance it.
 pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failure> {
     let standing = books.paper.standing(account.id).map_err(told)?;
     if standing.entries == 0 {
@@ -265,7 +265,7 @@ pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failur
     }))
 }
 
-/// The same for people.
+/// The same document as text.
 pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
     let of = |name: &str| document.get(name).unwrap_or(&Value::Null);
     if document.is_null() {

@@ -15,10 +15,10 @@ use crate::sdk::Url;
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
     name: String,
-    /// Read the password from the first line of stdin, also where that is a terminal
+    /// Read the password from the first line of stdin, even if stdin is a terminal
     #[arg(long)]
     stdin: bool,
-    /// Remove the password: nobody signs in to the pages as this account any more
+    /// Remove the password: the account can no longer sign in to the pages
     #[arg(long, conflicts_with = "stdin")]
     remove: bool,
     /// Print a link with which the owner of the account sets the password, once, within a day
@@ -56,7 +56,7 @@ impl Arguments {
         say(self.format, &text, document(&account, true, true))
     }
 
-    /// The operator passes the link on, and never learns the password.
+    /// The operator passes the link on and never sees the password.
     fn give_link(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
         let url = Url::parse(&self.url)?;
         let revoked = || usage(format!("account {:?} is revoked: nobody can sign in as it", account.name));
@@ -80,7 +80,7 @@ fn document(account: &Account, password: bool, changed: bool) -> Value {
 }
 
 fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
-    // With room for the line end, and one byte more to notice a password that is too long.
+    // Room for the line end, and one byte more to detect a password that is too long.
     let most = u64::try_from(PASSWORD_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(3);
     let mut line = String::new();
     input.take(most).read_line(&mut line)?;
@@ -88,7 +88,7 @@ fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
     Ok(Secret::new(password.strip_suffix('\r').unwrap_or(password).to_owned()))
 }
 
-/// Asks twice on the terminal, without echo: a typing error cannot be seen.
+/// Prompts twice, without echo: a typing error would be invisible.
 fn typed(name: &str) -> Result<Secret, Failure> {
     let terminal = Term::stderr();
     let ask = |question: &str| -> Result<Secret, Failure> {

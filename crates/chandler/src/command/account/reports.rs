@@ -1,4 +1,5 @@
-//! `chandler account reported-assets`, `reported-orders` and `rates`: what levels rest upon, one by one or from a file.
+//! `chandler account reported-assets`, `reported-orders` and `rates`: the inputs of levels, one by
+//! one or from a file.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -12,24 +13,24 @@ use super::words::{named, say};
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
 
-/// Rows that are listed.
+/// The maximum number of listed rows.
 const LISTED_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
 pub(super) struct ReportedAssets {
     /// An account, by name or number
     name: Option<String>,
-    /// What it is worth, such as 80000 or 1234.56
+    /// Its total assets, such as 80000 or 1234.56
     amount: Option<String>,
-    /// In which currency: three letters
+    /// Their currency: three letters
     currency: Option<String>,
-    /// The day at whose end that was so [default: today in Hong Kong]
+    /// The day, at its end [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
     day: Option<String>,
     /// A CSV file with account,day,currency,amount; `-` reads standard input
     #[arg(long, value_name = "CSV", conflicts_with_all = ["name", "day"])]
     file: Option<PathBuf>,
-    /// List what was reported of an account
+    /// List the reported assets of an account
     #[arg(long, conflicts_with_all = ["amount", "file"])]
     list: bool,
     #[arg(long, value_enum, default_value_t)]
@@ -40,7 +41,7 @@ pub(super) struct ReportedAssets {
 pub(super) struct ReportedOrders {
     /// An account, by name or number
     name: Option<String>,
-    /// All orders it completed that day, instead of the number reported before
+    /// All orders it completed that day; replaces the number reported before
     count: Option<String>,
     /// The day [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
@@ -61,7 +62,7 @@ pub(super) struct Rates {
     currency: Option<String>,
     /// HKD for one unit of it
     rate: Option<String>,
-    /// The day from which it holds [default: today in Hong Kong]
+    /// The day from which the rate applies [default: today in Hong Kong]
     #[arg(long, value_name = "DATE")]
     day: Option<String>,
     /// A CSV file with currency,day,rate; `-` reads standard input
@@ -160,7 +161,7 @@ impl Rates {
     }
 }
 
-/// A report of one row, or that of a file.
+/// A report of one row, or of the rows of a file.
 fn table(
     file: Option<&Path>,
     single: &[(&str, &Option<String>)],

@@ -1,4 +1,5 @@
-//! `chandler account grant`. What takes a package away is in `money.rs`, since the same word pays money out.
+//! `chandler account grant`. Revoking a package is in `money.rs`, because `withdraw` also pays
+//! money out.
 
 use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
@@ -13,7 +14,8 @@ pub(super) struct Grant {
     name: String,
     /// HK, US, US_OVERNIGHT, CN, SG or US_OPTIONS
     package: String,
-    /// When it begins: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z [default: at once]
+    /// When it begins: a date (its first moment in Hong Kong) or an instant such as
+    /// 2026-11-13T01:30:00Z [default: immediately]
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
     /// When it ends, that moment not included [default: never]

@@ -1,4 +1,5 @@
-//! `chandler account rewind`, `reset` and `fork`: what is done to the whole journal of a paper account.
+//! `chandler account rewind`, `reset` and `fork`: operations on the whole journal of a paper
+//! account.
 
 use std::io::Write;
 
@@ -21,7 +22,8 @@ use crate::sdk::{self, Url};
 pub(super) struct Rewind {
     /// The account, by name or number
     name: String,
-    /// The market's time to go back to, such as 2026-03-18T02:00:00Z: what happened at it stays, what came after is cut
+    /// The market's time to go back to, such as 2026-03-18T02:00:00Z: entries at that instant stay,
+    /// later ones are cut
     instant: String,
     #[command(flatten)]
     cut: Cut,
@@ -35,10 +37,10 @@ pub(super) struct Reset {
     cut: Cut,
 }
 
-/// How what is cut is kept.
+/// Where the removed tail is archived.
 #[derive(Debug, Args)]
 struct Cut {
-    /// What to call the part that is cut; it is kept [default: by when it was cut]
+    /// The name under which the removed entries are archived [default: the time of the cut]
     #[arg(long = "as", value_name = "TEXT")]
     called: Option<String>,
     /// Why, for the audit
@@ -52,12 +54,13 @@ struct Cut {
 pub(super) struct Fork {
     /// The account, by name or number
     name: String,
-    /// The copy: a new account with the same terms, whose credentials are printed; or one whose paper account is neither prepared nor begun
+    /// The copy: a new account with the same terms, whose credentials are printed; or an existing
+    /// one whose paper account is neither prepared nor begun
     new: String,
-    /// As it was at this instant of the market [default: as it is]
+    /// The instant of the market to copy [default: the current state]
     #[arg(long, value_name = "INSTANT")]
     at: Option<String>,
-    /// Where the clients of the new account find the server
+    /// The address at which clients of the new account reach the server
     #[arg(long, default_value = "http://127.0.0.1:8080", value_name = "URL")]
     url: String,
     /// Why, for the audit
@@ -76,14 +79,14 @@ impl Cut {
     }
 }
 
-/// An instant of the market.
+/// Parses an instant of the market.
 fn instant(text: &str) -> Result<Timestamp, Failure> {
     let at: jiff::Timestamp =
         text.parse().map_err(|_| usage(format!("{text:?} is not an instant: write 2026-03-18T02:00:00Z")))?;
     Ok(Timestamp(at.as_second()))
 }
 
-/// Where an account stands.
+/// The market time and the journal size of an account, as text.
 fn place(standing: &Standing) -> String {
     match standing.horizon {
         Some(at) => format!("at {at}, with {} entries", standing.entries),
@@ -91,7 +94,7 @@ fn place(standing: &Standing) -> String {
     }
 }
 
-/// What has not begun has no past: nothing is cut, and nothing is audited.
+/// Refuses to rewind a paper account that has not begun: it has no entries to cut.
 fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     match books.paper.standing(account.id).map_err(told)?.horizon {
         Some(_) => Ok(()),
@@ -101,7 +104,7 @@ fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     }
 }
 
-/// Refuses a copy of what is not there, before an account is made for it.
+/// Refuses to copy a paper account without entries, before a new account is created.
 fn check_fork(account: &Account, from: &Standing, at: Option<Timestamp>) -> Result<(), Failure> {
     let name = &account.name;
     if from.entries == 0 {

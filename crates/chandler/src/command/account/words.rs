@@ -1,4 +1,4 @@
-//! Messages of all account commands: an unknown account, an invalid value, what was done.
+//! Messages of all account commands: an unknown account, an invalid value, the result.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ pub(super) fn theirs(error: AccessError) -> Failure {
     }
 }
 
-/// What was done: one line for people, or the same as a document.
+/// Reports the result: one line of text, or a JSON document.
 pub(super) fn say(format: Format, text: &str, document: Value) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(&document)?);

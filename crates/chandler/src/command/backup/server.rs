@@ -1,4 +1,5 @@
-//! Backups of a store on PostgreSQL are made by its own tools. What they are called here, and whether what they made is good.
+//! Backups of a store on PostgreSQL are made with PostgreSQL's tools. This module prints the
+//! commands and verifies the results.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ struct Instead {
     command: String,
 }
 
-/// Says how a store on PostgreSQL is backed up. It is an error all the same: nothing was copied.
+/// Prints how to back up a store on PostgreSQL. It is an error nevertheless: nothing was copied.
 pub(crate) fn say_backup(
     address: &Address,
     to: &Path,
@@ -68,7 +69,7 @@ pub(crate) fn say_backup(
     ))
 }
 
-/// The same for the way back.
+/// The same for a restore.
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
@@ -93,7 +94,8 @@ pub(crate) fn say_restore(
     ))
 }
 
-/// How the programs come to a password that the address names a file of: they do not know of such files.
+/// A prefix that passes the password: the programs do not support the password file that the
+/// address names.
 fn with_password(address: &Address) -> String {
     address.password_file().map_or_else(String::new, |path| {
         format!("PGPASSWORD=\"$(cat {})\" ", shell_word(&path.display().to_string()))
@@ -113,7 +115,8 @@ fn say(all: &[Instead], format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup` by its manifest.
+/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup`
+/// by its manifest.
 pub(crate) fn verify(
     address: &Address,
     backup: &Path,
@@ -198,7 +201,7 @@ fn look(place: &Place, context: &CommandContext, flags: progress::Flags) -> Resu
     Ok((report, accounts.count()?, findings))
 }
 
-/// A database of the operator's, for who may not create one.
+/// A database named by an operator who may not create one.
 fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
     let place = crate::context::place(text, "--into")?;
     let Place::Server(target) = &place else {
@@ -233,7 +236,8 @@ fn scratch(address: &Address) -> Result<Scratch, Failure> {
     })
 }
 
-/// Whether a file of `pg_dump` has the schemas of this store at all. That it can be listed says nothing yet of what is in it.
+/// Checks that a file of `pg_dump` contains the schemas of this store. That the file can be listed
+/// does not imply it.
 fn check_contents(address: &Address, dump: &Path) -> Result<(), Failure> {
     let listed = run(tool("pg_restore")?.arg("--list").arg(dump), dump)?;
     for schema in address.schemas() {
@@ -293,7 +297,7 @@ fn tool(name: &str) -> Result<Command, Failure> {
     Ok(Command::new(found))
 }
 
-/// Where Debian has those that are not for everybody, newest first.
+/// Where Debian installs the programs that are not in `PATH`, newest version first.
 fn debian() -> Vec<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = versions
@@ -303,7 +307,7 @@ fn debian() -> Vec<PathBuf> {
     versions.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
-/// Runs one of them. What it says when it fails is one line here.
+/// Runs a program. On failure its output becomes a one-line error.
 fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     let name =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();

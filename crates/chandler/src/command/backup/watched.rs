@@ -1,4 +1,4 @@
-//! Long work on backups: with a progress bar on a terminal, and stopped by the first Ctrl-C.
+//! Long operations on backups: with a progress bar on a terminal, and stopped by the first Ctrl-C.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// One for a whole command: a Ctrl-C between two pieces of work is seen by the next. A second Ctrl-C ends the process at once.
+/// One instance per command: a Ctrl-C between two operations stops the next one. A second Ctrl-C
+/// ends the process immediately.
 #[derive(Debug)]
 pub(crate) struct Interruptible {
     flags: Flags,
@@ -29,11 +30,12 @@ pub(crate) struct Words<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
     AtBlocks,
-    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates them and verifies the blocks then.
+    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates
+    /// them and verifies the blocks then.
     AtPages,
 }
 
-/// The message where nothing was changed.
+/// The message if nothing was changed.
 pub(crate) const UNCHANGED: &str = "stopped: nothing was changed";
 
 impl Interruptible {
@@ -50,7 +52,7 @@ impl Interruptible {
         if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Runs work that changes nothing if it is stopped.
+    /// Runs an operation that changes nothing if it is stopped.
     pub(crate) fn run<T>(
         &self,
         work: impl FnOnce(&mut Watch<'_>) -> Result<T, BackupError>,
@@ -79,7 +81,7 @@ impl Interruptible {
         })
     }
 
-    /// Looks at every page, every block and every reference of the databases in a folder.
+    /// Verifies every page, every block and every reference of the databases in a folder.
     pub(crate) fn check(
         &self,
         dir: &Path,
@@ -101,7 +103,7 @@ impl Interruptible {
             }
             opened => opened?,
         };
-        // Only for the progress bar: the check itself reports what cannot be listed.
+        // Only for the progress bar: the check itself reports series that cannot be listed.
         let blocks =
             store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_in_one_piece_of_work_is_seen_by_every_later_one() {
+    fn a_stop_during_one_operation_stops_every_later_one() {
         let dir = tempfile::tempdir().unwrap();
         let (live, saved) = (dir.path().join("store"), dir.path().join("saved"));
         Store::open(&live, Access::Write { now: NOW }).unwrap();
@@ -173,7 +175,7 @@ mod tests {
         let version = || Store::open(&live, Access::Read).unwrap().reader().unwrap().version().unwrap();
         let before = version();
 
-        // Between the check and going live, which nothing of the check sees any more.
+        // After the check and before going live, where the check no longer notices.
         let watched = watched();
         let prepared = watched.run(|watch| restore.prepare(watch)).unwrap();
         assert_eq!(

@@ -1,6 +1,6 @@
 //! One check of `chandler doctor` and its result.
 
-/// The advice where this user may not read or write what the service may.
+/// The advice if this user lacks permissions that the service's user has.
 pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
 
 /// The result of a check.
@@ -27,7 +27,7 @@ pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) verdict: Verdict,
     pub(super) says: String,
-    /// What to do about it.
+    /// What to do about the result.
     pub(super) advice: Option<String>,
 }
 

@@ -14,9 +14,9 @@ use crate::context::CommandContext;
 use crate::output;
 use crate::progress;
 
-/// Series whose newest block is read: enough to notice a failing disk, and quick.
+/// Number of series whose newest block is read: enough to notice a failing disk, and quick.
 const SAMPLE: usize = 64;
-/// Findings that are listed; `chandler check` lists all.
+/// The maximum number of listed problems; `chandler check` lists all.
 const TOLD: usize = 3;
 
 pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flags) -> Vec<Check> {
@@ -52,7 +52,8 @@ fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Che
     }
 }
 
-/// A database that cannot be opened or read. The advice depends on the cause: a missing permission needs no backup.
+/// The result for a database that cannot be opened or read. The advice depends on the cause: a
+/// missing permission needs no backup.
 fn told(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
@@ -111,7 +112,7 @@ fn every_block(store: &Store, context: &CommandContext, progress: progress::Flag
     Ok((format!("whole, {}", output::count(report.blocks, "block")), problems))
 }
 
-/// The tables, and the newest block of series all over the store.
+/// Checks the tables, and the newest block of a sample of series across the store.
 fn sample(store: &Store) -> Checked {
     let mut reader = store.checker()?;
     let mut problems: Vec<String> =
@@ -134,7 +135,7 @@ fn sample(store: &Store) -> Checked {
     Ok((format!("tables whole, and {read} of {} newest blocks; --deep reads all", series.len()), problems))
 }
 
-/// Nothing if there are no accounts yet: a check must not create them.
+/// Returns nothing if there are no accounts yet: a check must not create them.
 fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
     let Ok(place) = context.place() else { return Vec::new() };
@@ -167,7 +168,8 @@ fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     if is_empty { vec![database] } else { vec![database, key(place, context)] }
 }
 
-/// The key file: whether it is there, readable for its owner alone, and the one that secrets were sealed with.
+/// Checks that the key file exists, is readable only by its owner, and is the one that sealed the
+/// secrets.
 fn key(place: &Place, context: &CommandContext) -> Check {
     let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
     let access = access::Access::look_at(place, context.key_file().as_deref());
@@ -208,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_may_not_read_a_key_is_not_told_to_replace_it() {
+    fn an_unreadable_key_is_not_advised_to_be_replaced() {
         let path = || "store/secret.key".into();
         let advice = |error: &AccessError| key_told(KEY, error).advice.unwrap();
         assert_eq!(advice(&AccessError::KeyExposed { path: path() }), "chmod 600 store/secret.key");
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_schema_is_looked_at_later_and_a_permission_is_not_a_damage() {
+    fn an_older_schema_is_a_warning_and_a_missing_permission_is_not_damage() {
         let path = || "store/accounts.db".into();
         let older = told("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
         assert_eq!(older.verdict, Verdict::Warn);

@@ -8,7 +8,8 @@ use super::check::{AS_SERVICE, Check};
 
 const NAME: &str = "statement font";
 
-/// Whether statements can be set in Chinese; without, they are refused in the middle of somebody's work. English needs no font.
+/// Checks that statements can be set in Chinese. Without the font a request for one is refused.
+/// English needs no font.
 pub(super) fn statements(named: Option<&Path>) -> Check {
     match statement_font(named) {
         Ok(path) => Check::ok(NAME, format!("statements in Chinese are set in {}", path.display())),

@@ -6,7 +6,7 @@ use super::check::{AS_SERVICE, Check};
 use crate::context::CommandContext;
 use crate::output;
 
-/// With less free space an import fails, and soon the log.
+/// With less free space an import fails, and soon writing the log as well.
 const FREE_MIN: u64 = 100_000_000;
 /// Descriptors that are not connections: databases, listeners, the log.
 const DESCRIPTORS_OWN: u64 = 64;
@@ -29,7 +29,7 @@ pub(super) fn disk(context: &CommandContext) -> Option<Check> {
     Some(judge(store, size, space))
 }
 
-/// The disk of a node's cache: its copy of candles, and files that are sent to be imported.
+/// The disk of a node's cache: its copy of candles, and uploaded files that wait for their import.
 pub(super) fn cache(folder: &Path, size: u64) -> Option<Check> {
     let there = folder.ancestors().find(|path| path.is_dir())?;
     let mut space = space(there)?;
@@ -68,7 +68,7 @@ fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
 struct Space {
     free: u64,
     read_only: bool,
-    /// This user may not write there.
+    /// This user may not write to it.
     closed: bool,
 }
 
@@ -111,7 +111,8 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
         free if free < FREE_MIN => {
             Check::fail(NAME, says, "free some space: a full disk stops imports and accounts")
         }
-        // A large import writes most of the store again before it frees the old blocks; a backup needs as much.
+        // A large import rewrites most of the store before it frees the old blocks; a backup needs
+        // as much.
         free if free < size => {
             Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
         }
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_needs_room_for_as_much_again() {
+    fn a_disk_needs_free_space_of_the_size_of_the_store() {
         let verdict = |free, read_only| {
             judge(Path::new("x"), 5_000_000_000, Space { free, read_only, closed: false }).verdict
         };
@@ -165,14 +166,14 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_somebody_else_is_not_a_full_disk() {
+    fn a_folder_without_write_permission_is_not_a_full_disk() {
         let space = Space { free: u64::MAX, read_only: false, closed: true };
         let check = judge(Path::new("x"), 0, space);
         assert_eq!((check.verdict, check.advice.as_deref()), (Verdict::Fail, Some(AS_SERVICE)));
     }
 
     #[test]
-    fn every_connection_is_a_descriptor() {
+    fn every_connection_needs_a_file_descriptor() {
         assert_eq!(judge_descriptors(1024, 900).verdict, Verdict::Ok);
         assert_eq!(judge_descriptors(1024, 961).verdict, Verdict::Warn);
         assert!(judge_descriptors(1024, 16_384).advice.unwrap().contains("lower connections_max to 960"));

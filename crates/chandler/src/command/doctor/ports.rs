@@ -18,14 +18,14 @@ use crate::remote::field;
 use crate::remote::http::{Answer, Http, Method, Network, Request};
 use crate::sdk::Url;
 
-/// A difference of clocks above this is worth a warning.
+/// A larger difference of clocks is a warning.
 const DRIFT_S: i64 = 30;
-/// The timeout for a program that has a port of this machine.
+/// The timeout for probing a port of this machine.
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// How much of a server's text is shown.
+/// The maximum length of a server's text that is shown.
 const REASONS_CHARS_MAX: usize = 300;
 
-/// Who has a port that is taken.
+/// The program that has a taken port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Chandler,
@@ -41,11 +41,13 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
     })
 }
 
-/// `probe` says whether a Chandler answers at an address. Each is asked once: a timeout takes a while.
+/// `probe` returns whether a Chandler answers at an address. Each address is probed once, since a
+/// timeout is slow.
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
     let asked = RefCell::new(BTreeMap::new());
     let answers = |address: SocketAddr| *asked.borrow_mut().entry(address).or_insert_with(|| probe(address));
-    // The internal listener never speaks TLS. If a Chandler answers there, the other ports are taken by the same server.
+    // The internal listener never uses TLS. If a Chandler answers there, the other ports are taken
+    // by the same server.
     let holder = |address: SocketAddr| match config.internal.map(answers) {
         Some(true) => Holder::Chandler,
         _ if !config.tls_cert.is_empty() => Holder::Unknown,
@@ -121,7 +123,7 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
     }
 }
 
-/// The state of a server.
+/// The health of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Health {
     Well,
@@ -158,7 +160,7 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
         }
         Health::Other(status) => {
             let says = format!("{shown} answers with status {status}, but not as Chandler does");
-            // The clock of another program is of no use.
+            // The clock of another program is irrelevant.
             return vec![Check::fail(NAME, says, "is the address right, with its port and path?")];
         }
     };
@@ -168,12 +170,12 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     checks
 }
 
-/// Whether the answer is that of a Chandler: other programs may say 200, or "ok", too.
+/// Reads the health. The body is checked as well, because other programs may answer 200, or "ok".
 fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let ask = |path: &str| http.send(&Request::new(Method::Get, format!("{}{path}", url.as_str())));
     let answer = ask("/readyz")?;
     if answer.status == 404 {
-        // Older servers without that path.
+        // For older servers without that path.
         let answer = ask("/health")?;
         let is_ours = answer.is_success() && answer.body == b"success";
         let health = if is_ours { Health::Well } else { Health::Other(answer.status) };
@@ -188,7 +190,7 @@ fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     Ok((health, answer))
 }
 
-/// The text of a server, made safe for a terminal.
+/// Makes the text of a server safe for a terminal.
 fn told(reasons: &[Value]) -> String {
     let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
     printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()
@@ -217,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_free_or_ours_or_another_programs() {
+    fn a_port_is_free_or_taken_by_chandler_or_by_another_program() {
         let address = SocketAddr::from(([127, 0, 0, 1], 9));
         let verdict = |bound, holder| judge(address, bound, || holder).verdict;
         assert_eq!(verdict(Ok(()), Holder::Other), Verdict::Ok);
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn two_settings_on_one_port_are_told_whoever_has_it() {
+    fn two_settings_for_one_port_are_reported_even_if_chandler_has_it() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         let config = ServerConfig { listen: address, tcp: address, ..ServerConfig::default() };
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_says_nothing_is_asked_once() {
+    fn an_unresponsive_port_is_probed_once() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let (listen, tcp) = (taken.local_addr().unwrap(), tcp.local_addr().map(|at| (at, tcp)).unwrap());
@@ -263,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn not_everybody_who_says_200_is_a_chandler() {
+    fn not_every_server_that_answers_200_is_chandler() {
         let url = Url::parse("http://127.0.0.1:1").unwrap();
         let health = |status, body| health(&url, &Says(status, body)).unwrap().0;
         assert_eq!(health(200, r#"{"ready": true, "reasons": []}"#), Health::Well);

@@ -1,4 +1,5 @@
-//! The variables of the public SDKs: all of them or none. Their names are printed, but of their values only addresses.
+//! The environment variables of the public SDKs: all of them or none. Prints their names, but of
+//! their values only addresses.
 
 use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -11,12 +12,13 @@ const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
 const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
 const HTTP: &str = "HTTP_URL";
-/// The variables of the sockets: the Go package has names of its own for them (docs/sdk-go.md). One pair is enough.
+/// The variables for the sockets. The Go package has its own names for them (docs/sdk-go.md). One
+/// pair is enough.
 const SOCKETS: [[&str; 2]; 2] = [["QUOTE_WS_URL", "TRADE_WS_URL"], ["QUOTE_URL", "TRADE_URL"]];
 /// The timeout for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Checks the variables, and whether a server listens at the addresses.
+/// Checks the variables, and whether a server listens at their addresses.
 pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u16) -> bool) -> Vec<Check> {
     let value = |family: &str, name: &str| env(&format!("{family}_{name}")).filter(|text| !text.is_empty());
     let mut checks: Vec<Check> =
@@ -52,8 +54,8 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     checks
 }
 
-/// A reminder: some packages send keys that are written in a program to their maker's host, whatever the variables say. This check
-/// cannot see the programs.
+/// A reminder: some packages send keys that are hard-coded in a program to their vendor's host,
+/// whatever the variables say. This check cannot see the programs.
 fn heedless() -> Check {
     let advice = format!("{HEEDLESS_ADVICE}. Programs on longbridge 5 heed them either way");
     Check::warn(NAME, HEEDLESS, advice)
@@ -63,7 +65,7 @@ fn addresses() -> impl Iterator<Item = &'static str> {
     [HTTP].into_iter().chain(SOCKETS.into_iter().flatten())
 }
 
-/// The variables of a family that are set, if that is only a part.
+/// Reports the missing variables of a family, if only some are set.
 fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check> {
     let missing = |names: &[&str]| -> Vec<String> {
         names.iter().filter(|name| value(name).is_none()).map(|name| format!("{family}_{name}")).collect()
@@ -82,7 +84,7 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
         let says = format!("{family}_ has credentials but no addresses: an SDK would ask its own service");
         return credentials.is_empty().then(|| Check::warn(NAME, says, format!("set {}", all.join(", "))));
     }
-    // Of each pair both or neither, and of one of them both.
+    // Each pair must be complete, and at least one must be set.
     let begun = SOCKETS.iter().filter(|pair| missing(pair.as_slice()).len() < pair.len());
     let mut wanted: Vec<&str> = begun.flatten().copied().collect();
     if wanted.is_empty() {
@@ -101,7 +103,7 @@ fn list(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// A finding if an address is invalid or nothing listens there.
+/// A warning if an address is invalid or nothing listens there.
 fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
     let advice = "start the server there (`chandler serve`), or set the variables to where it is";
     let Some((host, port)) = host_and_port(address) else {
@@ -123,7 +125,7 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
         "tcp" => 0,
         _ => return None,
     };
-    // The part before an @ is a user name or a secret.
+    // The part before an @ is a user name or a secret, and is not shown.
     let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = match authority.strip_prefix('[') {
         Some(six) => six.split_once(']').map(|(host, rest)| (host, rest.strip_prefix(':')))?,
@@ -158,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_that_a_program_hands_over_are_warned_of_wherever_there_are_keys() {
+    fn hard_coded_keys_are_warned_about_if_keys_are_set() {
         let [_, care] = &all(
             &|name| WHOLE.iter().find(|one| one.0 == name).map(|one| one.1.to_owned()),
             &|_, _| true,
@@ -180,13 +182,13 @@ mod tests {
     ];
 
     #[test]
-    fn all_or_none_is_well() {
+    fn all_variables_or_none_are_ok() {
         assert_eq!(told(&[]), ["ok: none are set"]);
         assert_eq!(told(&WHOLE), ["ok: complete, and a server answers there"]);
     }
 
     #[test]
-    fn a_half_is_named_and_no_secret_is_told() {
+    fn a_partial_set_is_reported_without_secrets() {
         let without = |name: &str| -> Vec<(&str, &str)> {
             WHOLE.into_iter().filter(|(known, _)| *known != name).collect()
         };
@@ -209,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn the_go_package_has_a_set_of_its_own() {
+    fn the_go_package_has_its_own_variables() {
         let go = |names: &[&'static str]| -> Vec<(&str, &str)> {
             let sockets = [
                 ("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"),
@@ -224,7 +226,7 @@ mod tests {
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
         assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);
-        // A complete other pair does not make up for half of this one.
+        // The other pair is complete, but this one is half set.
         let mut both = WHOLE.to_vec();
         both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
         assert_eq!(told(&both), [half]);
@@ -240,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_where_nobody_listens_is_told_without_what_is_before_the_host() {
+    fn an_address_without_a_listener_is_reported_without_its_user_name() {
         let mut away = WHOLE;
         away[3].1 = "https://name:hush@example.org/x";
         assert_eq!(told(&away), ["warn: nobody listens at example.org:443"]);

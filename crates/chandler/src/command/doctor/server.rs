@@ -1,17 +1,19 @@
-//! A store on PostgreSQL: each server of the address, how safe a commit is there, and who uses it.
+//! A store on PostgreSQL: each server of the address, the durability of a commit, and its use by
+//! nodes.
 
 use store::{Address, Archiving, HostSurvey, Occupancy, Replication, ServerFacts, StoreError};
 
 use super::check::Check;
 use crate::output;
 
-/// From which difference on clocks are worth a look, and from which on signatures are refused.
+/// Differences of clocks that are a warning, and that make the service refuse signatures.
 const CLOCK_WARN_MS: i64 = 2_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Pools of connections of a node: candles, accounts, what nodes share of limits, and turns at paper accounts. Two more connections listen, and two hold leases.
+/// Connection pools of a node: candles, accounts, shared limits, and paper account locks. Two more
+/// connections listen, and two hold leases.
 const POOLS: usize = 4;
 const OTHERS: usize = 4;
-/// A standby that is further behind is worth a look.
+/// A standby that is further behind is a warning.
 const BEHIND_WARN_MS: i64 = 60_000;
 
 const NAME: &str = "PostgreSQL";
@@ -36,7 +38,7 @@ pub(super) fn all(address: &Address) -> Vec<Check> {
     checks
 }
 
-/// One host: whether it answers, and what it is.
+/// One host: whether it answers, its role and its version.
 fn server(host: &HostSurvey, has_primary: bool) -> Check {
     let at = &host.at;
     let facts = match &host.found {
@@ -49,7 +51,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
-    // Debian writes its own number behind it.
+    // Debian appends its own version number.
     let version = facts.version.split(' ').next().unwrap_or_default();
     let says = format!("{at}: {role}, version {version}, {tls}");
     if facts.is_read_only {
@@ -77,7 +79,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
 
 const MEND: &str = "mend what it says, then run this again";
 
-/// What helps if a server is in the way; `None` if it is something else.
+/// The advice if the server is the cause of an error; `None` otherwise.
 pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     match error {
         StoreError::Away { .. } => Some("start the server, or name another with --store"),
@@ -94,7 +96,7 @@ pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     }
 }
 
-/// The database, and what is in it already.
+/// The database and its contents.
 fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check {
     const NAME: &str = "database";
     let [candles, accounts] =
@@ -122,7 +124,7 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
     }
 }
 
-/// The clock of the database decides about rates and leases, that of this machine about signatures.
+/// The database's clock decides about rates and leases, this machine's about signatures.
 fn clock(ahead_ms: i64) -> Check {
     const NAME: &str = "database clock";
     let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
@@ -239,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_what_it_says_and_a_standby_may_be_away() {
+    fn a_server_reports_its_role_and_a_standby_may_be_unreachable() {
         let good = server(&host(|facts| facts.tls = Some("TLSv1.3".to_owned())), true);
         assert_eq!(
             (good.verdict, good.says.as_str()),
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn nodes_need_connections() {
+    fn the_connection_limit_has_to_suffice_for_all_nodes() {
         let facts = |most| ServerFacts {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()
@@ -288,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_as_safe_as_its_standby_and_a_backup_as_its_archive() {
+    fn commits_need_a_synchronous_standby_and_backups_a_working_archive() {
         let of = |names: &str, standbys, synchronous| {
             let synchronous_names = names.to_owned();
             self::standbys(&Replication { synchronous_names, standbys, synchronous, behind_ms: None }).verdict

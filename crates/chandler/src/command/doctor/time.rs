@@ -1,4 +1,4 @@
-//! Whether the clock is plausible, and how long the calendars last.
+//! Whether the clock is plausible, and until when the calendars are valid.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -13,7 +13,7 @@ use crate::context::CommandContext;
 /// Tolerance for files that were written by machines with another clock.
 const SLACK_S: i64 = 300;
 
-/// Compares the machine's clock with the times of files that were written before now.
+/// Compares the machine's clock with the modification times of existing files.
 pub(super) fn clock(context: &CommandContext) -> Check {
     let store = context.directory();
     let program = std::env::current_exe().ok();
@@ -26,7 +26,7 @@ pub(super) fn clock(context: &CommandContext) -> Check {
 fn judge(now: Timestamp, newest: Option<(Timestamp, String)>) -> Check {
     const NAME: &str = "clock";
     const ADVICE: &str = "set the machine's clock: signatures, tokens and levels go by it";
-    // This program is younger than that, so such a clock was never set.
+    // This program did not exist before that date, so the clock was never set.
     let floor = Zone::of(Market::Hk).midnight(date(2026, 11, 1));
     if now < floor {
         return Check::fail(NAME, format!("the machine says {now}, when this program did not exist"), ADVICE);
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_clock_cannot_be_behind_what_was_written() {
+    fn a_clock_behind_the_newest_file_is_wrong() {
         let now = Timestamp(1_794_708_000);
         let verdict = |at: Option<i64>| judge(now, at.map(|at| (Timestamp(at), "x".to_owned()))).verdict;
         assert_eq!(verdict(None), Verdict::Ok);

@@ -11,10 +11,11 @@ use crate::output::{Column, Format};
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Of this security alone
+    /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// In this state alone, as the list calls it: running, paused, cancelled, expired; may be given several times
+    /// Only this state, as the list calls it: running, paused, cancelled, expired; may be given
+    /// several times
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
     #[command(flatten)]
@@ -74,7 +75,7 @@ fn row(grid: &Value) -> Vec<String> {
     ]
 }
 
-/// How far apart the levels are, up and down.
+/// The distance of the levels, up and down.
 pub(super) fn step(grid: &Value) -> String {
     let of = |name: &str| text(grid, name);
     match (of("trigger_percent_up"), of("trigger_spread_up")) {
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_where_a_grid_stands_and_what_it_has_brought() {
+    fn a_row_shows_the_state_and_the_profit_of_a_grid() {
         let grid = json!({
             "order_id": "1000000001", "created_at": "1773799215", "symbol": "700.HK", "status": "Performing",
             "current_base_price": "306", "lower_limit_price": "240", "upper_limit_price": "360",

@@ -1,4 +1,4 @@
-//! What `chandler grid submit --dry-run` prints.
+//! The output of `chandler grid submit --dry-run`.
 
 use std::io::Write;
 
@@ -43,7 +43,7 @@ fn write(out: &mut impl Write, preview: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The nearest levels, and what all of them come to.
+/// Prints the nearest levels, and the totals of all of them.
 fn print_side(
     out: &mut impl Write,
     side: &Value,

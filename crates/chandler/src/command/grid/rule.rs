@@ -16,7 +16,7 @@ use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(super) struct RuleFlags {
-    /// The price that the first steps are counted from
+    /// The base price: the first steps are counted from it
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     base: Option<String>,
     /// The lower bound: nothing is triggered below it
@@ -28,40 +28,41 @@ pub(super) struct RuleFlags {
     /// A step up or down, as an amount
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["percent", "percent_up", "percent_down"])]
     spread: Option<String>,
-    /// A step up, where it is not that down
+    /// A step up, if it differs from the step down
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["percent", "percent_up", "percent_down"])]
     spread_up: Option<String>,
-    /// A step down, where it is not that up
+    /// A step down, if it differs from the step up
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["percent", "percent_up", "percent_down"])]
     spread_down: Option<String>,
     /// A step up or down, in percent of the price it is counted from
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     percent: Option<String>,
-    /// A step up in percent, where it is not that down
+    /// A step up in percent, if it differs from the step down
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     percent_up: Option<String>,
-    /// A step down in percent, where it is not that up
+    /// A step down in percent, if it differs from the step up
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     percent_down: Option<String>,
-    /// How many shares a step trades
+    /// The number of shares that a step trades
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
-    /// The least that a sale has to leave
+    /// The minimum position after a sale
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     min_position: Option<String>,
-    /// The most that there may be after a purchase
+    /// The maximum position after a purchase
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     max_position: Option<String>,
-    /// What happens when the price opens or goes below the lower bound [default: wait]
+    /// The action if the price opens or falls below the lower bound [default: wait]
     #[arg(long, value_enum, value_name = "WHAT")]
     at_lower: Option<Bound>,
-    /// The same for the upper bound [default: wait]
+    /// The action if the price opens or rises above the upper bound [default: wait]
     #[arg(long, value_enum, value_name = "WHAT")]
     at_upper: Option<Bound>,
-    /// How it sells: GMO at the market, GLO or GTG with the price that triggered as limit [default: GMO]
+    /// The type of its sales: GMO at the market, GLO or GTG with the triggering price as limit
+    /// [default: GMO]
     #[arg(long, value_name = "TYPE")]
     sell_type: Option<String>,
-    /// How it buys [default: GMO]
+    /// The type of its purchases [default: GMO]
     #[arg(long, value_name = "TYPE")]
     buy_type: Option<String>,
     /// Sell with a limit from this level of the depth: -5 to 5, 0 for none
@@ -73,16 +74,16 @@ pub(super) struct RuleFlags {
     /// Whether a gap over several steps trades the quantity of all of them [default: off]
     #[arg(long, value_enum, value_name = "ON|OFF")]
     multiple: Option<Switch>,
-    /// Whether it may sell what is not there [default: off]
+    /// Whether it may sell short [default: off]
     #[arg(long, value_enum, value_name = "ON|OFF")]
     short: Option<Switch>,
-    /// When it watches; before and after regular hours in the US alone [default: regular]
+    /// The hours in which it watches; extended ones only in the US [default: regular]
     #[arg(long, value_enum, value_name = "HOURS")]
     hours: Option<Hours>,
-    /// How long it watches [default: gtc]
+    /// Until when it watches [default: gtc]
     #[arg(long, value_enum)]
     tif: Option<Tif>,
-    /// The end of a gtd grid: a date, with its last moment in the market, or an instant
+    /// The end of a gtd grid: a date, until its last second in the market's zone, or an instant
     #[arg(long, value_name = "TIME")]
     expire: Option<String>,
 }
@@ -91,7 +92,7 @@ pub(super) struct RuleFlags {
 enum Bound {
     /// Nothing is triggered until the price is back
     Wait,
-    /// What the grid has bought is sold, and the grid ends
+    /// The shares that the grid has bought are sold, and the grid ends
     Close,
 }
 
@@ -105,7 +106,7 @@ enum Switch {
 enum Hours {
     /// Regular hours
     Regular,
-    /// Before and after them too
+    /// Before and after regular hours as well
     Extended,
 }
 
@@ -123,7 +124,7 @@ enum Tif {
 const DAY_END_S: i64 = 86_399;
 
 impl RuleFlags {
-    /// The rule of a new grid. What it cannot do without is asked for by its flag.
+    /// Builds the rule of a new grid. A missing required value is an error that names its flag.
     pub(super) fn new_rule(&self, market: Market) -> Result<GridRuleInput, Failure> {
         let has_step = |both: &Option<String>, one: &Option<String>| both.is_some() || one.is_some();
         let steps = [
@@ -152,7 +153,7 @@ impl RuleFlags {
         self.over(lasting, market)
     }
 
-    /// A rule with what the flags change in it.
+    /// Applies the flags to an existing rule.
     pub(super) fn over(&self, mut rule: GridRuleInput, market: Market) -> Result<GridRuleInput, Failure> {
         let price = |flag: &str, text: &Option<String>| decimal(flag, text, parse_exact_price);
         let quantity = |flag: &str, text: &Option<String>| decimal(flag, text, Quantity::parse);
@@ -176,7 +177,7 @@ impl RuleFlags {
         Ok(rule)
     }
 
-    /// A step of the other kind takes the place of both that were there.
+    /// A step of the other kind replaces both existing steps.
     fn step_over(&self, rule: &mut GridRuleInput) -> Result<(), Failure> {
         let either = |one: &Option<String>, both: &Option<String>| one.clone().or_else(|| both.clone());
         let (up, down) = (either(&self.spread_up, &self.spread), either(&self.spread_down, &self.spread));
@@ -213,7 +214,7 @@ impl RuleFlags {
         Ok(())
     }
 
-    /// Whether any of them was given.
+    /// Whether any rule flag was given.
     pub(super) fn is_given(&self) -> bool {
         let texts = [
             &self.base,
@@ -244,7 +245,7 @@ impl RuleFlags {
     }
 }
 
-/// The numbers of the two kinds of steps.
+/// The interface's numbers of the two kinds of steps.
 const SPREAD: i64 = 1;
 const PERCENT: i64 = 2;
 
@@ -313,7 +314,7 @@ fn order_type(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure>
     Ok(Some(word))
 }
 
-/// An instant, or the last second of a date where the security is traded.
+/// An instant, or the last second of a date in the market's zone.
 fn end(text: &str, market: Market) -> Result<i64, Failure> {
     if text.contains('T') {
         return Ok(parse_instant(text).map_err(usage)?.0);
@@ -321,7 +322,8 @@ fn end(text: &str, market: Market) -> Result<i64, Failure> {
     Ok(Zone::of(market).instant(time::date(text)?, DAY_END_S).0)
 }
 
-/// The rule that a grid has, from its base of now: for what a replacement leaves as it is.
+/// The current rule of a grid, from its current base price: a replacement retains the parts that it
+/// does not change.
 pub(super) fn of_document(grid: &Value) -> GridRuleInput {
     let price = |name: &str| -> Option<Price> { parse_exact_price(&text(grid, name)).ok() };
     let percent = |name: &str| Percent::parse(&text(grid, name)).ok();

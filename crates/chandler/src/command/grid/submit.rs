@@ -25,7 +25,7 @@ pub(super) struct Submit {
     /// The currency it is settled in [default: that of the security]
     #[arg(long)]
     currency: Option<String>,
-    /// Say whether it would be taken and where it would trade, and do nothing
+    /// Report whether it would be accepted and where it would trade, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -46,7 +46,7 @@ pub(super) struct Replace {
     format: Format,
 }
 
-/// How a refusal of a security that is not stored begins, or of one that cannot be traded.
+/// The beginning of a refusal for a security that is not stored or cannot be traded.
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Submit {

@@ -1,4 +1,4 @@
-//! `chandler grid history`: what grids have triggered.
+//! `chandler grid history`: the triggers of grids.
 
 use clap::Args;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `chandler grid why`: the story of a grid.
+//! `chandler grid why`: the explanation of a grid.
 
 use std::io::Write;
 
@@ -45,11 +45,11 @@ impl Arguments {
     }
 }
 
-/// The candle behind a step, as the story of an order has it.
+/// The candle behind a step, formatted as in the explanation of an order.
 fn candle(candle: &Value, symbol: &str) -> String {
     let of = |name: &str| text(candle, name);
     let time = named_clock(candle, "time", symbol);
-    // The day of a minute is that of the step.
+    // A minute's candle has the day of its step.
     let (Some(date), Some(minute), Some(zone)) = (time.get(..10), time.get(11..16), time.get(20..)) else {
         return String::new();
     };

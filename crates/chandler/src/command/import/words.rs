@@ -1,4 +1,4 @@
-//! What an import understood of a file, in words and as JSON, and what to type next.
+//! How an import interpreted a file, as text and as JSON, and suggestions for the next command.
 
 use files::{JudgedBy, Understood};
 use history::import::{MarketTime, Outcome, Report};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::CommandContext;
 use crate::output::{self, Column};
 
-/// What was read of a table of candles or trades, as one line; nothing for other tables.
+/// How a table of candles or trades was interpreted, in one line; nothing for other tables.
 pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
     if report.kind == "trades" {
         let (first, last) = report.range?;
@@ -39,7 +39,7 @@ pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
     ))
 }
 
-/// The markets of the symbols that are named, each once.
+/// The distinct markets of the named symbols.
 fn markets(report: &Report) -> Vec<Market> {
     let mut markets: Vec<Market> = report.names.iter().map(Symbol::market).collect();
     markets.sort_unstable();
@@ -55,7 +55,7 @@ fn symbols(report: &Report) -> String {
     }
 }
 
-/// Why a period is a guess, if it is one.
+/// The reason if the period is a guess.
 fn period_guess(understood: &Understood) -> Option<&'static str> {
     let period = understood.period.period;
     let is_coarse = period.is_clock() && period != Period::MINUTE;
@@ -74,13 +74,13 @@ fn period_word(period: Period) -> String {
     }
 }
 
-/// A stamp on its market's wall clock; of days and longer the date alone.
+/// A timestamp in its market's local time; for days and longer periods only the date.
 fn stamp(venues: &Venues, is_clock: bool, (at, market): MarketTime) -> String {
     let (date, seconds) = venues.of(market).zone().local(at);
     if is_clock { format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60) } else { date.to_string() }
 }
 
-/// What to type next, for the first file that has something to show.
+/// Suggestions for the next command, for the first file with imported rows.
 pub(super) fn next_steps(reports: &[Report], context: &CommandContext) -> Vec<String> {
     let imported = |report: &&Report| report.outcome == Outcome::Imported && !report.names.is_empty();
     let Some(report) = reports.iter().find(imported) else { return Vec::new() };
@@ -141,13 +141,13 @@ fn prices(candle: &Candle) -> [String; 4] {
     [candle.open, candle.high, candle.low, candle.close].map(short)
 }
 
-/// Without the zeros at the end, which say nothing.
+/// Without trailing zeros.
 fn short(price: Price) -> String {
     let text = price.text(DECIMALS_MAX).to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The same as JSON.
+/// The interpretation as JSON.
 pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
     let Some(understood) = report.understood else { return Value::Null };
     let zone = |market: Market| venues.of(market).zone();

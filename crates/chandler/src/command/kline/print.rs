@@ -34,8 +34,8 @@ pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Z
     Ok(())
 }
 
-/// The wire form's names and nesting, with `time` in RFC 3339 added. Written a candle at a time: a million of them
-/// need no tree in memory.
+/// The wire format's names and nesting, with an added `time` in RFC 3339. Written candle by candle,
+/// so that a million of them need no tree in memory.
 pub(super) fn json(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
     writeln!(out, "{{")?;
     writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;

@@ -1,5 +1,5 @@
-//! A chart that stays on the screen. It is drawn again when the window changes its size and every few seconds, until q is pressed.
-//! However it ends, the terminal is restored.
+//! A full-screen chart. It is redrawn when the window changes its size and every few seconds, until
+//! q is pressed. However it ends, the terminal is restored.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
@@ -12,17 +12,18 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// How long a key or a new size may wait to be noticed.
+/// The maximum delay until a key or a new size is noticed.
 const SLICE: Duration = Duration::from_millis(100);
 const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;
 const CTRL_BACKSLASH: u8 = 0x1c;
 
-/// Draws answers on the screen. Another thread asks the questions and is abandoned when the user leaves, so that a server that does not
-/// answer delays nothing. A later failure is shown on the screen: the server may come back. A failure of the first question ends the
-/// command.
+/// Draws answers on the screen. Another thread runs the queries and is abandoned when the user
+/// quits, so that an unresponsive server delays nothing. A later failure is shown on the screen,
+/// because the server may recover. A failure of the first query ends the command.
 ///
-/// Signals only set `stop` from now on: a second one must not end the process before the terminal is restored.
+/// Signals only set `stop` from now on: a second one must not kill the process before the terminal
+/// is restored.
 pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     seconds: u16,
     stop: &Arc<AtomicBool>,
@@ -74,7 +75,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     }
 }
 
-/// A thread that answers one question at a time.
+/// A thread that answers one query at a time.
 struct QuestionThread<Q, A> {
     questions: Sender<Q>,
     answers: Receiver<Result<A, Failure>>,
@@ -126,7 +127,7 @@ struct Screen {
 impl Screen {
     /// Switches to the alternate screen, without a cursor.
     fn take() -> io::Result<Screen> {
-        // First what is restored if the next step fails.
+        // Before the next step, so that it is restored if that fails.
         let screen = Screen { keys: Keys::take() };
         let mut out = io::stdout().lock();
         out.write_all(b"\x1b[?1049h\x1b[?25l")?;
@@ -134,7 +135,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws a whole picture in one write over the last one, so that nothing flickers.
+    /// Draws the whole picture in one write over the last one, to avoid flicker.
     fn show(&self, drawing: &str, seconds: u16) -> io::Result<()> {
         let end = if self.keys.is_some() { "q ends" } else { "Ctrl-C ends" };
         let mut frame = String::with_capacity(drawing.len() * 2);
@@ -148,7 +149,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Waits for a moment. Returns whether a key was pressed that ends the chart.
+    /// Waits up to [`SLICE`] for a key. Returns whether one was pressed that quits.
     fn wants_to_end(&self) -> io::Result<bool> {
         match &self.keys {
             Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | CTRL_C | CTRL_D | CTRL_BACKSLASH))),
@@ -163,7 +164,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let mut out = io::stdout().lock();
-        // A terminal that is gone needs no restoring.
+        // If the terminal is gone, the error is ignored.
         out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush()).ok();
     }
 }
@@ -184,14 +185,14 @@ impl Keys {
         }
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
-        // No key sends a signal. With one the terminal would discard unwritten output, a second Ctrl-C could interrupt the restoring, and
-        // suspending would leave the shell with our screen.
+        // No key sends a signal. With one the terminal would discard unwritten output, a second
+        // Ctrl-C could interrupt the cleanup, and suspending would leave the shell on our screen.
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
-        // A read gives what there is after a tenth of a second, which is `SLICE`.
+        // A read returns after at most a tenth of a second, which is `SLICE`.
         for (index, value) in [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1)] {
             raw.special_codes[index] = value;
         }
-        // What was typed before is kept: it may be a q.
+        // Input typed before is not discarded: it may be a q.
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
         Some(Keys { before })
     }
@@ -234,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_that_does_not_come_keeps_nobody() {
+    fn a_missing_answer_does_not_block() {
         let (release, held) = mpsc::channel::<()>();
         let mut elsewhere = QuestionThread::start(move |number: u32| {
             if number == 2 {
@@ -254,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_ended_is_a_failure_and_no_wait() {
+    fn a_thread_that_has_ended_is_an_error() {
         let mut elsewhere = QuestionThread::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
         elsewhere.ask(1).unwrap();
         assert!(elsewhere.answer(Duration::from_secs(60)).is_err());

@@ -18,34 +18,34 @@ use crate::output::{self, Format};
 pub(super) struct Replace {
     /// The id of the order
     id: String,
-    /// The new total, with what was executed [default: as it is]
+    /// The new total, including the executed quantity [default: unchanged]
     #[arg(long, value_name = "QUANTITY", allow_negative_numbers = true)]
     quantity: Option<String>,
     /// The worst price it may be filled at
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
-    /// The price that releases it
+    /// The price that triggers it
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
-    /// How far a trailing order stays behind the best price
+    /// The distance of a trailing order from the best price
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with = "trailing_percent")]
     trailing_amount: Option<String>,
-    /// The same in percent of it
+    /// The distance of a trailing order in percent of the best price
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true)]
     trailing_percent: Option<String>,
-    /// How far beyond the stop the limit of a trailing order lies
+    /// The distance of a trailing order's limit beyond its stop
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
-    /// Follow the price only from this one on
+    /// Start trailing at this price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
-    /// How often the trigger has to be touched within a minute: 0 to 3
+    /// How often the trigger must be touched within a minute: 0 to 3
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
-    /// A note that stays with it
+    /// A note that is stored with it
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
     #[command(flatten)]
@@ -76,7 +76,7 @@ impl Replace {
         }
         changes.quantity = match &self.quantity {
             Some(text) => decimal("--quantity", text, Quantity::parse)?,
-            // The interface wants it each time.
+            // The interface requires a quantity in each request.
             None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
         source.replace(id, &changes)?;

@@ -1,5 +1,5 @@
-//! Which flags a type of order has a use for. The interface drops the others; somebody who typed one meant something by it, so here it is
-//! refused.
+//! Which flags apply to which types of orders. The interface ignores the others; here they are
+//! refused, because the user typed one for a reason.
 
 use trading::{OrderType, TriggerStatus};
 
@@ -19,7 +19,7 @@ pub(super) const OFFERED: [OrderType; 11] = [
     OrderType::SpecialLimit,
 ];
 
-/// A flag, and which types have a use for it.
+/// A flag, and the types it applies to.
 type Rule = (&'static str, fn(OrderType) -> bool);
 
 static RULES: [Rule; 8] = [
@@ -33,7 +33,8 @@ static RULES: [Rule; 8] = [
     ("--trigger-count", OrderType::is_conditional),
 ];
 
-/// Refuses a flag that a new order of this type has no use for. A type that is not offered is refused by its own check.
+/// Refuses a flag that does not apply to a new order of this type. A type that is not offered is
+/// refused by its own check.
 pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Failure> {
     if !OFFERED.contains(&order_type) {
         return Ok(());
@@ -42,7 +43,8 @@ pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Fai
     wrong.map_or(Ok(()), |rule| Err(misplaced(rule, order_type)))
 }
 
-/// The same for an order as it stands: once it is released, it waits for no price any more, and a trailing one has a limit.
+/// The same for an open order. A triggered order no longer waits for a price, and a triggered
+/// trailing one has a limit.
 pub(super) fn check_open(
     order_type: OrderType,
     status: TriggerStatus,
@@ -72,7 +74,7 @@ fn misplaced((flag, belongs): &Rule, order_type: OrderType) -> Failure {
     usage(format!("{flag} does not belong to {order_type}: it is for {}", types.join(", ")))
 }
 
-/// The names of the flags that were given.
+/// The names of the given flags.
 pub(super) fn given<'a>(flags: &[(&'a str, bool)]) -> Vec<&'a str> {
     flags.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect()
 }
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_for_the_types_that_use_it() {
+    fn a_flag_is_refused_for_types_it_does_not_apply_to() {
         for (order_type, flag, is_fine) in [
             ("LO", "--limit", true),
             ("SLO", "--limit", true),
@@ -109,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_order_waits_for_no_price() {
+    fn a_triggered_order_refuses_trigger_flags() {
         let check = |order_type: OrderType, flag: &str| {
             check_open(order_type, TriggerStatus::Released, &[flag]).is_ok()
         };

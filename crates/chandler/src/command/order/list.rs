@@ -15,16 +15,17 @@ use crate::remote::field;
 
 #[derive(Debug, Args)]
 pub(super) struct List {
-    /// Of this security alone
+    /// Only this security
     #[arg(long)]
     symbol: Option<String>,
-    /// In this state alone, as the list calls it: open, filled, "waits for its session"; may be given several times
+    /// Only this state, as the list calls it: open, filled, "waits for its session"; may be given
+    /// several times
     #[arg(long, value_name = "STATUS")]
     status: Vec<String>,
-    /// Of this side alone
+    /// Only this side
     #[arg(long, value_enum)]
     side: Option<SideName>,
-    /// Those of earlier days instead of today's; --start and --end say so too
+    /// Those of earlier days instead of today's; implied by --start and --end
     #[arg(long)]
     history: bool,
     #[command(flatten)]
@@ -93,7 +94,7 @@ impl List {
     }
 }
 
-/// The states that a word of the list stands for, or the literal of the interface.
+/// The states with this label, or the literal of the interface.
 fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
     let word = |status: &OrderStatus| shown::status(status.as_str());
     let is_meant = |status: &OrderStatus| {
@@ -103,7 +104,7 @@ fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
     if found.is_empty() {
         let mut words: Vec<String> =
             OrderStatus::ALL.iter().map(|status| format!("{:?}", word(status))).collect();
-        // States that look the same to a person stand side by side.
+        // States with the same label are adjacent.
         words.dedup();
         return Err(usage(format!("{text:?} is not a state of orders: write one of {}", words.join(", "))));
     }
@@ -204,7 +205,7 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
 }
 
 fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<(), Failure> {
-    // Oldest first: a story is read downwards.
+    // Oldest first, to be read downwards.
     for (index, one) in rows(order, "history").iter().rev().enumerate() {
         let heading = if index == 0 { "history" } else { "" };
         let (quantity, price, msg) = (amount(one, "quantity"), amount(one, "price"), text(one, "msg"));

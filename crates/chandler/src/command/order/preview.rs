@@ -1,4 +1,4 @@
-//! What `chandler order buy --dry-run` prints.
+//! The output of `chandler order buy --dry-run`.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Format};
 use crate::remote::field;
 
-/// What would become of an order, and what it would cost.
+/// Prints the expected result and the cost of an order.
 pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return shown::json(preview);
@@ -55,7 +55,7 @@ pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), F
     Ok(out.flush()?)
 }
 
-/// Of what would be rejected there is a cost, and no time at which it is filled.
+/// Prints the cost. An order that would be rejected has a cost, but no time of a fill.
 fn print_cost(out: &mut impl Write, cost: &Value, verdict: &str) -> Result<(), Failure> {
     if cost.is_null() {
         return Ok(());

@@ -25,55 +25,57 @@ use crate::remote::field;
 pub(super) struct Arguments {
     /// The security: 700.HK, AAPL.US, or an option such as AAPL260417C190000.US
     symbol: String,
-    /// How many shares, or contracts of an option
+    /// The number of shares, or of contracts of an option
     #[arg(allow_negative_numbers = true)]
     quantity: String,
     /// The worst price it may be filled at
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     limit: Option<String>,
-    /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default: what the other flags make of it]
+    /// LO, MO, LIT, MIT, TSLPAMT, TSLPPCT; in Hong Kong ELO, AO, ALO, ODD, SLO too [default:
+    /// derived from the other flags]
     #[arg(long = "type", value_name = "TYPE")]
     order_type: Option<String>,
-    /// The price that releases it: with --limit a LIT, without a MIT
+    /// The price that triggers it: with --limit a LIT, without a MIT
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     trigger: Option<String>,
-    /// Follow the price, released so much behind the best one: a TSLPAMT
+    /// Trail the best price at this distance: a TSLPAMT
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true, conflicts_with_all = ["trailing_percent", "trigger"])]
     trailing_amount: Option<String>,
-    /// The same in percent of it: a TSLPPCT
+    /// Trail the best price at this distance in percent: a TSLPPCT
     #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, conflicts_with = "trigger")]
     trailing_percent: Option<String>,
-    /// How far beyond the stop the limit of a trailing order lies
+    /// The distance of a trailing order's limit beyond its stop
     #[arg(long, value_name = "AMOUNT", allow_negative_numbers = true)]
     limit_offset: Option<String>,
     /// Take the limit of a trailing order from this level of the depth instead: -5 to 5
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     depth_level: Option<i32>,
-    /// Follow the price only from this one on
+    /// Start trailing at this price
     #[arg(long, value_name = "PRICE", allow_negative_numbers = true)]
     monitor: Option<String>,
-    /// How often the trigger has to be touched within a minute: 0 to 3
+    /// How often the trigger must be touched within a minute: 0 to 3
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     trigger_count: Option<i32>,
-    /// How long it stays
+    /// Its time in force
     #[arg(long, value_enum, default_value_t)]
     tif: Tif,
     /// The last day of a gtd order
     #[arg(long, value_name = "DATE")]
     expire: Option<String>,
-    /// In which sessions it trades; US alone [default: regular]
+    /// The sessions it trades in; US only [default: regular]
     #[arg(long, value_enum, value_name = "SESSIONS")]
     outside_rth: Option<Lanes>,
     /// Hold it until this instant, at most 90 days ahead
     #[arg(long, value_name = "INSTANT")]
     delay_until: Option<String>,
-    /// A note that stays with it
+    /// A note that is stored with it
     #[arg(long, value_name = "TEXT")]
     remark: Option<String>,
-    /// A name of your own for this request: the same name again within ten minutes is answered with the same order
+    /// An idempotency key: a repeated request with the same key within ten minutes returns the same
+    /// order
     #[arg(long, value_name = "TEXT")]
     request_id: Option<String>,
-    /// Say what would become of it and what it would cost, and do nothing
+    /// Report the expected result and the cost, and do nothing
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -97,15 +99,15 @@ enum Lanes {
     /// Regular hours
     #[value(alias = "RTH_ONLY")]
     Regular,
-    /// Before and after them too
+    /// Before and after regular hours as well
     #[value(alias = "ANY_TIME")]
     Any,
-    /// Overnight alone
+    /// Only overnight
     #[value(alias = "OVERNIGHT")]
     Overnight,
 }
 
-/// How a refusal of a security that is not stored begins, or of one that cannot be traded.
+/// The beginning of a refusal for a security that is not stored or cannot be traded.
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Arguments {
@@ -181,7 +183,7 @@ impl Arguments {
         ])
     }
 
-    /// The type that was named, or the one that the other flags make.
+    /// The given type, or the one derived from the other flags.
     fn order_type(&self) -> Result<OrderType, Failure> {
         if let Some(name) = &self.order_type {
             return name.to_ascii_uppercase().parse().map_err(|_| {
@@ -200,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// A price of a flag.
+/// Parses the price of a flag.
 pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
     text.map(|text| decimal(flag, text, parse_price)).transpose()
 }
@@ -213,7 +215,8 @@ pub(super) fn decimal<T>(
     parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
 }
 
-/// What the stored candles mean for an order that was taken. It is taken, too, if that cannot be read.
+/// Notes about stored candles for an accepted order. Empty if the explanation cannot be read: the
+/// order is accepted regardless.
 fn notes(source: &mut Source, answer: &Value) -> Vec<String> {
     let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
     let explanation = source.explanation(id).unwrap_or_default();

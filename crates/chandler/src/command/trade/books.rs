@@ -1,4 +1,5 @@
-//! Paper accounts of the store here: their journals, and the market they are played on. A server may serve the same store meanwhile.
+//! Paper accounts of the local store: their journals and their market data. A server may serve the
+//! same store concurrently.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -21,9 +22,10 @@ use crate::command::serve::open_accounts;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 
-/// By the machine's clock, an account that was last at work longer ago than this may be one of a replayed past.
+/// An account whose last activity is longer ago than this, by the machine's clock, may be in a
+/// replayed past.
 const LONG_AGO_S: i64 = 40 * 86_400;
-/// Whoever is at this command line, in the audit.
+/// The user of this command line, in the audit.
 const OPERATOR: &str = "operator";
 
 pub(crate) struct Books {
@@ -37,14 +39,15 @@ pub(crate) struct Books {
     notice: Option<NoticePath>,
 }
 
-/// Who says what time it is for the accounts.
+/// The source of the accounts' clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockSource {
-    /// The command line.
+    /// A flag or a variable.
     Named,
-    /// A server that serves this store.
+    /// A running server of this store.
     Server,
-    /// The machine's clock, by default. `was_set` if the accounts were last changed by another one.
+    /// The machine's clock, by default. `was_set` if the accounts were last changed under another
+    /// clock.
     Default { was_set: bool },
 }
 
@@ -55,7 +58,7 @@ impl Books {
         let access = open_accounts(context)?;
         let machine = Clock::Machine.now();
         let history = History::new(context.history.venues().clone());
-        // Nobody listens here: a server that has listeners sees the journal.
+        // Events need no listener in this process: a server with listeners reads the journal.
         let paper = Paper::new(access.journals(), history, context.tables()?, Arc::new(NoListener)).patient();
         let notice = context.clock_notice().ok();
         let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
@@ -70,8 +73,8 @@ impl Books {
         Ok(Books { access, paper, store, reader, moment, clock, source, notice })
     }
 
-    /// The account of a name, or the only one there is. That of the user of this machine, which was made for the pages, counts only where
-    /// there is no other.
+    /// The account with this name, or the only one. The account of the machine's user, which was
+    /// created for the pages, counts only if there is no other.
     pub(crate) fn account(&self, name: Option<&str>) -> Result<Account, Failure> {
         if let Some(name) = name {
             return named(&self.access, name);
@@ -90,7 +93,7 @@ impl Books {
         }
     }
 
-    /// Shows an account as of now. Nothing is written.
+    /// Reads an account as of now. Nothing is written.
     pub(crate) fn look<T>(
         &mut self,
         account: &Account,
@@ -100,7 +103,7 @@ impl Books {
         seen.map_err(told)
     }
 
-    /// The statements of an account as of now, newest first. Nothing is written.
+    /// Lists the statements of an account as of now, newest first. Nothing is written.
     pub(crate) fn statements(
         &mut self,
         account: &Account,
@@ -110,7 +113,7 @@ impl Books {
         seen.map_err(told)
     }
 
-    /// The text of one of them.
+    /// The text of a statement.
     pub(crate) fn statement(
         &self,
         account: &Account,
@@ -138,7 +141,7 @@ impl Books {
         preview.map_err(told)
     }
 
-    /// What a client asks for.
+    /// Runs a command of a client.
     pub(crate) fn order(
         &mut self,
         account: &Account,
@@ -149,7 +152,7 @@ impl Books {
         self.run(account, std::slice::from_ref(command), name, None)
     }
 
-    /// What an operator does, all of it or nothing, which the audit is told.
+    /// Runs commands of an operator, all or none, with an audit entry.
     pub(crate) fn operate(
         &mut self,
         account: &Account,
@@ -161,14 +164,14 @@ impl Books {
         self.run(account, commands, None, Some(audit))
     }
 
-    /// Goes on at another instant of the market.
+    /// Moves to another instant of the market.
     pub(crate) fn go_to(&mut self, at: Timestamp) {
         self.clock = Clock::Fixed(at);
         self.source = ClockSource::Named;
         self.moment.as_of = self.clock.as_of();
     }
 
-    /// What a client asks for and may be refused: whether it was not.
+    /// Runs a command of a client. Returns false if it is refused.
     pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
         match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
             Ok(_) => Ok(true),
@@ -182,13 +185,14 @@ impl Books {
         self.paper.check_opening(opening, (&mut self.reader, self.moment)).map_err(told)
     }
 
-    /// Opens an account with settings and cash of its own.
+    /// Opens an account with the given settings and cash.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
         let opened = self.paper.open(account.id, opening, (&mut self.reader, self.moment));
         opened.map_err(told)
     }
 
-    /// What is done to a whole journal: by whom, why, and what the part that is cut will be called.
+    /// The parameters of an operation on a whole journal: actor, reason, and the name of the
+    /// archived part.
     pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
         Travel { name, actor: OPERATOR, reason, machine: self.moment.machine }
     }
@@ -204,14 +208,14 @@ impl Books {
         let done = self.paper.commands(account.id, commands, name, audit, (&mut self.reader, self.moment));
         let done = done.map_err(told)?;
         if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
-            // A folder that cannot be written has no server of this user in it.
+            // If the folder is not writable, no server of this user uses it.
             notice.leave(&self.clock).ok();
         }
         Ok(done)
     }
 
-    /// Refuses to move an account to the machine's time where it may follow another clock. Nothing is refused if the clock was named, or
-    /// is that of a running server.
+    /// Refuses to move an account to the machine's time if it may follow another clock. Nothing is
+    /// refused if the clock was given, or is that of a running server.
     fn check_time(&self, account: &Account) -> Result<(), Failure> {
         let ClockSource::Default { was_set } = self.source else { return Ok(()) };
         let (horizon, now) = (self.paper.standing(account.id).map_err(told)?.horizon, self.moment.machine);
@@ -229,7 +233,7 @@ impl Books {
         )))
     }
 
-    /// What securities are called. A name is for reading: one that cannot be read is none.
+    /// The names of securities. A name that cannot be read is empty, since it is only for display.
     pub(crate) fn names(&self) -> Result<impl Fn(&Symbol) -> String + use<>, Failure> {
         let reader = RefCell::new(self.store.reader()?);
         Ok(move |symbol: &Symbol| {
@@ -239,7 +243,7 @@ impl Books {
     }
 }
 
-/// Refuses what an account may not have done in its name, also where it is only tried.
+/// Refuses an account that may not trade, also for a preview.
 fn check_may_trade(account: &Account) -> Result<(), Failure> {
     let name = &account.name;
     if account.revoked_at.is_some() {
@@ -255,7 +259,7 @@ fn check_may_trade(account: &Account) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What could not be done, with the check that failed and its numbers.
+/// Converts an error, with the check that failed and its numbers.
 pub(crate) fn told(error: PaperError) -> Failure {
     match error {
         PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),

@@ -1,4 +1,4 @@
-//! A paper account of the store here, answered with the documents that a server would send.
+//! A paper account of the local store, answered with the documents that a server would send.
 
 use access::Account;
 use anyhow::anyhow;
@@ -133,7 +133,8 @@ impl Here {
         let CashQuestion { symbol, between } = question;
         let rows: Vec<Value> = self.books.look(&self.account, |seen| {
             let Seen { reading, entries } = seen;
-            // What was entered before the first request happened with it; an account that was only prepared begins now.
+            // Entries before the first request are dated with it; an account that was only prepared
+            // begins now.
             let began = reading.account.began().unwrap_or(reading.view.at);
             let flows = entries.iter().flat_map(cash_flows);
             let dated = flows.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow });
@@ -148,7 +149,8 @@ impl Here {
         Ok(json!({"list": rows}))
     }
 
-    /// With what the interface's own list has not: the price that may be known, and what the position is worth at it.
+    /// With fields that the interface's list lacks: the known price, and the value of the position
+    /// at it.
     pub(super) fn positions(&mut self, symbols: &[Symbol]) -> Result<Value, Failure> {
         let names = self.books.names()?;
         self.books.look(&self.account, |seen| {
@@ -186,13 +188,13 @@ impl Here {
         Ok(json!({"list": seen.listed.iter().map(row).collect::<Vec<_>>()}))
     }
 
-    /// The newest of a kind, or that of a date; `None` if there is none.
+    /// The newest of a kind, or that of a date; `None` if it does not exist.
     pub(super) fn statement(
         &mut self,
         question: &StatementsQuestion,
         date: Option<Date>,
     ) -> Result<Option<Vec<u8>>, Failure> {
-        // That of a date may be behind any number of newer ones.
+        // There may be any number of newer ones than that of a date.
         let limit = if date.is_some() { u32::MAX } else { question.limit };
         let seen = self.books.statements(&self.account, &StatementList { limit, ..listed(question) })?;
         let of = seen.listed.iter().find(|of| date.is_none_or(|date| of.date == date)).copied();
@@ -214,7 +216,7 @@ fn listed(question: &StatementsQuestion) -> StatementList {
     StatementList { kind, from: from.unwrap_or(Date::ZERO), skip: 0, limit }
 }
 
-/// The last price of a position and what it is worth at it; nothing of a price that nobody knows.
+/// The last price of a position and its value; null if the price is unknown.
 fn valued(position: &Position, mark: Option<Price>, method: CostMethod) -> Vec<(String, Value)> {
     let price = mark.map(|mark| exact_price(mark, position.decimals).to_string());
     let gain = mark.map(|mark| position.unrealised(mark, method).text().to_string());

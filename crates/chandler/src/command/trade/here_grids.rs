@@ -1,4 +1,4 @@
-//! Grids of a paper account of the store here.
+//! Grids of a paper account of the local store.
 
 use anyhow::anyhow;
 use market::Symbol;

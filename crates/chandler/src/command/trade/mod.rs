@@ -1,7 +1,9 @@
-//! What the commands about orders and money share: whose paper account is meant, where it is, and how it is shown.
+//! The common parts of commands about orders and money: selecting the paper account and its source,
+//! and the output.
 //!
-//! An account is asked in one of two ways, with the same documents as answers: [`here`] opens the store and its journals, [`there`] asks
-//! a server. So everything is printed from documents, and a script need not know which of the two it was.
+//! Both sources return the same documents: [`here`] opens the local store and its journals,
+//! [`there`] sends requests to a server. All output is made from these documents, so a script need
+//! not know the source.
 
 mod books;
 mod here;
@@ -29,17 +31,17 @@ use crate::remote;
 use here::Here;
 use there::There;
 
-/// Whose paper account, and where it is.
+/// Selects a paper account and its source.
 #[derive(Debug, Args)]
 pub(crate) struct Whose {
-    /// The account in the store here, by name or number [default: the only one there is]
+    /// The account in the local store, by name or number [default: the only one]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     #[command(flatten)]
     remote: remote::ServerFlags,
 }
 
-/// An account that can be asked.
+/// The source of an account.
 pub(crate) enum Source {
     Here(Box<Here>),
     There(There),
@@ -58,7 +60,7 @@ impl Whose {
 }
 
 impl Source {
-    /// The id of the new order, and as far as is known what became of it.
+    /// Submits an order. Returns its id and, if known, its state.
     pub(crate) fn submit(&mut self, terms: &Terms) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.submit(terms),
@@ -66,7 +68,7 @@ impl Source {
         }
     }
 
-    /// What would become of an order, and what it would cost.
+    /// The expected result and the cost of an order.
     pub(crate) fn preview(&mut self, terms: &Terms) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.preview(terms),
@@ -95,7 +97,7 @@ impl Source {
         }
     }
 
-    /// What happened to an order, and why.
+    /// The explanation of an order.
     pub(crate) fn explanation(&mut self, id: OrderId) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.explanation(id),
@@ -138,7 +140,7 @@ impl Source {
         }
     }
 
-    /// The id of the new grid.
+    /// Submits a grid and returns its id.
     pub(crate) fn submit_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.submit_grid(asked),
@@ -146,7 +148,7 @@ impl Source {
         }
     }
 
-    /// Whether a grid would be taken, and where it would trade.
+    /// Whether a grid would be accepted, and where it would trade.
     pub(crate) fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.preview_grid(asked),
@@ -182,7 +184,7 @@ impl Source {
         }
     }
 
-    /// What happened to a grid, and why.
+    /// The explanation of a grid.
     pub(crate) fn grid_explanation(&mut self, id: GridId) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.grid_explanation(id),
@@ -190,7 +192,7 @@ impl Source {
         }
     }
 
-    /// What a grid of a security needs: its price, lot and price steps.
+    /// The inputs for a grid of a security: its price, lot and price steps.
     pub(crate) fn grid_symbol(&mut self, symbol: &market::Symbol) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.grid_symbol(symbol),
@@ -198,7 +200,7 @@ impl Source {
         }
     }
 
-    /// The questionnaire is answered.
+    /// Accepts the questionnaire about strategies.
     pub(crate) fn agree_to_strategy(&mut self) -> Result<(), Failure> {
         match self {
             Source::Here(here) => here.agree_to_strategy(),
@@ -206,7 +208,7 @@ impl Source {
         }
     }
 
-    /// What a grid has triggered, or all of them.
+    /// The triggers of a grid, or of all grids.
     pub(crate) fn grid_triggers(&mut self, id: Option<GridId>) -> Result<Value, Failure> {
         match self {
             Source::Here(here) => here.grid_triggers(id),
@@ -221,7 +223,7 @@ impl Source {
         }
     }
 
-    /// The text of the newest of these statements, or of that of a date.
+    /// The text of the newest statement of a kind, or of that of a date.
     pub(crate) fn statement(
         &mut self,
         question: &StatementsQuestion,
@@ -233,7 +235,7 @@ impl Source {
         }
     }
 
-    /// Whether the store here answers, in which mistyped symbols are looked for.
+    /// Parses a symbol. With the local store, the error for a mistyped one has suggestions.
     pub(crate) fn symbol(&self, text: &str, context: &CommandContext) -> Result<market::Symbol, Failure> {
         match self {
             Source::Here(_) => context.symbol(text),
@@ -241,7 +243,7 @@ impl Source {
         }
     }
 
-    /// `; did you mean 700.HK?` for a symbol that the store here does not have, or nothing.
+    /// `; did you mean 700.HK?` for a symbol that the local store does not have; otherwise empty.
     pub(crate) fn symbol_hint(&self, symbol: &market::Symbol, context: &CommandContext) -> String {
         match self {
             Source::Here(_) => context.symbol_hint(symbol),

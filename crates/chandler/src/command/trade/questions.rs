@@ -1,4 +1,4 @@
-//! What is asked about orders, executions, cash and statements.
+//! Queries for orders, executions, cash and statements.
 
 use access::parse_instant;
 use clap::Args;
@@ -12,15 +12,15 @@ use crate::failure::{Failure, usage};
 /// A range of time on the command line.
 #[derive(Debug, Args)]
 pub(crate) struct Range {
-    /// From when on: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
+    /// The start: a date (its first moment in Hong Kong) or an instant such as 2026-11-13T01:30:00Z
     #[arg(long, value_name = "TIME")]
     start: Option<String>,
-    /// Until when, that moment included; of a date its last one
+    /// The end, included: a date (its last moment in Hong Kong) or an instant
     #[arg(long, value_name = "TIME")]
     end: Option<String>,
 }
 
-/// The same as instants, both included.
+/// The range as instants, both included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Between {
     pub(crate) start: Option<Timestamp>,
@@ -33,7 +33,7 @@ impl Range {
     pub(crate) fn between(&self) -> Result<Between, Failure> {
         let time = |text: &Option<String>| text.as_deref().map(parse_instant).transpose().map_err(usage);
         let (start, mut end) = (time(&self.start)?, time(&self.end)?);
-        // Hong Kong has no clock changes, so a day there has as many seconds as any other.
+        // Hong Kong has no clock changes, so every day has the same length.
         if self.end.as_deref().is_some_and(|text| !text.contains('T')) {
             end = end.map(|at| Timestamp(at.0.saturating_add(DAY_SECONDS - 1)));
         }
@@ -59,7 +59,7 @@ pub(crate) struct OrdersQuestion {
     pub(crate) symbol: Option<Symbol>,
     pub(crate) statuses: Vec<OrderStatus>,
     pub(crate) side: Option<Side>,
-    /// Those of earlier days instead of today's; with a range by when they were submitted.
+    /// Those of earlier days instead of today's; with a range, by submission time.
     pub(crate) history: Option<Between>,
 }
 
@@ -84,12 +84,12 @@ pub(crate) struct StatementsQuestion {
     pub(crate) limit: u32,
 }
 
-/// A date as lists of statements have it, 20260318.
+/// A date as in lists of statements: 20260318.
 pub(crate) fn digits(date: Date) -> i32 {
     i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day())
 }
 
-/// The id of an order, as a list shows it.
+/// Parses the id of an order, as shown in a list.
 pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
@@ -105,7 +105,7 @@ pub(crate) struct GridsQuestion {
     pub(crate) statuses: Vec<GridStatus>,
 }
 
-/// What is done to a grid beside giving it another rule.
+/// The actions on a grid other than replacing its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GridChange {
     Cancel,
@@ -113,7 +113,7 @@ pub(crate) enum GridChange {
     Restart,
 }
 
-/// The id of a grid, as a list shows it.
+/// Parses the id of a grid, as shown in a list.
 pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
@@ -122,7 +122,7 @@ pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
         .ok_or_else(|| usage(format!("{text:?} is not the id of a grid: `chandler grid list` shows them")))
 }
 
-/// The state of grids that a word of the list stands for, or the literal of the interface.
+/// The state of grids with this label, or the literal of the interface.
 pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
     let word = |status: &GridStatus| grid_status(status.as_str());
     let is_meant = |status: &GridStatus| {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_has_its_last_day_in_it() {
+    fn a_range_includes_its_last_day() {
         let day = between("2026-11-13", "2026-11-13").unwrap();
         let zone = market::Zone::of(market::Market::Hk);
         let noon = zone.instant(jiff::civil::date(2026, 11, 13), 12 * 3600);
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_grids_is_known_by_its_word_and_by_its_literal() {
+    fn a_state_of_grids_is_parsed_from_its_label_and_its_literal() {
         for (text, status) in [
             ("running", GridStatus::Performing),
             ("Performing", GridStatus::Performing),

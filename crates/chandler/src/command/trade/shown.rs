@@ -1,4 +1,4 @@
-//! How documents about orders and money are shown. What a server says is shown, not believed.
+//! Formats documents about orders and money. Text from a server is untrusted.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Column};
 use crate::remote::field;
 
-/// A field as text; numbers as they are, nothing for what is not there.
+/// A field as text: numbers verbatim, an absent field as empty text.
 pub(crate) fn text(document: &Value, name: &str) -> String {
     match field(document, name) {
         Value::Null => String::new(),
@@ -19,8 +19,8 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
     }
 }
 
-/// Prints a document of the HTTP API as JSON. The API has times as Unix seconds and dates as digits, because SDKs expect that; the command
-/// line has RFC 3339.
+/// Prints a document of the HTTP API as JSON. The API has times as Unix seconds and dates as
+/// digits, because SDKs expect that; the command line uses RFC 3339.
 pub(crate) fn json(document: &Value) -> Result<(), Failure> {
     let mut document = document.clone();
     write_times(&mut document);
@@ -44,12 +44,13 @@ fn write_times(document: &mut Value) {
     }
 }
 
-/// Whether a field of the API has a time, by its name.
+/// Whether a field of the API is a time, by its name.
 fn is_time(name: &str) -> bool {
     matches!(name, "at" | "time") || ["_at", "_time", "_until"].iter().any(|end| name.ends_with(end))
 }
 
-/// Unix seconds, as a number or as text, in RFC 3339. A time that is not known is `null`; text that is no number is not changed.
+/// Unix seconds, as a number or as text, in RFC 3339. An unknown time is `null`; text that is no
+/// number is not changed.
 fn rfc3339(value: &Value) -> Value {
     let seconds = match value {
         Value::String(text) if text.is_empty() => Some(0),
@@ -73,7 +74,7 @@ pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     field(document, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Unix seconds as the market's clock showed them: `2026-03-18 10:02:00`.
+/// Unix seconds in the market's local time: `2026-03-18 10:02:00`.
 pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -81,7 +82,7 @@ pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     }
 }
 
-/// The same with the name of that clock, for where those of several markets may stand together.
+/// The same with the market's zone, for lists with several markets.
 pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     let zone = match market_of(symbol) {
         Market::Hk => "HKT",
@@ -92,7 +93,7 @@ pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     if time.is_empty() { time } else { format!("{time} {zone}") }
 }
 
-/// The same with the abbreviation that its clocks have then: `2026-03-18 10:02:00 EDT`.
+/// The same with the abbreviation of the zone at that time: `2026-03-18 10:02:00 EDT`.
 pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -103,7 +104,7 @@ pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String 
     }
 }
 
-/// What is of no security is told by the clock of Hong Kong.
+/// Rows without a security use Hong Kong time.
 fn market_of(symbol: &str) -> Market {
     symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market())
 }
@@ -127,7 +128,7 @@ pub(crate) fn amount(document: &Value, name: &str) -> String {
     grouped(&text(document, name))
 }
 
-/// The state of an order as a person would say it.
+/// The label of an order's state.
 pub(crate) fn status(literal: &str) -> &str {
     match literal {
         "NotReported" => "waits for its session",
@@ -146,7 +147,7 @@ pub(crate) fn status(literal: &str) -> &str {
     }
 }
 
-/// The state of a grid as a person would say it.
+/// The label of a grid's state.
 pub(crate) fn grid_status(literal: &str) -> &str {
     match literal {
         "Performing" => "running",
@@ -157,7 +158,7 @@ pub(crate) fn grid_status(literal: &str) -> &str {
     }
 }
 
-/// The side of an order of a grid, which has a number for it.
+/// The side of a grid's order, which is a number in the document.
 pub(crate) fn side_of(order: &Value) -> &'static str {
     match field(order, "action").as_i64() {
         Some(1) => "buy",
@@ -166,13 +167,13 @@ pub(crate) fn side_of(order: &Value) -> &'static str {
     }
 }
 
-/// A charge by its name, and the code that files and documents have for it.
+/// The name of a charge, with its code in files and documents.
 pub(crate) fn charge(code: &str) -> String {
     let name = server::charge_name(code);
     if name == code { code.to_owned() } else { format!("{name} ({code})") }
 }
 
-/// What a movement of cash was, as a person would say it.
+/// The label of a cash flow.
 pub(crate) fn flow(literal: &str) -> &str {
     match literal {
         "Fee" => "charge",
@@ -192,7 +193,7 @@ pub(crate) fn flow(literal: &str) -> &str {
     }
 }
 
-/// What a security is called: an option that has no name by what it gives the right to.
+/// The name of a security. An option without a name is described by its terms.
 pub(crate) fn security_name(symbol: &str, name: String) -> String {
     let option = symbol.parse::<Symbol>().ok().filter(|_| name.is_empty()).and_then(|symbol| symbol.option());
     let Some(OptionTerms { underlying, expiry, right, strike }) = option else { return name };
@@ -203,7 +204,7 @@ pub(crate) fn security_name(symbol: &str, name: String) -> String {
     format!("{} {expiry} {right} {}", underlying.ticker(), plain_price(strike))
 }
 
-/// A table, or a sentence where there is nothing to put in one.
+/// Prints a table, or a sentence if it has no rows.
 pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>, nothing: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
     if rows.is_empty() {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_are_shown_as_words() {
+    fn codes_are_shown_as_labels() {
         assert_eq!(charge("STAMP_DUTY"), "Stamp duty (STAMP_DUTY)");
         assert_eq!(charge("HOUSE"), "HOUSE", "an operator's own");
         assert_eq!((flow("BuyStock"), flow("New")), ("bought", "New"));

@@ -1,4 +1,4 @@
-//! A paper account at a server, asked through its HTTP interface.
+//! A paper account at a server, through its HTTP API.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,11 +14,12 @@ use crate::output::printable;
 use crate::remote::field;
 use crate::remote::session::{ApiError, Session};
 
-/// Pages of a list that are read at most.
+/// The maximum number of pages that are read of a list.
 pub(super) const PAGES_MAX: usize = 1_000;
 /// Rows of a page of the cash flow.
 const CASH_ROWS: usize = 1_000;
-/// The ends of all time, where a server wants to be told some: 1970 and 2100. Without them it looks through 90 days; 0 would be none.
+/// Bounds for requests that need a range: 1970 and 2100. Without them the server searches 90 days,
+/// and it treats 0 as absent.
 const ALWAYS: (i64, i64) = (1, 4_102_444_800);
 
 pub(crate) struct There {
@@ -36,7 +37,7 @@ impl There {
             .post("/v1/trade/order", submitted(terms))
             .map_err(|error| self.refused(error, terms))?;
         let id = field(&answer, "order_id").clone();
-        // What became of it is told besides; the order is there also if that cannot be asked.
+        // The state is optional: the order is accepted even if this request fails.
         let known =
             id.as_str().and_then(|id| self.get("/v1/trade/order", &[("order_id", id.to_owned())]).ok());
         let of = |name: &str| known.as_ref().map(|order| field(order, name).clone());
@@ -51,7 +52,7 @@ impl There {
         answer.map_err(|error| self.session.told(error))
     }
 
-    /// A refusal with the check and its numbers, which the preview of the same order has.
+    /// Adds the failed check and its numbers, from a preview of the same order, to a refusal.
     fn refused(&self, error: ApiError, terms: &Terms) -> Failure {
         let ApiError::Refused { status: 400, message, .. } = &error else { return self.session.told(error) };
         let preview = self.session.post("/v1/trade/order/preview", submitted(terms)).unwrap_or_default();
@@ -64,7 +65,7 @@ impl There {
         }
     }
 
-    /// A failure to do something about one order, which may not be there.
+    /// Converts an error about one order, which may not exist.
     fn about(&self, id: OrderId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == NOT_FOUND => {
@@ -111,7 +112,7 @@ impl There {
                 self.get("/v1/trade/order/history", &[parameters.as_slice(), range.as_slice()].concat())?;
             has_more = field(&answer, "has_more").as_bool() == Some(true);
             let news = unseen(&answer, "orders", "order_id", &mut seen);
-            // Newest first: the next answer ends in the second in which this one breaks off.
+            // Newest first: the next request ends at the second of the oldest order here.
             let oldest: Option<i64> =
                 news.last().and_then(|order| field(order, "submitted_at").as_str()?.parse().ok());
             orders.extend(news);
@@ -137,7 +138,7 @@ impl There {
             let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
             let answer = self.get("/v1/trade/execution/history", &paged)?;
             let news = unseen(&answer, "trades", "trade_id", &mut seen);
-            // A page of nothing new would be followed by as much.
+            // A page without new rows means that there are no more.
             let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
             trades.extend(news);
             if is_last {
@@ -169,7 +170,7 @@ impl There {
         Ok(json!({"list": list}))
     }
 
-    /// With the prices that the interface's own list has not.
+    /// With prices, which the interface's list lacks.
     pub(super) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
@@ -208,7 +209,7 @@ impl There {
         self.get("/v1/statement/list", &parameters)
     }
 
-    /// The newest of a kind, or that of a date; `None` if there is none.
+    /// The newest of a kind, or that of a date; `None` if it does not exist.
     pub(super) fn statement(
         &self,
         question: &StatementsQuestion,
@@ -223,7 +224,7 @@ impl There {
         self.session.fetch(url).map(Some).map_err(|error| self.session.told(error))
     }
 
-    /// The key of that statement, looked for page by page: there may be many newer ones.
+    /// The key of a statement, searched page by page, because there may be many newer ones.
     fn statement_key(
         &self,
         StatementsQuestion { kind, from, limit }: &StatementsQuestion,
@@ -265,18 +266,18 @@ fn rows<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
     field(answer, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Rows of an answer that none before it had, by their id.
+/// Rows of an answer whose ids have not been seen.
 pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
     let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
     rows(answer, list).iter().filter(is_new).cloned().collect()
 }
 
-/// Both ends, always: a server would look 90 days from the one that it is given.
+/// Always sends both bounds: with one alone a server searches 90 days from it.
 fn ends(between: Between) -> (i64, i64) {
     (between.start.map_or(ALWAYS.0, |at| at.0), between.end.map_or(ALWAYS.1, |at| at.0))
 }
 
-/// Fields of a body; what is not there is not sent.
+/// Fields of a request body; absent ones are not sent.
 #[derive(Default)]
 pub(super) struct Fields(pub(super) Map<String, Value>);
 
@@ -343,7 +344,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_has_what_was_said_and_nothing_else() {
+    fn a_body_has_only_the_given_fields() {
         let symbol = "700.HK".parse().unwrap();
         let mut terms = Terms::new(symbol, Side::Buy, OrderType::Limit, Quantity::whole(200));
         terms.price = Some(Price(306 * market::PRICE_UNIT));

@@ -15,7 +15,7 @@ use crate::output::printable;
 use crate::remote::field;
 use crate::remote::session::ApiError;
 
-/// Rows of a page: as many as a server gives.
+/// Rows of a page: the server's maximum.
 const ROWS: usize = paper::GRID_PAGE_MAX;
 
 impl There {
@@ -45,7 +45,8 @@ impl There {
         answer.map(drop).map_err(|error| self.about_grid(id, error))
     }
 
-    /// With as much of its orders and its history as a server gives at once, which is told.
+    /// With as many orders and history rows as a server returns per request; the answer says if
+    /// there are more.
     pub(super) fn grid(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.session.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"));
         answer.map_err(|error| self.about_grid(id, error))
@@ -103,7 +104,7 @@ impl There {
             let answer = self.get(path, &[parameters, paging.as_slice()].concat())?;
             let news = unseen(&answer, list, row_id, &mut seen);
             has_more = field(&answer, "has_more").as_bool() == Some(true);
-            // A page of nothing new would be followed by as much.
+            // A page without new rows means that there are no more.
             let is_last = news.is_empty() || !has_more;
             rows.extend(news);
             if is_last {
@@ -113,7 +114,7 @@ impl There {
         Ok(json!({list: rows, "has_more": has_more}))
     }
 
-    /// A refusal, in the words of the command line.
+    /// A refusal, with flags instead of field names.
     fn refused_rule(&self, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { status: 400, message, .. } => {
@@ -123,7 +124,7 @@ impl There {
         }
     }
 
-    /// A failure to do something about one grid, which may not be there.
+    /// Converts an error about one grid, which may not exist.
     fn about_grid(&self, id: GridId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == GRID_NOT_FOUND => self.no_grid(id),
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_has_what_was_said_and_nothing_else() {
+    fn a_body_has_only_the_given_fields() {
         let rule = GridRuleInput {
             submitted_base_price: Some(parse_price("300").unwrap()),
             trigger_price_type: Some(1),

@@ -1,6 +1,6 @@
-//! Refusals in the words of the command line: its flags instead of the fields of the interface.
+//! Translates refusals for the command line: flags instead of the interface's fields.
 
-/// A name that is a part of another one comes after it.
+/// A name that is part of another one comes after it.
 const FLAGS: [(&str, &str); 29] = [
     ("trigger_price_type", "--spread or --percent"),
     ("submitted_price", "--limit"),
@@ -37,12 +37,12 @@ pub(crate) fn in_flags(text: &str) -> String {
     FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(field, flag))
 }
 
-/// What the interface says of an id that no order has.
+/// The interface's message for an id without an order.
 pub(super) const NOT_FOUND: &str = "order not found";
-/// What helps then.
+/// The advice for it.
 pub(super) const WHERE_ORDERS_ARE: &str =
     "`chandler order list` shows today's, `--history` those of earlier days";
-/// The same of an id that no grid has.
+/// The same for an id without a grid.
 pub(super) const GRID_NOT_FOUND: &str = "grid order not found";
 pub(super) const WHERE_GRIDS_ARE: &str = "`chandler grid list` shows them";
 
@@ -51,7 +51,7 @@ mod tests {
     use super::in_flags;
 
     #[test]
-    fn a_field_is_called_by_its_flag() {
+    fn a_field_is_named_by_its_flag() {
         assert_eq!(
             in_flags("submitted_price required (check 3, fields)"),
             "--limit required (check 3, fields)"

@@ -1,4 +1,4 @@
-//! Watchlists of an account in the store here, as a server would answer about them.
+//! Watchlists of an account in the local store, with the same answers as a server.
 
 use std::collections::HashSet;
 
@@ -91,7 +91,8 @@ impl Here {
         self.books.access.update_watchlist(account, group(id)?, name, members, now).map_err(told)
     }
 
-    /// Securities with the last price that the account may see at the clock. One that is not followed yet must be stored.
+    /// Securities with the last price that the account may see now. One that is not followed yet
+    /// must be stored.
     fn priced(
         &mut self,
         symbols: Vec<Symbol>,
@@ -134,12 +135,12 @@ impl Here {
     }
 }
 
-/// An id of the document.
+/// Parses an id of the document.
 fn group(id: &str) -> Result<WatchlistId, Failure> {
     id.parse().map(WatchlistId).map_err(|_| anyhow!("{id:?} is not the id of a watchlist group").into())
 }
 
-/// What can be written otherwise is a usage error.
+/// An error that the user can correct is a usage error.
 fn told(error: WatchlistError) -> Failure {
     match error {
         WatchlistError::Failed(error) => error.into(),

@@ -1,4 +1,5 @@
-//! Whose watchlists, and where they are: in the store here, or at a server. Both answer with the same document.
+//! Selects an account's watchlists and their source: the local store or a server. Both return the
+//! same document.
 
 use clap::Args;
 use market::Symbol;
@@ -10,17 +11,17 @@ use crate::context::{self, CommandContext};
 use crate::failure::{Failure, usage};
 use crate::remote;
 
-/// Whose watchlists.
+/// Selects an account.
 #[derive(Debug, Args)]
 pub(super) struct Whose {
-    /// The account in the store here, by name or number [default: the only one there is]
+    /// The account in the local store, by name or number [default: the only one]
     #[arg(long, value_name = "NAME")]
     account: Option<String>,
     #[command(flatten)]
     remote: remote::ServerFlags,
 }
 
-/// What becomes of the securities of a group.
+/// How the securities of a group change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Members {
     Add,
@@ -60,7 +61,7 @@ impl Source {
         }
     }
 
-    /// The id of the new group.
+    /// Creates a group and returns its id.
     pub(super) fn create(&mut self, name: &str, symbols: Vec<Symbol>) -> Result<String, Failure> {
         match self {
             Source::Here(here) => here.create(name, symbols),
@@ -96,7 +97,7 @@ impl Source {
         }
     }
 
-    /// Symbols as they were typed. In the store here, mistyped ones are looked for.
+    /// Parses typed symbols. With the local store, the error for a mistyped one has suggestions.
     pub(super) fn symbols(&self, texts: &[String], context: &CommandContext) -> Result<Vec<Symbol>, Failure> {
         let symbol = |text: &String| match self {
             Source::Here(_) => context.symbol(text),

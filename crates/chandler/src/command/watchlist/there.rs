@@ -1,4 +1,4 @@
-//! Watchlists at a server, through its HTTP interface.
+//! Watchlists at a server, through its HTTP API.
 
 use anyhow::anyhow;
 use market::Symbol;
@@ -46,7 +46,7 @@ impl There {
     }
 
     pub(super) fn delete(&self, id: &str, purge: bool) -> Result<(), Failure> {
-        // Ids of the list need no encoding; the server refuses others.
+        // Listed ids need no encoding; the server refuses others.
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         self.told(self.session.delete(&format!("{GROUPS}?id={id}&purge={purge}"))).map(drop)
     }

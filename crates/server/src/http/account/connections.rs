@@ -1,4 +1,5 @@
-//! The long connections of an account, which their owner may list and close. Operators may list and close those of every account.
+//! The long connections of an account, which its owner may list and close. Operators may list and
+//! close those of every account.
 
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::links::{ConnectionInfo, TransportKind};
 use crate::mailbox::ClosedBy;
 use crate::written::Instant;
 
-/// The value of the parameter that means all accounts.
+/// The parameter value that means all accounts.
 const ALL: &str = "all";
 
 pub(super) const LIST: Doc = Doc::new(Tag::Account, "connections", "The open long connections of an account")
@@ -40,18 +41,18 @@ pub(super) const CLOSE: Doc = Doc::new(
 #[derive(Debug, Serialize, JsonSchema)]
 struct Connections {
     connections: Vec<Connection>,
-    /// How many there are.
+    /// Number of connections.
     online: usize,
-    /// How many the account may have; null for all accounts.
+    /// Most connections the account may have; null for all accounts.
     limit: Option<u32>,
-    /// Whose they are; not there for all accounts.
+    /// The account they belong to; absent for all accounts.
     #[serde(flatten)]
     whose: Option<Owner>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Owner {
-    /// Not there for all accounts, like the two below.
+    /// Absent for all accounts, like the next two.
     account_id: i64,
     account: String,
     #[schemars(schema_with = "words::region")]
@@ -67,7 +68,7 @@ struct Connection {
     #[schemars(schema_with = "transports")]
     #[serde(rename = "door")]
     transport: String,
-    /// Where it comes from, with the port where that is known; behind a proxy that is not trusted, the proxy's address.
+    /// Remote address, with the port if known; behind an untrusted proxy, the proxy's address.
     address: String,
     /// When it signed in.
     since: Instant,
@@ -112,19 +113,19 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     let by = if connection.account == me.account().id {
         ClosedBy::Owner
     } else {
-        // Only operators can tell another account's connection from none.
+        // Only operators may learn whether another account's connection exists.
         if me.account().role != Role::Operator {
             return Err(Problem::not_found());
         }
         me.as_operator(site)?;
         ClosedBy::Operator
     };
-    // The audit is written first, so that nothing is done without a record.
+    // The audit entry is written first, so that nothing happens without a record.
     site.core
         .access
         .note_closed(id, connection.account, &Actor::Account(me.account().id), site.core.machine_now())
         .map_err(Problem::from_access)?;
-    // It may have ended by itself since.
+    // It may have closed since.
     if connection.is_here {
         site.links.close(id, by);
     } else {
@@ -137,15 +138,15 @@ pub(super) fn close(call: &Call<'_>, site: &Site, me: Admitted) -> Result<Answer
     Ok(envelope::success(ClosedConnection { id: id.to_string() }))
 }
 
-/// Whose connections are asked for; `None` for everybody's.
+/// The account whose connections are requested; `None` for all accounts.
 fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Account>>, Problem> {
     let Some(name) = call.parameter_of("account") else { return Ok(Some(me.permit.account().clone())) };
-    // An account may be named `all`; to an operator the word means every account.
+    // An account may be named `all`; for an operator the word means every account.
     let is_all = name == ALL && me.account().role == Role::Operator;
     if name == me.account().name && !is_all {
         return Ok(Some(me.permit.account().clone()));
     }
-    // Whether there is such an account is nobody else's business.
+    // Only operators may learn whether such an account exists.
     me.as_operator(site)?;
     if name == ALL {
         return Ok(None);
@@ -154,7 +155,7 @@ fn whose(call: &Call<'_>, me: &Admitted, site: &Site) -> Result<Option<Arc<Accou
     account.map(|account| Some(Arc::new(account))).ok_or_else(Problem::not_found)
 }
 
-/// A connection, at this server or another.
+/// A connection to this server or another node.
 #[derive(Debug)]
 struct OpenConnection {
     id: ConnectionId,
@@ -181,7 +182,7 @@ impl From<SharedConnection> for OpenConnection {
     }
 }
 
-/// The connections of an account, or of all, at every server.
+/// The connections of an account, or of all accounts, on every node.
 fn open_connections(of: Option<AccountId>, site: &Site) -> Result<Vec<OpenConnection>, Problem> {
     let shared = site.core.access.connections(of).map_err(Problem::from_access)?;
     Ok(match shared {

@@ -1,4 +1,4 @@
-//! `GET /v1/me`: who is signed in, and what the scripts of the pages prove themselves with.
+//! `GET /v1/me`: the signed-in account, and the CSRF token for the scripts of the pages.
 
 use access::Role;
 use schemars::JsonSchema;
@@ -23,19 +23,20 @@ struct Identity {
     account: String,
     #[schemars(schema_with = "words::role")]
     role: &'static str,
-    /// What goes into x-csrf with every POST, PUT and DELETE by session; null for everybody else.
+    /// The x-csrf header of every POST, PUT and DELETE in a browser session; null otherwise.
     csrf: Option<String>,
-    /// The date of the interface as of which the programs of the account are answered; not there if that is the newest.
+    /// The API date that the account's programs are pinned to; absent for the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     api_date: Option<String>,
-    /// The store as --store names it, for commands on the machine of the server; null for all but operators.
+    /// The store as --store names it, for commands on the server's machine; null except for
+    /// operators.
     store: Option<String>,
 }
 
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (account, who) = (admitted.account(), admitted.who());
     QueryParameters::parse(call.query, &[])?;
-    // Only browser sessions need a CSRF token: a browser sends no other proof by itself.
+    // Only browser sessions need a CSRF token: browsers send no other credentials automatically.
     let csrf = if who.is_browser() { call.session_csrf_token(site) } else { None };
     let store = (account.role == Role::Operator).then(|| lifting::store_name(site.core.store.place()));
     Ok(envelope::success(Identity {

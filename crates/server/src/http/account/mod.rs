@@ -1,4 +1,4 @@
-//! What an account asks about itself: who it is, what it may and has used, and what is open in its name.
+//! Endpoints of an account about itself: its identity, rights, usage, and open sessions.
 
 mod connections;
 mod me;

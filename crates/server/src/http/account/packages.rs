@@ -33,7 +33,7 @@ struct Package {
     end_time: String,
 }
 
-/// The packages of an account, in the words of a client that prints them.
+/// The packages of an account, worded for a client that prints them.
 pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let permit = admitted.permit;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());

@@ -1,4 +1,4 @@
-//! The quota of an account, what it has used, and why: `GET /v1/quota` and `POST /v1/quota/preview`.
+//! The quota of an account, its use, and the reasons: `GET /v1/quota` and `POST /v1/quota/preview`.
 
 use std::collections::HashSet;
 
@@ -16,9 +16,9 @@ use crate::quota_document::QuotaDocument;
 use crate::refusal::Refusal;
 use crate::written::Day;
 
-/// The most symbols of a preview; the quota of the highest level is no larger by default.
+/// Most symbols of a preview; by default the highest level's quota is no larger.
 const PREVIEW_MAX: usize = 3_000;
-/// Characters of an invalid symbol that the answer repeats.
+/// Characters of an invalid symbol that the answer echoes.
 const ECHO_MAX: usize = 40;
 
 pub(super) const SHOW: Doc = Doc::new(
@@ -54,17 +54,17 @@ struct Preview {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "QuotaPreview")]
 struct Cost {
-    /// How many would be charged.
+    /// Number of securities that would be charged.
     cost: usize,
     fits: bool,
     new: Vec<String>,
-    /// Charged this month, free until it ends.
+    /// Charged this month already, free until it ends.
     already: Vec<String>,
-    /// Without candles here: refused, and not charged.
+    /// No candles here: refused, and not charged.
     unknown: Vec<String>,
     /// In markets the account may not see.
     no_access: Vec<String>,
-    /// No symbols.
+    /// Not symbols.
     invalid: Vec<String>,
     used: u32,
     limit: u32,
@@ -79,14 +79,14 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         None => admitted.account().id,
     };
     site.core.tally(id).map_err(Problem::from_paper)?;
-    // The look is what a change of level is noticed by.
+    // Spending the permit records a change of level, which the answer then shows.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
     let now = site.core.market_now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
 
-/// Only an operator may look at another's month, and only an operator learns whether there is one.
+/// Only an operator may read another account's month, or learn whether it exists.
 fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Problem> {
     if name == me.account().name {
         return Ok(me.account().id);
@@ -96,7 +96,8 @@ fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Pr
     account.map(|account| account.id).ok_or_else(Problem::not_found)
 }
 
-/// What these securities would cost. Nothing is spent, and the rate of history requests is not touched.
+/// The cost of these securities. Spends nothing, and does not count against the rate of history
+/// requests.
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let permit = admitted.permit;
     let Preview { symbols } = call.json()?;
@@ -127,7 +128,7 @@ pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Resul
     }))
 }
 
-/// The symbols of a preview, sorted by what a request for each would get.
+/// The symbols of a preview, by the outcome that a request for each would have.
 #[derive(Default)]
 struct SortedSymbols {
     good: Vec<Symbol>,

@@ -1,5 +1,5 @@
-//! The programs that have OAuth tokens of an account, which its owner may list and end. A program may list them too, and end only its own
-//! access.
+//! The programs that hold OAuth tokens of an account, which its owner may list and revoke. A
+//! program may list them too, and revoke only its own access.
 
 use access::{Actor, Caller, SignIn};
 use schemars::JsonSchema;
@@ -35,13 +35,13 @@ struct SignIns {
 struct Program {
     id: String,
     client_id: String,
-    /// What the program calls itself.
+    /// The name that the program registered.
     client_name: String,
-    /// Whether it is the program that asks.
+    /// Whether it is the program that sent this request.
     current: bool,
-    /// When it was let in.
+    /// When access was granted.
     since: Instant,
-    /// When it last got tokens.
+    /// When it last obtained tokens.
     refreshed_at: Instant,
     /// When it ends unless it refreshes.
     expires_at: Instant,

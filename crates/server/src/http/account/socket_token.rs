@@ -17,9 +17,9 @@ const ANSWERS: &[AnswerDoc] = &[AnswerDoc::ok("The password", &[data::<SocketTok
 struct SocketToken {
     /// Signs a long connection in, once, within 60 seconds.
     otp: String,
-    /// Connections the account may have.
+    /// Most connections of the account.
     limit: u32,
-    /// Connections it has.
+    /// Open connections.
     online: u32,
 }
 

@@ -1,4 +1,4 @@
-//! `GET /v1/token/refresh`: a new access token for an API key, before the old one ends.
+//! `GET /v1/token/refresh`: a new access token for an API key, before the old one expires.
 
 use access::RenewError;
 use market::Timestamp;
@@ -49,7 +49,7 @@ pub(super) fn refresh(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answe
     }))
 }
 
-/// The expiry that the client asks for, if it does. Fractions of a second are dropped.
+/// The requested expiry, if any. Fractions of a second are dropped.
 fn wanted(query: &str) -> Result<Option<Timestamp>, Problem> {
     let mut values = fields::values(query, "expired_at");
     let Some(text) = values.next() else { return Ok(None) };
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_an_instant_or_nothing() {
+    fn an_expiry_is_an_instant_or_absent() {
         let seconds = |query: &str| wanted(query).ok().map(|at| at.map(|at| at.0));
         assert_eq!(seconds(""), Some(None));
         assert_eq!(seconds("other=1"), Some(None));

@@ -1,4 +1,4 @@
-//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and what is set for one.
+//! `/v1/admin/accounts` and `/v1/admin/accounts/{name}`: the accounts, and the settings of one.
 
 use access::{Account, Level, ParseRateRuleError, TermsChange};
 use market::{Date, ParseFloorsError};
@@ -13,7 +13,7 @@ use crate::quota_document::{QuotaDocument, RightDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::Instant;
 
-/// The most accounts of one answer.
+/// Most accounts in one answer.
 const ACCOUNTS_MAX: u32 = 10_000;
 
 pub(super) const AS_IT_IS_NOW: &[AnswerDoc] =
@@ -47,11 +47,11 @@ pub(super) const SET_ACCOUNT: Doc =
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminAccounts {
-    /// Of all that were asked for.
+    /// All accounts that match.
     pub(super) total: usize,
     /// At most 10,000.
     pub(super) accounts: Vec<AdminAccount>,
-    /// What to ask for as `after`, if there are more.
+    /// The value of `after` for the next page, if there are more.
     pub(super) next: Option<i64>,
 }
 
@@ -72,82 +72,87 @@ pub(super) struct AdminAccount {
     pub(super) limit: u32,
     pub(super) rights: Vec<RightDocument>,
     pub(super) terms: AdminTerms,
-    /// Where one account is asked for.
+    /// Only if one account is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "QuotaDocument")]
     pub(super) quota: Option<QuotaDocument>,
-    /// Where one account is asked for.
+    /// Only if one account is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AdminSignIn")]
     pub(super) sign_in: Option<AdminSignIn>,
 }
 
-/// How the owner of an account gets to the pages.
+/// How the owner of an account signs in to the pages.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminSignIn {
     /// It has a password.
     pub(super) password: bool,
-    /// Until when a password link is good that has not been used; null if there is none.
+    /// Expiry of an unused password link; null if there is none.
     pub(super) link_until: Option<Instant>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct AdminTerms {
-    /// null where it is earned.
+    /// null if it is earned.
     pub(super) level: Option<u32>,
-    /// null where the level decides.
+    /// null if the level decides.
     pub(super) quota: Option<u32>,
-    /// Such as 60/30 or unlimited.
+    /// For example 60/30 or unlimited.
     pub(super) rate: String,
     pub(super) connections: u32,
-    /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
+    /// Start of its history: published, none, or dates such as HK.day=1995-01-03,US.minute=none;
+    /// null for the server's default.
     pub(super) floors: Option<String>,
-    /// It may look at its paper account, and change nothing.
+    /// It may read its paper account, and change nothing.
     pub(super) read_only: bool,
-    /// The day as of which it is answered, as 2024-08-01 (see GET /v1/versions); null in the newest form.
+    /// The API date it is pinned to, as 2024-08-01 (see GET /v1/versions); null for the newest.
     pub(super) api_date: Option<String>,
     /// Whether rate, quota, connections and floors are all lifted.
     pub(super) unlimited: bool,
-    /// All of them in words, as the audit has them. A change that is sent with this as `was` is refused if they have changed meanwhile.
+    /// All of them as text, in the audit's form. A change that sends it as `was` is refused if they
+    /// have changed meanwhile.
     pub(super) text: String,
 }
 
-/// The limits of an account that change; those that are not there stay.
+/// Changes to the limits of an account; absent fields stay unchanged.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminTermsChange {
-    /// null where it is to be earned.
+    /// null if it is to be earned.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     level: Option<Option<u32>>,
-    /// null where the level is to decide.
+    /// null if the level is to decide.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     quota: Option<Option<u32>>,
-    /// Such as 60/30 or unlimited; null for the rule of the service.
+    /// For example 60/30 or unlimited; null for the service's rule.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     rate: Option<Option<String>>,
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
     connections: Option<u32>,
-    /// From when on it is served: published, none, or dates such as HK.day=1995-01-03,US.minute=none; null as the server has it.
+    /// Start of its history: published, none, or dates such as HK.day=1995-01-03,US.minute=none;
+    /// null for the server's default.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     floors: Option<Option<String>>,
-    /// Whether it may look at its paper account, and change nothing.
+    /// Whether it may read its paper account, and change nothing.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     read_only: Option<bool>,
-    /// The day as of which it is to be answered, as 2024-08-01; null for the newest form.
+    /// The API date to pin it to, as 2024-08-01; null for the newest.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<String>", skip_serializing_if = "has_no_default")]
     api_date: Option<Option<String>>,
-    /// true lifts rate, quota, connections and floors at once, false restores the published ones. None of the four may be there beside it.
+    /// true lifts rate, quota, connections and floors together, false restores the published ones.
+    /// Excludes those four fields.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "bool", skip_serializing_if = "has_no_default")]
     unlimited: Option<bool>,
-    /// The `text` of the terms that the change is made upon: if they are others by now, nothing is changed.
+    /// The `text` of the terms that the change is based on: if they have changed, nothing is
+    /// changed.
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "String", skip_serializing_if = "has_no_default")]
     was: Option<String>,
@@ -157,7 +162,7 @@ impl AdminTermsChange {
     const FIELDS: &str = "level (1 to 6, or null), quota (a number, or null), rate (as text, or null), connections (a number), \
         floors (as text, or null), read_only (true or false), api_date (a date, or null), unlimited (true or false) and was (as text)";
 
-    /// What changes, which must be something.
+    /// The change, which must not be empty.
     fn terms(self) -> Result<TermsChange, String> {
         let nothing = AdminTermsChange { was: self.was.clone(), ..AdminTermsChange::default() };
         if self == nothing {
@@ -211,7 +216,7 @@ impl AdminTermsChange {
     }
 }
 
-/// A field that is there and not null.
+/// Parses a field that is present and not null.
 fn parsed<T, U, E>(
     field: Option<Option<T>>,
     parse: impl FnOnce(T) -> Result<U, E>,

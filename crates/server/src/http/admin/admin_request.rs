@@ -1,4 +1,5 @@
-//! One request of an operator, and what the files of this group share. The command line does the same on the machine of the store.
+//! One request of an operator, and code shared by the files of this group. The command line does
+//! the same on the store's machine.
 
 use access::{AccessError, Account, Actor, Present};
 use market::Timestamp;
@@ -14,7 +15,7 @@ use crate::kit::whole_numbers::without_zero_fractions;
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::refusal::Refusal;
 
-/// The most rows of a list, and the default.
+/// Most rows of a list, and the default.
 pub(super) const ROWS_MAX: u32 = 1_000;
 
 pub(super) const NAME: Parameter = Parameter::path("name", "The account's name or number");
@@ -34,16 +35,16 @@ pub(super) struct AdminRequest<'a> {
 }
 
 impl<'a> AdminRequest<'a> {
-    /// For an operator, who has been let in as one.
+    /// For a caller already admitted as an operator.
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> AdminRequest<'a> {
         AdminRequest { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
     }
 }
 
 impl AdminRequest<'_> {
-    /// The body of a change. `fields` is for those who send others.
+    /// The body of a change. `fields` lists the expected fields for the error message.
     pub(super) fn change<T: DeserializeOwned>(&self, fields: &str) -> Result<T, Problem> {
-        // By way of a map: a list of values would do for a struct, too.
+        // Through a map, because serde would also accept an array for a struct.
         let fields_sent =
             serde_json::from_slice::<Map<String, Value>>(&without_zero_fractions(self.call.body));
         fields_sent.and_then(|sent| serde_json::from_value(Value::Object(sent))).map_err(|error| {
@@ -65,7 +66,7 @@ impl AdminRequest<'_> {
         self.named(&name.ok_or_else(|| wrong("name the account: ?account=NAME"))?)
     }
 
-    /// A whole number of the query.
+    /// An integer of the query.
     pub(super) fn whole(&self, name: &str) -> Result<Option<i64>, Problem> {
         let parse = |text: String| text.parse().map_err(|_| wrong(&format!("{name} is not a number")));
         self.call.parameter_of(name).map(parse).transpose()
@@ -78,7 +79,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Errors that the operator can fix are reported as they are; the others are internal.
+/// Errors that the operator can fix are reported in full; the others are internal.
 pub(super) fn problem(error: AccessError) -> Problem {
     match error {
         error @ (AccessError::Terms(_) | AccessError::Report(_) | AccessError::Name { .. }) => {
@@ -95,7 +96,7 @@ pub(super) fn wrong(text: &str) -> Problem {
     Refusal::BadQuery(text.to_owned()).into()
 }
 
-/// A time in JSON: Unix seconds as a number, or a date or an instant as text.
+/// A time in JSON: Unix seconds as a number, or a date or instant as text.
 pub(super) fn instant(value: Option<Value>) -> Result<Option<Timestamp>, Problem> {
     match value {
         None | Some(Value::Null) => Ok(None),
@@ -109,21 +110,22 @@ pub(super) fn written(text: &str) -> Result<Timestamp, Problem> {
     access::parse_instant(text).map_err(|error| wrong(&error.to_string()))
 }
 
-/// Reads a field that is there: null is a value. Without the field, the default says that it is not there.
+/// Deserializes a field that is present, where null is a value. An absent field gets the default,
+/// `None`.
 pub(super) fn null_or<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(field).map(Some)
 }
 
-/// The same for a field that cannot be null.
+/// Like `null_or`, for a field that cannot be null.
 pub(super) fn not_null<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     field: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(field).map(Some)
 }
 
-/// An absent field stays unchanged, so it has no default in the document.
+/// An absent field stays unchanged, so the schema shows no default.
 pub(super) fn has_no_default<T>(_: &T) -> bool {
     true
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/admin/audit`: who did what to whom.
+//! `GET /v1/admin/audit`: the audit log.
 
 use access::{AccountId, AuditFilter, AuditId, AuditRow};
 use schemars::JsonSchema;
@@ -40,10 +40,10 @@ pub(super) struct AuditEntry {
     pub(super) id: i64,
     pub(super) at: Instant,
     pub(super) actor: String,
-    /// The name of the account that the actor is, if it is one.
+    /// The actor's account name, if the actor is an account.
     pub(super) actor_account: Option<String>,
     pub(super) account_id: Option<i64>,
-    /// Its name.
+    /// The account's name.
     pub(super) account: Option<String>,
     pub(super) event: String,
     pub(super) reason: String,

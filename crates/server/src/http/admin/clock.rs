@@ -1,4 +1,4 @@
-//! `GET` and `POST /v1/admin/clock`: what the market's clock shows, and moving one that stands forward.
+//! `GET` and `POST /v1/admin/clock`: reads the market's clock, and moves a stopped one forward.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub(super) const STEP: Doc = Doc::new(Tag::Admin, "adminStepClock", "Moves a clo
     .answers(&[AnswerDoc::ok("The clock", &[data::<Shown>()])])
     .refuses(&[BAD_REQUEST]);
 
-/// 2100-01-01. A clock never goes back, so a slip of the pen must not take it to where nothing ends.
+/// 2100-01-01. A clock never goes back, so a typo must not move it beyond every end.
 const CLOCK_END: Timestamp = Timestamp(4_102_444_800);
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -36,9 +36,9 @@ pub(super) struct Step {
 #[schemars(rename = "Clock")]
 pub(super) struct Shown {
     now: Instant,
-    /// `standing`, `running`, or `machine` for a clock that nobody has set.
+    /// `standing`, `running`, or `machine` for a clock that was not set.
     pace: &'static str,
-    /// Seconds of the market in one of the machine's.
+    /// Market seconds per machine second.
     speed: f64,
 }
 
@@ -54,7 +54,7 @@ pub(super) fn step(call: &Call<'_>, site: &Site) -> Result<Shown, Problem> {
     }
     let core = &site.core;
     core.market_clock().step_to(to).map_err(|error| wrong(&error.to_string()))?;
-    // What happens to accounts meanwhile is told to those who listen, without their asking.
+    // Wakes the jobs that process accounts up to the new time, without waiting for a request.
     core.listeners.sooner().notify_one();
     core.paper_levels.tally_soon();
     core.statements_due.notify_one();

@@ -1,4 +1,4 @@
-//! `POST /v1/admin/accounts`: a new account, and its credentials, this once.
+//! `POST /v1/admin/accounts`: creates an account and returns its credentials once.
 
 use access::{NewAccount, Region, Rights, Role, Terms, TermsChange};
 use schemars::JsonSchema;
@@ -24,19 +24,20 @@ pub(super) const CREATE_ACCOUNT: Doc = Doc::new(Tag::Admin, "adminCreateAccount"
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminNewAccount {
-    /// What to call it: 1 to 64 characters.
+    /// Its name: 1 to 64 characters.
     name: String,
-    /// user, which it is if this is not there, or operator.
+    /// user (the default) or operator.
     role: Option<String>,
-    /// ap, which it is if this is not there, or us.
+    /// ap (the default) or us.
     region: Option<String>,
-    /// Packages that it may see, such as US_OVERNIGHT, in upper or lower case; HK, US, CN and SG if this is not there.
+    /// Packages that it may see, such as US_OVERNIGHT, in upper or lower case; by default HK, US,
+    /// CN and SG.
     packages: Option<Vec<String>>,
-    /// Limits of its own.
+    /// Its own limits.
     terms: Option<AdminTermsChange>,
 }
 
-/// A new account. Its secret and its token are not shown again.
+/// A new account. Its secret and token are not shown again.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct AdminCreated {
     account: AdminAccount,
@@ -51,7 +52,7 @@ impl AdminNewAccount {
 
     fn account(self) -> Result<NewAccount, Problem> {
         let AdminNewAccount { name, role, region, packages, terms } = self;
-        // Browsers take such a part out of an address, so that nobody could ask for the account at one.
+        // Browsers remove such path segments, so the account could not be addressed.
         if matches!(name.as_str(), "." | "..") {
             return Err(wrong("a name of dots alone cannot stand in an address: choose another one"));
         }
@@ -76,7 +77,7 @@ impl AdminNewAccount {
     }
 }
 
-/// The terms of a new account: the usual ones, changed.
+/// The terms of a new account: the defaults with these changes.
 fn terms_of(change: TermsChange) -> Terms {
     let TermsChange { level, quota, rate, connections, floors, read_only, api_date } = change;
     let usual = Terms::default();
@@ -96,7 +97,7 @@ impl AdminRequest<'_> {
         let new = self.change::<AdminNewAccount>(AdminNewAccount::FIELDS)?.account()?;
         let access = &self.site.core.access;
         let created = access.create(&new, &self.by, self.present.machine).map_err(problem)?;
-        // Its level is recorded now and not with its first request.
+        // Record its level now, not with its first request.
         access.settle(created.account_id, &self.by, self.present).map_err(problem)?;
         Ok(AdminCreated {
             account: self.described(&self.named(&new.name)?)?,

@@ -1,5 +1,5 @@
-//! `/v1/admin/accounts/{name}/revoke` and `/v1/admin/accounts/{name}/password-link`: what ends an account, and the link with which its
-//! owner sets a password.
+//! `/v1/admin/accounts/{name}/revoke` and `/v1/admin/accounts/{name}/password-link`: revokes an
+//! account, and creates the link with which its owner sets a password.
 
 use access::Revocation;
 use schemars::JsonSchema;
@@ -12,7 +12,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Problem, paths};
 use crate::written::Instant;
 
-/// The longest reason of a revocation: the audit keeps all of it.
+/// Longest reason of a revocation, which the audit stores in full.
 const REASON_CHARS_MAX: usize = 200;
 const _: () = assert!(REASON_CHARS_MAX == 200, "the description of the field says so");
 
@@ -52,7 +52,7 @@ pub(super) struct AdminRevocation {
 pub(super) struct AdminPasswordLink {
     account_id: i64,
     account: String,
-    /// To be appended to the address of the service.
+    /// To be appended to the service's address.
     path: String,
     expires_at: Instant,
 }

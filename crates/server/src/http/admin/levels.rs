@@ -1,4 +1,4 @@
-//! `/v1/admin/levels`: the ladder of levels, and what is set for one.
+//! `/v1/admin/levels`: the ladder of levels, and the settings of one.
 
 use access::{Level, Step, StepChange};
 use schemars::JsonSchema;
@@ -32,26 +32,26 @@ pub(super) struct Levels {
 #[schemars(rename = "Level")]
 pub(super) struct LevelRow {
     pub(super) level: u32,
-    /// Securities a month.
+    /// Securities per month.
     pub(super) quota: u32,
-    /// HKD to be reached.
+    /// Minimum assets in HKD.
     pub(super) assets: Option<u64>,
-    /// Of a month, to be exceeded.
+    /// Orders per month, to be exceeded.
     pub(super) orders: Option<u32>,
 }
 
-/// What changes of a level; what is not there stays.
+/// Changes to a level; absent fields stay unchanged.
 #[derive(Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct AdminLevel {
     #[serde(default, deserialize_with = "not_null")]
     #[schemars(with = "u32", skip_serializing_if = "has_no_default")]
     quota: Option<u32>,
-    /// HKD to be reached.
+    /// Minimum assets in HKD.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u64>", skip_serializing_if = "has_no_default")]
     assets: Option<Option<u64>>,
-    /// Of a month, to be exceeded.
+    /// Orders per month, to be exceeded.
     #[serde(default, deserialize_with = "null_or")]
     #[schemars(with = "Option<u32>", skip_serializing_if = "has_no_default")]
     orders: Option<Option<u32>>,

@@ -1,5 +1,6 @@
-//! What operators do through the service: see, create and revoke accounts, grant and withdraw, report what levels are earned by, hide topics, read the audit.
-//! The command line does the same on the machine of the store.
+//! Operator endpoints: list, create and revoke accounts, grant and withdraw rights, report assets
+//! and orders for levels, hide topics, read the audit. The command line does the same on the
+//! store's machine.
 
 mod accounts;
 mod admin_request;

@@ -1,5 +1,5 @@
-//! What operators do to paper accounts: money in and out, positions, settings, and the journal as a whole. Each is an entry of the
-//! account's journal and a row of the audit.
+//! Operator endpoints for paper accounts: deposits and withdrawals, positions, settings, and the
+//! whole journal. Each change is a journal entry of the account and an audit row.
 
 use access::{Account, Actor};
 use market::Timestamp;
@@ -16,7 +16,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::{Admitted, Call, Problem, Site};
 use crate::written::Instant;
 
-/// Letters of a reason or the name of a part that is cut.
+/// Longest reason or archive name, in characters.
 const TEXT_MAX: usize = 256;
 
 const NOW: &[AnswerDoc] = &[AnswerDoc::ok("The account as it is now", &[data::<PaperAccount>()])];
@@ -55,7 +55,7 @@ const fn change(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Admin, id, summary).parameters(&[NAME]).answers(NOW).refuses(WRONG_OR_UNKNOWN)
 }
 
-/// One request of an operator about one account.
+/// One operator request about one account.
 pub(super) struct Desk<'a> {
     call: &'a Call<'a>,
     site: &'a Site,
@@ -67,7 +67,7 @@ pub(super) struct Desk<'a> {
 #[schemars(rename = "PaperAmount")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Amount {
-    /// As text, or a whole number.
+    /// Text, or a whole number.
     amount: Value,
     currency: String,
     #[serde(default)]
@@ -80,7 +80,7 @@ pub(super) struct Amount {
 pub(super) struct Exchange {
     from: String,
     to: String,
-    /// As text, or a whole number.
+    /// Text, or a whole number.
     amount: Value,
     #[serde(default)]
     reason: String,
@@ -91,9 +91,9 @@ pub(super) struct Exchange {
 #[serde(deny_unknown_fields)]
 pub(super) struct Holding {
     symbol: String,
-    /// As text, or a whole number.
+    /// Text, or a whole number.
     quantity: Value,
-    /// As text, or a whole number.
+    /// Text, or a whole number.
     cost: Value,
     #[serde(default)]
     reason: String,
@@ -103,7 +103,7 @@ pub(super) struct Holding {
 #[schemars(rename = "PaperCredit")]
 #[serde(deny_unknown_fields)]
 pub(super) struct Credit {
-    /// As text, or a whole number.
+    /// Text, or a whole number.
     amount: Value,
     #[serde(default)]
     reason: String,
@@ -115,7 +115,7 @@ pub(super) struct Credit {
 pub(super) struct Rewind {
     /// An instant.
     to: Option<Value>,
-    /// What the part that is cut will be called.
+    /// The archive name of the removed part.
     name: Option<String>,
     reason: String,
 }
@@ -124,7 +124,7 @@ pub(super) struct Rewind {
 #[schemars(rename = "PaperReset")]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Reset {
-    /// What the part that is cut will be called.
+    /// The archive name of the removed part.
     name: Option<String>,
     reason: String,
 }
@@ -135,30 +135,30 @@ pub(super) struct Reset {
 pub(super) struct Fork {
     /// The account to copy to.
     account: Option<String>,
-    /// An instant; without it everything is copied.
+    /// An instant; by default everything is copied.
     to: Option<Value>,
     reason: String,
 }
 
-/// A paper account as its operator sees it.
+/// A paper account in the operator's view.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperAccount {
     account: String,
     account_id: i64,
-    /// Of its journal.
+    /// Number of journal entries.
     entries: u64,
-    /// Up to when it was played; null before its first request.
+    /// The time up to which it was played; null before its first request.
     horizon: Option<Instant>,
     read_only: bool,
     #[serde(flatten)]
     state: Option<PaperState>,
-    /// What was taken from its journal, where it is asked for.
+    /// The parts removed from its journal, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Vec<PaperCut>")]
     cuts: Option<Vec<PaperCut>>,
 }
 
-/// Of an account that has been opened.
+/// The state of an account that has been opened.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperState {
     settings: Value,
@@ -171,7 +171,7 @@ pub(super) struct PaperState {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct PaperCut {
     name: String,
-    /// null where everything was taken.
+    /// null if everything was removed.
     rewound_to: Option<Instant>,
     horizon: Option<Instant>,
     cut_at: Instant,
@@ -249,7 +249,7 @@ impl<'a> Desk<'a> {
         if settings.is_empty() {
             return Err(wrong(SETTINGS));
         }
-        // All of them are looked at before the first is set.
+        // All are checked before the first is set.
         for one in &settings {
             trading::Settings::check(*one).map_err(|refusal| wrong(&refusal.text))?;
         }
@@ -285,7 +285,7 @@ impl<'a> Desk<'a> {
         Ok(standing_of(&account, &standing))
     }
 
-    /// The body; nothing at all is as good as an object without fields.
+    /// The body; an empty one counts as an object without fields.
     fn body<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         let read = if self.call.body.is_empty() { serde_json::from_str("{}") } else { self.call.object() };
         read.map_err(|error| wrong(&format!("the body cannot be decoded: {error}")))
@@ -296,7 +296,7 @@ impl<'a> Desk<'a> {
         Ok(Travel { name, actor: &self.by, reason, machine })
     }
 
-    /// The instant of the machine, where the operator has given no name.
+    /// Defaults to the machine's time.
     fn cut_name(&self, name: Option<String>) -> Result<String, Problem> {
         let core = &self.site.core;
         match name.filter(|name| !name.is_empty()) {
@@ -320,7 +320,7 @@ impl<'a> Desk<'a> {
         self.shown()
     }
 
-    /// All of them, or none.
+    /// Applies all of them, or none.
     fn commands(&self, event: &'static str, reason: &str, commands: &[Command]) -> Result<(), Problem> {
         let (core, id) = (&self.site.core, self.account.id);
         let (reason, done) = (text("reason", reason)?, commands.iter().map(paper::in_words));
@@ -367,7 +367,7 @@ fn standing_of(account: &Account, standing: &Standing) -> PaperAccount {
     }
 }
 
-/// Nothing for the time before there was any.
+/// `None` for the zero timestamp.
 fn moment(at: Timestamp) -> Option<Instant> {
     (at > Timestamp::default()).then(|| Instant::utc(at))
 }
@@ -387,7 +387,8 @@ fn money(value: &Value) -> Result<Money, Problem> {
     decimal("amount", value, Money::parse)
 }
 
-/// As text or as a whole number: a number with a point has been through binary on its way.
+/// Text or a whole number: a JSON number with a fraction may have lost digits in binary floating
+/// point.
 fn decimal<T>(
     field: &str,
     value: &Value,
@@ -404,7 +405,7 @@ fn decimal<T>(
 const SETTINGS: &str = "the settings are participation, touch, slippage_ticks, market_reserve, account_type, fees, cost, \
     fractional, short, short_us, short_hk, liquidate, grid_questionnaire, coarse_fills, open_orders, grid_triggers and journal_entries";
 
-/// `short` stands for both markets.
+/// `short` sets both markets.
 fn setting(name: &str, value: &Value) -> Result<Vec<Setting>, Problem> {
     let refused = || wrong(&format!("{value} is no value of {name}"));
     let word = || value.as_str().ok_or_else(refused);

@@ -1,4 +1,5 @@
-//! `/v1/admin/reported-assets`, `/v1/admin/reported-orders` and `/v1/admin/rates`: what levels are earned by, as operators report it, and read back.
+//! `/v1/admin/reported-assets`, `/v1/admin/reported-orders` and `/v1/admin/rates`: assets, orders
+//! and exchange rates that levels are computed from, reported and read by operators.
 
 use access::{AccessError, ReportError, Table};
 use hyper::header::CONTENT_TYPE;
@@ -72,14 +73,14 @@ pub(super) enum Report {
     Rates,
 }
 
-/// Rows of a report as they are sent.
+/// Rows of a report as sent.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Rows {
     pub(super) rows: Vec<Map<String, Value>>,
 }
 
-/// What a cell may be: binary floating point has lost digits of a number with a fraction, so that one is text.
+/// A cell. A number with a fraction must be text, because binary floating point loses digits.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[expect(dead_code, reason = "its shape alone is used")]
@@ -88,7 +89,7 @@ enum Cell {
     Whole(i64),
 }
 
-/// The same, as clients are told of them: each kind of report has columns of its own.
+/// The typed rows, for the OpenAPI schema: each kind of report has its own columns.
 #[derive(JsonSchema)]
 #[schemars(deny_unknown_fields, inline)]
 #[expect(dead_code, reason = "its shape alone is used")]
@@ -102,7 +103,7 @@ pub(super) struct ReportOf<T> {
 pub(super) struct AssetsReportRow {
     /// Name or number.
     account: Cell,
-    /// Today in Hong Kong if it is not there.
+    /// Default: today in Hong Kong.
     day: Option<Day>,
     currency: String,
     /// Up to four decimals.
@@ -115,11 +116,11 @@ pub(super) struct AssetsReportRow {
 pub(super) struct OrdersReportRow {
     /// Name or number.
     account: Cell,
-    /// Today in Hong Kong if it is not there.
+    /// Default: today in Hong Kong.
     day: Option<Day>,
     /// All orders of the day.
     count: Option<Cell>,
-    /// Or one order, counted once however often it is told.
+    /// Or one order, counted once however often it is reported.
     order_id: Option<Cell>,
 }
 
@@ -128,7 +129,7 @@ pub(super) struct OrdersReportRow {
 #[expect(dead_code, reason = "its shape alone is used")]
 pub(super) struct RatesReportRow {
     currency: String,
-    /// Today in Hong Kong if it is not there.
+    /// Default: today in Hong Kong.
     day: Option<Day>,
     /// HKD for one unit, up to eight decimals.
     rate: Cell,
@@ -177,7 +178,7 @@ pub(super) struct RatesRow {
     pub(super) day: Day,
     /// HKD for one unit.
     pub(super) rate: String,
-    /// An approximate rate that comes with the program; it holds until a rate is reported.
+    /// An approximate built-in rate, in use until a rate is reported.
     pub(super) builtin: bool,
 }
 
@@ -217,7 +218,8 @@ impl AdminRequest<'_> {
         Ok(RatesRows { rows: rows.into_iter().map(row).collect() })
     }
 
-    /// Stores a report completely or not at all. It is JSON, or the CSV that the command line also accepts.
+    /// Stores a report completely or not at all. The body is JSON, or the CSV that the command line
+    /// also accepts.
     pub(super) fn report(&self, report: Report) -> Result<Reported, Problem> {
         let columns: &[&str] = match report {
             Report::Rates => &["currency", "day", "rate"],
@@ -249,8 +251,8 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Rows of JSON as the table of a file. Amounts must be text or whole numbers: a JSON number with a fraction may have lost digits in binary
-/// floating point.
+/// Converts JSON rows to a table. Amounts must be text or whole numbers: a JSON number with a
+/// fraction may have lost digits in binary floating point.
 fn table(columns: &[&str], rows: &[Map<String, Value>]) -> Result<Table, String> {
     let mut table = Table::new(columns);
     for (index, row) in rows.iter().enumerate() {

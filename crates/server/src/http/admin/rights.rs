@@ -1,4 +1,4 @@
-//! `/v1/admin/accounts/{name}/rights`: packages of quotes, granted and withdrawn.
+//! `/v1/admin/accounts/{name}/rights`: grants and withdraws quote packages.
 
 use access::{Right, Validity};
 use schemars::JsonSchema;
@@ -31,11 +31,11 @@ pub(super) const WITHDRAW: Doc =
 pub(super) struct Grant {
     /// A package such as US_OVERNIGHT, in upper or lower case.
     pub(super) package: String,
-    /// A date (its first moment in Hong Kong) or an instant as text, or Unix seconds as a number; without it, at once.
+    /// A date (from its start in Hong Kong) or an instant as text, or Unix seconds; default: now.
     #[serde(default)]
     #[schemars(with = "Option<Moment>")]
     pub(super) from: Option<Value>,
-    /// The same; that moment is not included, and without it there is no end.
+    /// The same, exclusive; by default there is no end.
     #[serde(default)]
     #[schemars(with = "Option<Moment>")]
     pub(super) until: Option<Value>,

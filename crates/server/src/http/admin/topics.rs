@@ -1,4 +1,5 @@
-//! `/v1/admin/topics`: what people have written, and hiding it. The number of a reply will do wherever that of a topic does.
+//! `/v1/admin/topics`: lists and hides topics and replies. The number of a reply is accepted
+//! wherever that of a topic is.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -56,13 +57,13 @@ pub(super) struct WrittenPosts {
     posts: Vec<WrittenPost>,
 }
 
-/// A topic or a reply, as an operator sees it.
+/// A topic or a reply in the operator's view.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct WrittenPost {
     id: String,
     /// `topic` or `reply`.
     what: &'static str,
-    /// The topic that it is, or is a reply to.
+    /// The topic itself, or the topic that it replies to.
     topic_id: String,
     /// Empty for a reply.
     title: String,
@@ -116,7 +117,7 @@ impl AdminRequest<'_> {
         outcome(self.site.core.community.restore(self.post()?, (by.0, &by.1)))
     }
 
-    /// The number in the path. What is none is one that nothing has.
+    /// The number in the path. A non-number is not found.
     fn post(&self) -> Result<i64, Problem> {
         let text = self.call.path_value("id");
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit());
@@ -124,7 +125,7 @@ impl AdminRequest<'_> {
     }
 }
 
-/// Doing it twice is no mistake.
+/// Repeating an action is not an error.
 fn outcome(done: Result<VisibilityOutcome, SocialError>) -> Result<WrittenPost, Problem> {
     match done.map_err(failed)? {
         VisibilityOutcome::Changed(target) | VisibilityOutcome::Unchanged(target) => {

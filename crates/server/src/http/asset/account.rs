@@ -1,4 +1,4 @@
-//! `GET /v1/asset/account`: cash, credit, margins and what they leave.
+//! `GET /v1/asset/account`: cash, credit, margins and the remaining buying power.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -68,7 +68,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
 }
 
-/// The same for the command line.
+/// The same document for the command line.
 pub fn funds_document(report: &Report) -> Value {
     serde_json::to_value(Accounts { list: [Row::of(report)] }).unwrap_or_default()
 }

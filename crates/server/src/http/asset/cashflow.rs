@@ -30,7 +30,7 @@ pub(super) const CASH_FLOW: Doc = Doc::new(Tag::Trade, "cashFlow", "Movements of
     .answers(&[AnswerDoc::ok("The movements", &[data::<Flows>()])])
     .refuses(REFUSALS);
 
-/// The kind of balance that these movements are of; stocks and funds have none.
+/// The balance type of these movements; stocks and funds have none.
 const CASH: u32 = 1;
 const OUT: u32 = 1;
 const IN: u32 = 2;
@@ -60,7 +60,7 @@ struct Flow {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    // One SDK has other names for these.
+    // One SDK uses other parameter names.
     let from = bound(&query, ["start_time", "start_at"], Timestamp::default())?;
     let through = bound(&query, ["end_time", "end_at"], Timestamp(i64::MAX))?;
     if from > through {
@@ -81,7 +81,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Flows { list }))
 }
 
-/// One end of the range. Both have to be named; 0 is how a client says that this one is open.
+/// One bound of the range. Both are required; 0 leaves this one open.
 fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Timestamp, Problem> {
     let [name, _] = names;
     if names.iter().all(|name| query.get(name).is_none()) {
@@ -90,7 +90,7 @@ fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Tim
     Ok(query.time(&names)?.unwrap_or(open))
 }
 
-/// The same for the command line.
+/// The same document for the command line.
 pub fn cash_flow_document(flow: &CashFlow) -> Value {
     serde_json::to_value(Flow::of(flow)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Parameters and refusals that several endpoints about assets share.
+//! Parameters and refusals shared by the asset endpoints.
 
 use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc};

@@ -1,4 +1,4 @@
-//! `GET /v1/asset/equity`: what the account was worth at the end of each day. Not one of the SDKs' requests.
+//! `GET /v1/asset/equity`: the account's value at the end of each day. No SDK sends it.
 
 use paper::Equity;
 
@@ -35,10 +35,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(equity))
 }
 
-/// Entries of the journal that cost as much of the rate as a request.
+/// Journal entries that cost as much of the rate as one request.
 const ENTRIES_EACH: u64 = 5_000;
 const DAYS_EACH: u32 = 1_000;
-/// Of a window of 30.
+/// Of a window of 30 requests.
 const FURTHER_MAX: u64 = 20;
 
 /// The cost of a request beyond itself, by the entries that had to be read for it.

@@ -1,4 +1,4 @@
-//! `GET /v1/asset/exchange_rates`: the exchange rates by which assets are converted.
+//! `GET /v1/asset/exchange_rates`: the exchange rates used to convert assets.
 
 use market::Market;
 use schemars::JsonSchema;
@@ -18,9 +18,10 @@ pub(super) const EXCHANGE_RATES: Doc =
         )])
         .refuses(REFUSALS);
 
-/// The currencies that are listed if they have a rate.
+/// Currencies to list if they have a rate.
 const CURRENCIES: [&str; 8] = ["HKD", "CNH", "CNY", "EUR", "GBP", "JPY", "SGD", "USD"];
-/// The published rows have HKD as base. The official command line converts amounts to USD with the rows of that base.
+/// The published rows have HKD as base. The official command line converts amounts to USD with the
+/// rows of base USD.
 const BASES: [Currency; 2] = [Currency::HKD, Currency::USD];
 /// A quotient has as many decimals as a reported rate.
 const RATE_UNIT: f64 = 1e8;
@@ -34,13 +35,13 @@ struct ExchangeRates {
 struct ExchangeRate {
     base_currency: String,
     other_currency: String,
-    /// Of the base currency for one unit of the other currency.
+    /// Units of the base currency for one unit of the other currency.
     average_rate: f64,
-    /// One rate is stored: as `average_rate`.
+    /// The same as `average_rate`: only one rate is stored.
     bid_rate: f64,
     /// The same.
     offer_rate: f64,
-    /// Whether it is an approximate rate that comes with the program, as none was reported.
+    /// Whether it is an approximate built-in rate, because none was reported.
     builtin: bool,
 }
 
@@ -62,7 +63,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer
 }
 
 fn known(site: &Site) -> Result<Vec<Known>, Problem> {
-    // Assets are converted by the day of Hong Kong.
+    // Conversions use the Hong Kong date.
     let today = site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now());
     let mut known = Vec::with_capacity(CURRENCIES.len());
     for currency in CURRENCIES.iter().filter_map(|text| text.parse::<Currency>().ok()) {
@@ -71,7 +72,7 @@ fn known(site: &Site) -> Result<Vec<Known>, Problem> {
             continue;
         }
         let rate = site.core.paper.rate(currency, today).map_err(Problem::from_paper)?;
-        // SDKs read binary numbers here. Nothing is converted by them.
+        // SDKs expect floating-point numbers here. They are not used for conversions.
         if let Some((rate, builtin)) = rate
             && let Ok(rate) = rate.to_string().parse()
         {

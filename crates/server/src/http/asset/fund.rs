@@ -1,4 +1,4 @@
-//! `GET /v1/asset/fund`: positions of funds, of which there are none.
+//! `GET /v1/asset/fund`: positions of funds, which are always empty.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -29,7 +29,7 @@ struct Channel {
 }
 
 pub(super) fn answer(call: &Call<'_>, _: &Site, _: Admitted) -> Result<Answer, Problem> {
-    // Symbols of funds are of another kind: whichever are asked for, none is held.
+    // Fund symbols are of another kind; none is ever held.
     Query::parse(call.query)?;
     Ok(envelope::success(FundChannels { list: [Channel { account_channel: CHANNEL, fund_info: [] }] }))
 }

@@ -1,4 +1,4 @@
-//! What a paper account has: cash, positions, movements of cash. A file an endpoint.
+//! Assets of a paper account: cash, positions, cash movements. One file per endpoint.
 
 mod account;
 mod cashflow;

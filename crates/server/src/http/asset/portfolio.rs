@@ -1,5 +1,5 @@
-//! `GET /v1/asset/portfolio`: assets and positions with their prices, in one small answer that a page can ask for again and again. Not
-//! one of the SDKs' requests.
+//! `GET /v1/asset/portfolio`: assets and positions with their prices, in one small answer that a
+//! page can poll. No SDK sends it.
 
 use std::collections::BTreeMap;
 
@@ -30,15 +30,16 @@ pub(super) const PORTFOLIO: Doc = Doc::new(
 pub(super) struct Portfolio {
     /// Unix seconds.
     at: String,
-    /// The number of the journal's last entry: as long as it stays, nothing has happened to the account.
+    /// The number of the last journal entry: while it is unchanged, so is the account.
     entries: u64,
-    /// Whether it may look at its orders and not change them.
+    /// Whether it may read its orders but not change them.
     read_only: bool,
     /// In HKD.
     totals: Option<Totals>,
-    /// Why there are no totals: a currency has no rate.
+    /// The currency without a rate, if that is why there are no totals.
     missing: Option<String>,
-    /// Whether the totals contain an amount that was converted at a built-in rate, as none was reported.
+    /// Whether the totals contain an amount converted at a built-in rate, because none was
+    /// reported.
     approximate: bool,
     currencies: Vec<CurrencyAssets>,
     positions: Vec<PricedPosition>,
@@ -58,7 +59,7 @@ struct Totals {
     risk_level: u8,
 }
 
-/// What there is in one currency.
+/// Assets in one currency.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CurrencyAssets {
     currency: String,
@@ -81,9 +82,9 @@ struct PricedPosition {
     quantity: String,
     available_quantity: String,
     cost_price: String,
-    /// What all of it cost.
+    /// Total cost.
     cost: String,
-    /// What the market pays now; none where there was never a price, and then it is valued at cost.
+    /// The market price; null if there was never one, and then the position is valued at cost.
     price: Option<String>,
     market_value: String,
     unrealised: Option<String>,

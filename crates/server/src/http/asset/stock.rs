@@ -59,7 +59,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Channels { list: [Channel { account_channel: CHANNEL, stock_info: held }] }))
 }
 
-/// The same for the command line.
+/// The same document for the command line.
 pub fn positions_document(account: &Account, symbols: &[Symbol], name: impl Fn(&Symbol) -> String) -> Value {
     let wanted = account.positions().filter(|(symbol, _)| symbols.is_empty() || symbols.contains(symbol));
     let named = |(symbol, position): (&Symbol, &Position)| StockInfo {

@@ -21,10 +21,10 @@ pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopic", "Write a 
     .refuses(LISTS);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicWithoutVersion", &[]);
 
-/// Null and empty are as if a field were not there.
+/// Null and empty fields count as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopic {
-    /// Up to 200 characters on one line; an article has one.
+    /// Up to 200 characters on one line; required for an article.
     #[serde(default)]
     title: Option<String>,
     /// Up to 5,000 characters of plain text, or 20,000 of Markdown for an article.
@@ -39,7 +39,7 @@ struct NewTopic {
     /// Up to 5 words of 50 characters.
     #[serde(default)]
     hashtags: Option<Vec<String>>,
-    /// Images are not kept.
+    /// Images are not supported.
     #[serde(default)]
     images: Option<Vec<Value>>,
 }

@@ -1,4 +1,4 @@
-//! What requests about topics have in common: which page, which kind, which topic; and their refusals.
+//! Shared by requests about topics: page, kind and topic parameters, and refusals.
 
 use serde_json::Value;
 use social::{Kind, PageOf, SocialError, TextError, TopicId};
@@ -15,14 +15,14 @@ pub(super) const OF_A_TOPIC: &[RefusalDoc] = &[BAD_REQUEST, NOT_FOUND, COMMUNITY
 /// Pages beyond the last are empty; beyond this one they are refused.
 const PAGES_MAX: u32 = 1_000_000;
 
-/// Rows of a page.
+/// Page sizes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     pub(super) most: u32,
     pub(super) otherwise: u32,
 }
 
-/// Names that are not known are passed over, as SDKs expect.
+/// Unknown parameters are ignored, as SDKs expect.
 pub(super) fn page(call: &Call<'_>, size: Size) -> Result<PageOf, Problem> {
     let page = number(call, "page", PAGES_MAX, 1)?;
     let limit = number(call, "size", size.most, size.otherwise)?;
@@ -40,7 +40,7 @@ pub(super) fn kind(call: &Call<'_>) -> Result<Option<Kind>, Problem> {
     text.map(|text| Kind::parse(&text)).transpose().map_err(of_text)
 }
 
-/// The topic in the path. What is no number of ours is one that nothing has.
+/// The topic in the path. An invalid number is not found.
 pub(super) fn topic(call: &Call<'_>) -> Result<TopicId, Problem> {
     number_of(call.path_value("topic_id")).map(TopicId).ok_or_else(|| problem(SocialError::NoTopic))
 }
@@ -51,7 +51,7 @@ pub(super) fn number_of(text: &str) -> Option<i64> {
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-/// What would be dropped in silence is refused.
+/// Refuses images instead of dropping them silently.
 pub(super) fn no_images(images: Option<&[Value]>) -> Result<(), Problem> {
     if images.is_some_and(|images| !images.is_empty()) { Err(of_text(TextError::Images)) } else { Ok(()) }
 }

@@ -1,4 +1,5 @@
-//! The community: topics about securities, and replies to them. The paths without a version are the same endpoints.
+//! The community: topics about securities, and replies to them. The paths without a version are
+//! aliases.
 
 mod create;
 mod input;
@@ -12,7 +13,7 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-/// Reading is of securities; what is somebody's own, or is written in their name, is of the account.
+/// Reading topics needs the scope for quotes; reading one's own and writing need the account scope.
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE),
     get("/content/topics/mine", Scope::Account, topics::mine).doc(&topics::MINE_ALIAS),

@@ -1,4 +1,4 @@
-//! Who may write: an account that has been opened, holds something, and may change anything at all.
+//! Who may post: an account that has been opened, holds something, and is not read-only.
 
 use trading::Money;
 
@@ -8,7 +8,7 @@ const READ_ONLY: &str = "this account is read-only: its operator lets it read to
 const NOTHING_HELD: &str = "only an opened account that holds assets may write topics and replies: open /portfolio, or ask for \
     /v1/asset/account once";
 
-/// Asking does not open the account.
+/// Checks without opening the account.
 pub(super) fn check(site: &Site, admitted: &Admitted) -> Result<(), Problem> {
     let account = admitted.account();
     if account.terms.read_only {

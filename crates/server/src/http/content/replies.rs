@@ -36,16 +36,16 @@ pub(super) const CREATE: Doc = Doc::new(Tag::Community, "createTopicReply", "Rep
     .refuses(OF_A_TOPIC);
 pub(super) const CREATE_ALIAS: Doc = CREATE.also("createTopicReplyWithoutVersion", &[]);
 
-/// Null and empty are as if a field were not there.
+/// Null and empty fields count as absent.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct NewTopicReply {
     /// Up to 2,000 characters of plain text.
     #[serde(default)]
     body: Option<String>,
-    /// A reply to the same topic; `0` is none.
+    /// A reply to the same topic; `0` for none.
     #[serde(default)]
     reply_to_id: Option<String>,
-    /// Images are not kept.
+    /// Images are not supported.
     #[serde(default)]
     images: Option<Vec<Value>>,
 }

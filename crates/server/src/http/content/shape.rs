@@ -1,4 +1,5 @@
-//! Topics and replies as SDKs read them. The core SDKs need numbers for counts; the Go SDK declares them as text and fails on a number.
+//! Topics and replies in the form of the SDKs. The core SDKs need numbers for counts; the Go SDK
+//! declares them as text and fails on a number.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -7,7 +8,7 @@ use social::{Hiding, ReplyRow, TopicRow};
 
 use crate::kit::{Call, Site};
 
-/// What `net/http` of Go calls itself, which its SDK does not change.
+/// User agent of Go's `net/http`, which the Go SDK does not change.
 const GO: &str = "Go-http-client";
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -25,21 +26,21 @@ pub(super) struct OneTopic {
 struct Topic {
     id: String,
     title: String,
-    /// The first words, as plain text.
+    /// The beginning of the text, as plain text.
     description: String,
-    /// As it was written: plain text of a post, Markdown of an article. To be escaped by whoever shows it.
+    /// As written: plain text of a post, Markdown of an article. Escape it before display.
     body: String,
     /// `post` or `article`.
     topic_type: String,
     author: TopicAuthor,
-    /// The symbols that were named, then those in the text.
+    /// The named symbols, then those in the text.
     tickers: Vec<String>,
     hashtags: Vec<String>,
     #[schemars(with = "Vec<TopicImage>")]
     images: [(); 0],
     likes_count: TopicCount,
     comments_count: TopicCount,
-    /// Accounts that have opened it, its author apart.
+    /// Accounts that have opened it, without its author.
     views_count: TopicCount,
     shares_count: TopicCount,
     license: u32,
@@ -54,7 +55,7 @@ struct Topic {
     hidden_because: String,
 }
 
-/// Images are not kept: the list is always empty.
+/// Images are not supported: the list is always empty.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its shape alone is used")]
 struct TopicImage {
@@ -65,7 +66,7 @@ struct TopicImage {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct TopicAuthor {
-    /// The number of the account.
+    /// The account number.
     member_id: String,
     name: String,
     avatar: String,
@@ -96,9 +97,9 @@ pub(super) struct OneReply {
 struct Reply {
     id: String,
     topic_id: String,
-    /// Plain text, to be escaped by whoever shows it.
+    /// Plain text. Escape it before display.
     body: String,
-    /// `0` where it is a reply to the topic.
+    /// `0` for a reply to the topic itself.
     reply_to_id: String,
     author: TopicAuthor,
     #[schemars(with = "Vec<TopicImage>")]
@@ -114,7 +115,7 @@ struct Reply {
     hidden_because: String,
 }
 
-/// Topics of a security, in short.
+/// Topics of a security, abridged.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicItems {
     /// Newest first.
@@ -125,7 +126,7 @@ pub(super) struct TopicItems {
 struct TopicItem {
     id: String,
     title: String,
-    /// The first words, as plain text.
+    /// The beginning of the text, as plain text.
     description: String,
     url: String,
     /// Unix seconds.
@@ -135,7 +136,7 @@ struct TopicItem {
     shares_count: u32,
 }
 
-/// Topics of everybody, without their texts.
+/// Topics of all accounts, without their texts.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct TopicCards {
     /// Newest first.
@@ -146,7 +147,7 @@ pub(super) struct TopicCards {
 struct TopicCard {
     id: String,
     title: String,
-    /// The first words, as plain text.
+    /// The beginning of the text, as plain text.
     description: String,
     /// `post` or `article`.
     topic_type: String,
@@ -161,7 +162,7 @@ struct TopicCard {
     hidden: bool,
 }
 
-/// How one client is answered.
+/// The response format of one client.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape<'a> {
     /// The path prefix of the public URL.
@@ -266,7 +267,7 @@ impl<'a> Shape<'a> {
         if self.counts_as_text { TopicCount::Text(number.to_string()) } else { TopicCount::Number(number) }
     }
 
-    /// Where the page about a topic is.
+    /// The URL of a topic's page.
     fn address(self, row: &TopicRow) -> String {
         format!("{}/topics/{}", self.base, row.id.0)
     }

@@ -1,5 +1,5 @@
-//! `GET /v1/quote/dividends`, `…/details` and `GET /v1/quote/company-act`: stored corporate actions in the form that SDKs know. What is not
-//! stored, such as record dates, is empty.
+//! `GET /v1/quote/dividends`, `…/details` and `GET /v1/quote/company-act`: stored corporate actions
+//! in the form of the SDKs. Fields that are not stored, such as record dates, are empty.
 
 use market::adjust::Amount;
 use market::{Date, DateSpan, Symbol};
@@ -13,9 +13,9 @@ use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 
-/// The latest of very many.
+/// Most actions in an answer; the latest win.
 const ACTIONS_MAX: usize = 2_000;
-/// For so many days an action is a recent one.
+/// An action counts as recent for this many days.
 const RECENT_DAYS: i64 = 30;
 
 const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK").required();
@@ -49,14 +49,14 @@ struct Dividends {
 #[derive(Debug, Serialize, JsonSchema)]
 struct Dividend {
     symbol: String,
-    /// Of the ex-date and the place among the actions of that day.
+    /// Made of the ex-date and the position among the actions of that day.
     id: String,
     desc: String,
-    /// Not stored, and empty.
+    /// Not stored; always empty.
     record_date: &'static str,
     /// As 2026-06-01.
     ex_date: String,
-    /// The same; empty if it is not known.
+    /// The same; empty if unknown.
     payment_date: String,
 }
 
@@ -78,23 +78,24 @@ struct CompanyAct {
     /// Dividend, split, bonus or rights.
     act_type: &'static str,
     act_desc: String,
-    /// The same word as `act_type`.
+    /// The same value as `act_type`.
     action: &'static str,
-    /// Whether the ex-date is of the last 30 days.
+    /// Whether the ex-date is within the last 30 days.
     recent: bool,
     is_delay: bool,
     delay_content: &'static str,
     live: (),
 }
 
-/// One part of an action: its kind, and the whole in words.
+/// One part of an action: its kind, and its description.
 #[derive(Debug, PartialEq, Eq)]
 struct Part {
     kind: &'static str,
     words: String,
 }
 
-/// Stored actions of a security whose ex-date has come, the latest first, with what is needed to write them.
+/// Stored actions of a security with a past ex-date, the latest first, and the data to describe
+/// them.
 struct PastActions {
     symbol: Symbol,
     currency: String,
@@ -171,7 +172,7 @@ fn cash_words(stored: &StoredAction, currency: &str) -> String {
     format!("Cash dividend of {} {currency} a share", stored.action.cash)
 }
 
-/// What an action consists of.
+/// The parts of an action.
 fn parts(stored: &StoredAction, currency: &str) -> Vec<Part> {
     let action = &stored.action;
     let part = |is_there: bool, kind: &'static str, words: String| is_there.then_some(Part { kind, words });
@@ -205,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_action_is_told_in_as_many_parts_as_it_has() {
+    fn an_action_is_listed_in_as_many_parts_as_it_has() {
         let amount = |text: &str| Amount::parse(text).unwrap();
         let action = Action {
             ex_date: "2026-06-01".parse().unwrap(),

@@ -1,5 +1,5 @@
-//! Coverage: what is stored compared with what the calendar expects. A letter for each security and day, and the gaps of one security. An
-//! account is told of its own markets behind its floors, an operator of everything.
+//! Coverage: stored data compared with the calendar. A letter for each security and day, and the
+//! gaps of one security. An account sees its own markets after its floors, an operator everything.
 
 use history::{AsOf, DayCoverage, DayState, Gap, GapReason, HistoryError};
 use market::{Date, DayKind, Floors, Market, Symbol, Zone};
@@ -62,21 +62,21 @@ struct CoverageRows {
     end: Day,
     today: Day,
     rows: Vec<CoverageRow>,
-    /// How many securities there are on all pages.
+    /// Number of securities on all pages.
     total: usize,
-    /// How many of them are not compared with the calendar yet, and come last; always 0 in the order of symbols. Each request compares some
-    /// more.
+    /// Securities not yet compared with the calendar, listed last; always 0 in symbol order. Each
+    /// request compares some more.
     uncounted: usize,
-    /// Send it as after, to go on; null if there is nothing more.
+    /// The value of `after` for the next page; null on the last one.
     next: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct CoverageRow {
     symbol: String,
-    /// c complete, p partial, m missing, - closed, . nothing is expected.
+    /// c complete, p partial, m missing, - closed, . nothing expected.
     days: String,
-    /// t for each of these days of which single trades are stored, else a dot; absent if there are none.
+    /// t for each day with stored trades, else a dot; absent if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     trades: Option<String>,
 }
@@ -94,15 +94,15 @@ struct CoverageDay {
     date: Day,
     day: DayWord,
     daily: bool,
-    /// Why there is no daily candle; null if there is one, or while the day is not over.
+    /// Why the daily candle is missing; null if there is one, or while the day is not over.
     daily_missing: Option<&'static str>,
-    /// What the intraday candles of the day are: 1m, or 5m, 15m, 30m or 60m of a coarse file.
+    /// Period of the day's intraday candles: 1m, or 5m, 15m, 30m or 60m from a coarse file.
     period: &'static str,
     minutes: u32,
     expected: u32,
     /// Minutes outside regular hours; null if some may be overnight, which the account may not see.
     extended: Option<u32>,
-    /// How many single trades are stored; null while the day goes on.
+    /// Number of stored trades; null while the day is not over.
     trades: Option<u64>,
     gaps: Vec<CoverageGap>,
     gaps_omitted: usize,
@@ -166,12 +166,12 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     }))
 }
 
-/// One date for all markets: that of Hong Kong, as for the months of quotas.
+/// One date for all markets: Hong Kong's, as for quota months.
 pub(super) fn today(site: &Site) -> Date {
     site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now())
 }
 
-/// The place at which a page begins.
+/// The index at which a page begins.
 fn first_place(named: &QueryParameters, order: Order, found: &[&ListedSecurity]) -> Result<usize, Refusal> {
     let Some(text) = named.get("after") else { return Ok(0) };
     match order {
@@ -209,8 +209,8 @@ fn coverage_rows(
     })
 }
 
-/// The letters that may be shown. Before the floor of days nothing is expected; before the floor of minutes a day is what its daily
-/// candle makes it.
+/// The letters that may be shown. Before the floor of days nothing is expected; before the floor of
+/// minutes only the daily candle decides.
 fn shown(
     letters: &str,
     symbol: &Symbol,
@@ -288,7 +288,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Err(HistoryError::UnknownSecurity(_)) => return Err(Problem::not_found()),
         found => found.map_err(Refusal::from)?,
     };
-    // Of a day that goes on beyond now, how much it has is not known.
+    // The number of trades of an unfinished day is not known.
     let trades = |date: Date| match traded.iter().find(|traded| traded.day == date) {
         None => Some(0),
         Some(traded) => (traded.last <= as_of.now()).then_some(traded.rows),
@@ -330,7 +330,8 @@ fn described(day: &DayCoverage, trades: Option<u64>, zone: &Zone) -> CoverageDay
         minutes: gap.minutes,
         reason: gap.reason.as_str(),
     };
-    // Gaps that make the day partial come first: a thinly traded security has a gap without trades every few minutes.
+    // Gaps that make the day partial come first: a thinly traded security has a gap without trades
+    // every few minutes.
     let mut gaps: Vec<&Gap> = day.gaps.iter().collect();
     gaps.sort_by_key(|gap| gap.reason == GapReason::NoTrades);
     CoverageDay {

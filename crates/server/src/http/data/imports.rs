@@ -1,4 +1,4 @@
-//! Where candles came from, and the rows that were refused on the way, for operators.
+//! The origin of candles, and the rows that imports rejected, for operators.
 
 use market::Symbol;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -18,7 +18,7 @@ use crate::written::Instant;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
-/// Characters of a refused row that are returned.
+/// Most characters of a rejected row in an answer.
 const TEXT_MAX: usize = 500;
 
 pub(super) const LIST: Doc = Doc::new(Tag::Admin, "imports", "The ledger of imports, newest first")
@@ -46,7 +46,7 @@ const LIMIT: Parameter =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Imports {
     imports: Vec<Import>,
-    /// Send it as before, to go on; null if there is nothing more.
+    /// The value of `before` for the next page; null on the last one.
     next: Option<i64>,
 }
 
@@ -76,7 +76,7 @@ struct Import {
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuarantinedRows {
     rows: Vec<QuarantinedRow>,
-    /// Send it as after, to go on; null if there is nothing more.
+    /// The value of `after` for the next page; null on the last one.
     next: Option<String>,
 }
 
@@ -86,7 +86,7 @@ struct QuarantinedRow {
     file: String,
     line: u64,
     symbol: Option<String>,
-    /// Whether there are candles of this symbol.
+    /// Whether this symbol has candles.
     is_known: bool,
     reason: String,
     /// The row, at most 500 characters of it.
@@ -107,7 +107,8 @@ pub(super) fn list(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, 
     Ok(envelope::success(Imports { imports: imports.iter().map(Import::of).collect(), next }))
 }
 
-/// The first `limit` rows of a query for one more, and whether there is a next page.
+/// Splits the result of a query for one row more than `limit`: the rows, and whether there is a
+/// next page.
 fn page<T>(mut rows: Vec<T>, limit: u32) -> (Vec<T>, bool) {
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let has_more = rows.len() > limit;
@@ -153,7 +154,7 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<An
     let named = QueryParameters::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
-    // A row may have been refused for its symbol, so an invalid symbol is searched for as it is.
+    // A row may have been rejected for its symbol, so an invalid symbol is searched for unchanged.
     let plain =
         |text: &str| text.parse().map_or_else(|_| text.to_owned(), |symbol: Symbol| symbol.to_string());
     let symbol = named.get("symbol").map(plain);

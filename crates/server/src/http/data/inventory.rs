@@ -1,5 +1,5 @@
-//! `GET /v1/inventory`: what is stored, a row for each security: which series since when, the last price, and the days that are missing.
-//! The command line lists its own store by the same rules.
+//! `GET /v1/inventory`: the stored data, one row per security: its series and their start, the last
+//! price, and the missing days. The command line lists its own store by the same rules.
 
 use history::{AsOf, History, HistoryError};
 use market::{Date, FloorTable, Floors, Market, Symbol};
@@ -23,7 +23,7 @@ use crate::written::Day;
 
 const ROWS_MAX: u32 = 200;
 const ROWS_DEFAULT: u32 = 50;
-/// Securities that may be skipped; more than any market has.
+/// Most securities that may be skipped; more than any market has.
 const OFFSET_MAX: u32 = 10_000_000;
 // Every row of a page is compared with the calendar.
 const _: () = assert!(ROWS_MAX as usize <= COUNTED_MAX);
@@ -47,18 +47,19 @@ pub(super) const LIST: Doc = Doc::new(Tag::Candles, "inventory", "What is stored
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Inventory {
-    /// The days of which missing and partial ones are counted.
+    /// The range in which missing and partial days are counted.
     start: Day,
     end: Day,
     rows: Vec<StoredSecurity>,
-    /// How many securities there are on all pages.
+    /// Number of securities on all pages.
     total: usize,
-    /// How many of them are not compared with the calendar yet, and come last; always 0 unless the worst come first. Each request
-    /// compares some more.
+    /// Securities not yet compared with the calendar, listed last; always 0 unless the worst come
+    /// first. Each request compares some more.
     uncounted: usize,
-    /// Whether no security has candles at all, rather than none that matches and that the account may see.
+    /// Whether no security has candles at all, rather than none that matches and is visible to the
+    /// account.
     store_is_empty: bool,
-    /// Send it as offset, to go on; null if there is nothing more.
+    /// The value of `offset` for the next page; null on the last one.
     next: Option<usize>,
 }
 
@@ -69,29 +70,29 @@ struct StoredSecurity {
     name_cn: String,
     name_hk: String,
     market: &'static str,
-    /// The candles of regular hours that came from files, finest first.
+    /// Imported candles of regular hours, finest first.
     series: Vec<StoredSeries>,
-    /// The last price in regular hours; null if there is none, or the account may not see it.
+    /// The last price in regular hours; null if there is none or the account may not see it.
     last: Option<String>,
-    /// Trading days of the range, from the first day of the security to its last.
+    /// Trading days of the range, from the security's first day to its last.
     expected: u32,
-    /// Those without any candle.
+    /// Days without any candle.
     missing: u32,
-    /// Those without some of their candles.
+    /// Days without some of their candles.
     partial: u32,
-    /// Trading days of the range after the last day of the security: they are no gaps, it ends there.
+    /// Trading days of the range after the security's last day. They are not gaps.
     after_last: u32,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct StoredSeries {
-    /// How long a candle lasts, as 1m or day.
+    /// The period of a candle, as 1m or day.
     period: String,
     /// The day of the first candle.
     first: Day,
     /// The day of the last candle.
     last: Day,
-    /// How many candles; null if the account is not served all of them.
+    /// Number of candles; null if the account may not see all of them.
     candles: Option<u64>,
 }
 
@@ -150,7 +151,7 @@ fn stored(
             let market = one.symbol.market();
             let view = SecurityView {
                 floors: sight.floors(market),
-                // A price is a quote, for operators too.
+                // A price is a quote, so operators need the right as well.
                 price_floors: admitted.permit.holds(market.into()).then(|| of_account.of(market)),
                 start: days.0,
                 as_of: core.as_of(),
@@ -161,11 +162,11 @@ fn stored(
     })
 }
 
-/// What of a security is told.
+/// The part of a security's data that the caller may see.
 #[derive(Clone, Copy, Debug)]
 struct SecurityView {
     floors: Floors,
-    /// `None` if the price may not be seen.
+    /// `None` if the price is hidden.
     price_floors: Option<Floors>,
     /// The day of the first letter.
     start: Date,
@@ -235,7 +236,7 @@ impl<'a> StoreInventory<'a> {
     ) -> Result<StoreInventory<'a>, HistoryError> {
         let directory = Directory::read(reader, history, as_of)?;
         let end = history.venues().of(Market::Hk).zone().date(as_of.now());
-        // At the beginning of the calendar there are fewer days.
+        // The calendar may begin within the range.
         let days = (earlier(end, DAYS_DEFAULT).unwrap_or(end), end);
         let expected = ExpectedDays::of(history, days, as_of);
         Ok(StoreInventory { history, as_of, directory, days, expected })
@@ -246,13 +247,15 @@ impl<'a> StoreInventory<'a> {
         self.directory.is_empty()
     }
 
-    /// The symbols that match a text, the best first, and those of one market alone if it is named; all by symbol without a text.
+    /// The symbols that match a text, best first, restricted to a market if one is given; all by
+    /// symbol for an empty text.
     pub fn matches(&self, query: &str, market: Option<Market>) -> Vec<&Symbol> {
         let is_wanted = |symbol: &Symbol| market.is_none_or(|wanted| wanted == symbol.market());
         self.directory.matches(query, is_wanted).into_iter().map(|one| &one.symbol).collect()
     }
 
-    /// How bad the days of a security are: those that are missing, then those that are partial, then those since its last candle.
+    /// Ranking of a security's gaps: missing days, then partial days, then days since its last
+    /// candle.
     pub fn gaps(&self, reader: &mut Reader, symbol: &Symbol) -> Result<(u32, u32, u32), HistoryError> {
         let letters = self.expected.letters(reader, symbol)?;
         Ok(DayCounts::of(&letters, HiddenDays::default()).gaps())
@@ -264,7 +267,7 @@ impl<'a> StoreInventory<'a> {
             return Err(HistoryError::UnknownSecurity(symbol.clone()));
         };
         let letters = self.expected.letters(reader, symbol)?;
-        // The command line shows everything that is stored, without floors.
+        // The command line shows all stored data, without floors.
         let floors = FloorTable::NONE.of(symbol.market());
         let (start, as_of) = (self.days.0, self.as_of);
         let view = SecurityView { floors, price_floors: Some(floors), start, as_of };

@@ -1,4 +1,4 @@
-//! Which securities a list of them has, in which order, and what an account may see of them.
+//! Selects and orders securities for lists, and decides what an account may see of them.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Site};
 use crate::refusal::Refusal;
 
-/// The longest search text; names of companies are shorter.
+/// Longest search text; company names are shorter.
 const QUERY_MAX: usize = 64;
 const MARKETS: [&str; Market::ALL.len()] = ["HK", "US", "CN"];
 
@@ -30,16 +30,17 @@ pub(super) const ORDER: Parameter = Parameter::query(
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
     Symbol,
-    /// Most missing days first, then most partial days. A list that says apart where a security ends has the days since then last.
+    /// Most missing days first, then most partial days. A list that separates the days after a
+    /// security's end ranks those last.
     Worst,
 }
 
-/// What is asked for.
+/// The requested list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listing<'a> {
     pub(super) query: &'a str,
     pub(super) market: Option<Market>,
-    /// `None` if nothing is said.
+    /// `None` if not given.
     pub(super) order: Option<Order>,
 }
 
@@ -63,7 +64,7 @@ impl<'a> Listing<'a> {
         Ok(Listing { query, market: market.transpose()?, order: order.transpose()? })
     }
 
-    /// The securities that match and may be seen, the best match first, or by symbol if an order is said.
+    /// The matching visible securities, best match first, or by symbol if an order is given.
     pub(super) fn found<'d>(&self, directory: &'d Directory, sight: &Sight<'_>) -> Vec<&'d ListedSecurity> {
         let is_wanted = |symbol: &Symbol| {
             let market = symbol.market();
@@ -77,7 +78,8 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// What of the store an account may look at: its own markets, behind its floors; an operator all of it.
+/// The part of the store that an account may see: its own markets after its floors; everything for
+/// an operator.
 #[derive(Debug)]
 pub(super) struct Sight<'a> {
     permit: &'a Permit,
@@ -106,12 +108,12 @@ impl<'a> Sight<'a> {
     }
 }
 
-/// How many days at the beginning of a range lie before the floors.
+/// Number of days at the start of a range that are before the floors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct HiddenDays {
-    /// Before the floor of days: nothing is told of them.
+    /// Before the floor of days: hidden entirely.
     pub(super) all: usize,
-    /// Before the floor of minutes: nothing is told of minutes.
+    /// Before the floor of minutes: minutes are hidden.
     pub(super) minutes: usize,
 }
 
@@ -125,13 +127,14 @@ impl HiddenDays {
     }
 }
 
-/// The days of a range, as far as they may be seen.
+/// The visible days of a range, counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct DayCounts {
-    /// Days without any candle between others that have some.
+    /// Days without candles before a day that has some.
     pub(super) missing: u32,
     pub(super) partial: u32,
-    /// Days at the end of the range without any candle. Of a range that ends today: the days since the last candle.
+    /// Days without candles at the end of the range. If the range ends today, the days since the
+    /// last candle.
     pub(super) after_last: u32,
     /// All but those of `after_last`.
     pub(super) expected: u32,
@@ -145,7 +148,7 @@ impl DayCounts {
             if is(DayState::Missing) {
                 counts.after_last += 1;
             } else if is(DayState::Complete) || is(DayState::Partial) {
-                // There is a candle behind them: they were gaps.
+                // A later candle exists, so these days were gaps.
                 let gaps = std::mem::take(&mut counts.after_last);
                 counts.missing += gaps;
                 counts.expected += gaps + 1;
@@ -155,21 +158,21 @@ impl DayCounts {
         counts
     }
 
-    /// For a map of days, on which each day without a candle is missing.
+    /// For a map of days, where each day without a candle is missing.
     pub(super) fn holes(self) -> Badness {
         (self.missing + self.after_last, self.partial, 0)
     }
 
-    /// For a list that says apart where a security ends.
+    /// For a list that separates the days after a security's end.
     pub(super) fn gaps(self) -> Badness {
         (self.missing, self.partial, self.after_last)
     }
 }
 
-/// By what the worst are told: the higher, the worse.
+/// Sort key of the worst: the higher, the worse.
 pub(super) type Badness = (u32, u32, u32);
 
-/// Puts the worst first, and says how many of them are not compared with the calendar yet: they come last.
+/// Sorts the worst first. Returns how many are not yet compared with the calendar; those come last.
 pub(super) fn worst_first(
     found: &mut Vec<&ListedSecurity>,
     days: (Date, Date),
@@ -196,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_markets_that_are_described_are_those_there_are() {
+    fn the_described_markets_are_all_markets() {
         assert_eq!(Market::ALL.map(Market::as_str), MARKETS);
     }
 
@@ -212,7 +215,7 @@ mod tests {
         assert_eq!(counts(Floors::NONE), (2, 2, 5));
         let (day, minute) = (Some(date("2026-11-10")), Some(date("2026-11-12")));
         assert_eq!(counts(Floors { day, minute }), (1, 1, 4));
-        // A floor that lies before the range hides nothing, one behind it everything.
+        // A floor before the range hides nothing, one after it everything.
         assert_eq!(counts(Floors { day: Some(date("2004-06-01")), minute: None }), (2, 2, 5));
         assert_eq!(counts(Floors { day: Some(date("2027-01-01")), minute: None }), (0, 0, 0));
     }

@@ -1,4 +1,5 @@
-//! `GET /v1/quote/market-status`: whether markets trade, by their calendars. The opening auction counts as closed: no candle is made of it.
+//! `GET /v1/quote/market-status`: whether markets are trading, by their calendars. The opening
+//! auction counts as closed, because no candle covers it.
 
 use market::{Market, Session, Timestamp, Venue};
 use schemars::JsonSchema;
@@ -18,12 +19,12 @@ struct MarketStatus {
 #[derive(Debug, Serialize, JsonSchema)]
 struct MarketTime {
     market: &'static str,
-    /// 105 trading, 106 midday break, 107 closing auction, 108 closed; in the US 201 before, 202 in, and 203 after regular hours, 207
-    /// overnight, 204 closed.
+    /// 105 trading, 106 midday break, 107 closing auction, 108 closed; in the US 201 before, 202
+    /// in, and 203 after regular hours, 207 overnight, 204 closed.
     trade_status: i32,
     /// The market's clock in Unix seconds.
     timestamp: String,
-    /// No quotes are delayed: as `trade_status`.
+    /// The same as `trade_status`: no quotes are delayed.
     delay_trade_status: i32,
     delay_timestamp: String,
     sub_status: i32,
@@ -47,10 +48,10 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, P
     Ok(envelope::success(MarketStatus { market_time: Market::ALL.into_iter().map(row).collect() }))
 }
 
-/// The code by which SDKs know what a market does.
+/// The SDKs' code for the state of a market.
 fn status(venue: &Venue, now: Timestamp) -> i32 {
     let is_us = venue.market() == Market::Us;
-    // Elsewhere the tail is only for candles that are stamped late.
+    // In other markets, the closing phase only exists for candles stamped late.
     if venue.market() == Market::Hk && venue.closing(now).is_some() {
         return 107;
     }
@@ -67,7 +68,7 @@ fn status(venue: &Venue, now: Timestamp) -> i32 {
     }
 }
 
-/// Whether regular hours have been interrupted, and go on later on the same day.
+/// Whether regular hours are interrupted and resume later the same day.
 fn is_break(venue: &Venue, now: Timestamp) -> bool {
     let (date, seconds) = venue.zone().local(now);
     if venue.calendar().kind(date).is_none() {
@@ -86,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_market_does_what_its_calendar_says() {
+    fn the_status_follows_the_calendar() {
         let venues = Venues::built_in().unwrap();
         // Friday, 13 November 2026, and the Saturday after it.
         for (market, clock, wanted) in [

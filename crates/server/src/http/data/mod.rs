@@ -1,5 +1,5 @@
-//! What is stored: securities, coverage, and imports. None of it is history, so it costs no quota. Figures with a price count as the
-//! command that they come from.
+//! Stored data: securities, coverage, and imports. None of it is history, so it costs no quota.
+//! Figures that need a price count as a call of command 26.
 
 mod corporate;
 mod coverage;

@@ -1,7 +1,7 @@
-//! `GET /v1/quote/get_security_list`: the securities of a category, which is `Overnight` alone.
+//! `GET /v1/quote/get_security_list`: the securities of a category. The only one is `Overnight`.
 //!
-//! Securities of the US market belong to it whose candles of overnight hours are in the store and may be known at the market's clock.
-//! The store says nothing else about which securities are traded at night.
+//! It contains US securities with stored candles of overnight hours that are visible at the
+//! market's clock. The store has no other information about overnight trading.
 
 use market::Market;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ use crate::kit::{Admitted, Answer, Call, Site, codes};
 use crate::versions::Dated;
 
 const CATEGORY: &str = "Overnight";
-/// Pages that may be asked for, and their size.
+/// Limits of page numbers and sizes.
 const PAGE_MAX: u32 = 1_000_000;
 const SIZE_MAX: u32 = 1_000;
 const SIZE_DEFAULT: u32 = 100;
@@ -45,7 +45,7 @@ const UNREADABLE: RefusalDoc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct SecurityList {
     list: Vec<SecurityNames>,
-    /// How many there are on all pages; not there if all of them are listed.
+    /// Number of securities on all pages; absent if all of them are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     total: Option<usize>,
 }
@@ -82,13 +82,13 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::json(200, body))
 }
 
-/// Whether the account is answered as before 2024-09-11: with the names of a security in all languages. Since then it is told the one
-/// that it asks for.
+/// Whether the account is pinned to a date before 2024-09-11, when answers had a security's names
+/// in all languages. Later answers have only the requested language.
 fn has_all_names(admitted: &Admitted) -> bool {
     admitted.dated().is_some_and(Dated::has_names_in_all_languages)
 }
 
-/// A page of the list: its first place and its length.
+/// A page of the list: its offset and its length.
 #[derive(Clone, Copy, Debug)]
 struct Page {
     skipped: usize,
@@ -127,7 +127,8 @@ impl SecurityNames {
     }
 }
 
-/// Unlike elsewhere, a request without the header is answered in simplified Chinese: so the list has been known from the beginning.
+/// Unlike elsewhere, the default without the header is simplified Chinese, as this list has always
+/// had.
 fn language(call: &Call<'_>) -> Language {
     let header = call.header("accept-language").filter(|header| !header.trim().is_empty());
     header.map_or(Language::ZhCn, Language::preferred)
@@ -148,7 +149,7 @@ fn category(call: &Call<'_>) -> Result<(), Problem> {
     if is_known { Ok(()) } else { Err(unknown("category", &text, CATEGORY)) }
 }
 
-/// `None` if all of the list is wanted.
+/// `None` for the whole list.
 fn page(call: &Call<'_>) -> Result<Option<Page>, Problem> {
     let (page, size) = (number(call, "page", PAGE_MAX)?, number(call, "size", SIZE_MAX)?);
     if page.is_none() && size.is_none() {

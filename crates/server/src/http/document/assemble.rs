@@ -1,4 +1,4 @@
-//! Makes the OpenAPI 3.1 document from the rows and their descriptions.
+//! Builds the OpenAPI 3.1 document from the rows and their descriptions.
 
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
@@ -8,7 +8,8 @@ use crate::kit::doc::refusals::{FAILED, FORBIDDEN, OTHERWISE, TRACE_ID, UNAUTHEN
 use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Media, Parameter, RefusalDoc, Tag};
 use crate::kit::{Row, counter};
 
-/// The two schema generators: in what we write all fields are required; in what we read, those without a default.
+/// The two schema generators: in answers all fields are required; in requests, those without a
+/// default.
 struct Assembly {
     read: SchemaGenerator,
     written: SchemaGenerator,
@@ -98,7 +99,7 @@ impl Assembly {
         }
         let proved: &[RefusalDoc] =
             if row.needs_proof() { &[UNAUTHENTICATED, FORBIDDEN, FAILED] } else { &[] };
-        // Pages say everything in HTML.
+        // Pages report errors in HTML.
         let others: &[RefusalDoc] = if doc.tag == Tag::Pages { &[] } else { &[OTHERWISE] };
         for refusal in doc.refusals.iter().chain(proved).chain(others) {
             if !answers.contains_key(refusal.status) {
@@ -145,7 +146,8 @@ impl Assembly {
     }
 }
 
-/// A parameter, and behind a symbol its alternative. Then neither can be required: the document cannot say "one of the two".
+/// A parameter, followed by its alternative if it is a symbol. Then neither is required, because
+/// OpenAPI cannot express "one of the two".
 fn with_counter_id(parameter: &Parameter) -> impl Iterator<Item = Parameter> {
     let is_symbol = parameter.is_symbol();
     let own = Parameter { is_required: parameter.is_required && !is_symbol, ..*parameter };

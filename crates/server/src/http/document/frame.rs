@@ -6,7 +6,7 @@ use crate::kit::Row;
 use crate::kit::codes::CODES;
 use crate::kit::doc::{Credentials, Doc, Tag};
 
-/// Ends with the head of the table of refusals.
+/// Ends with the header of the table of refusals.
 const DESCRIPTION: &str = include_str!("description.md");
 
 const TAGS: [Tag; 11] = [
@@ -103,12 +103,12 @@ pub(super) fn security(row: &Row, doc: &Doc) -> Value {
     }
 }
 
-/// Whether the row needs authentication. Monitoring needs it unless it comes from this machine.
+/// Whether the row needs authentication. Monitoring needs it except from this machine.
 fn is_proved(row: &Row) -> bool {
     row.needs_proof() || row.takes_session()
 }
 
-/// The default of the document.
+/// The default security of the document.
 pub(super) fn usual_security() -> Value {
     json!([{"bearer": []}, {"appKey": [], "accessToken": [], "timestamp": [], "signature": []}])
 }

@@ -1,5 +1,5 @@
-//! `GET /openapi.json`: the description of the HTTP interface, for programs that generate clients. It is made from the rows and their
-//! descriptions, once, at the first request. `GET /v1/versions`: how the interface has changed.
+//! `GET /openapi.json`: the OpenAPI description, for client generators. It is built from the rows
+//! and their descriptions at the first request. `GET /v1/versions`: the changes of the interface.
 
 mod assemble;
 mod frame;

@@ -1,4 +1,5 @@
-//! Compares the document with the rows that it is made from. `tests/it/conformance.rs` validates real answers against it.
+//! Compares the document with the rows it is built from. `tests/it/conformance.rs` validates real
+//! answers against it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -29,13 +30,13 @@ fn operations(document: &Value) -> Vec<(String, String, &Value)> {
     operations
 }
 
-/// The names of an operation's parameters in a place.
+/// The names of an operation's parameters at a location.
 fn named<'a>(operation: &'a Value, place: &str) -> BTreeSet<&'a str> {
     let parameters = operation["parameters"].as_array().into_iter().flatten();
     parameters.filter(|one| one["in"] == place).map(|one| one["name"].as_str().unwrap()).collect()
 }
 
-/// Visits every named value, with its name.
+/// Visits every named value with its name.
 fn walk<'a>(value: &'a Value, see: &mut impl FnMut(&'a str, &'a Value)) {
     match value {
         Value::Object(fields) => {
@@ -63,7 +64,7 @@ fn every_row_is_described_and_nothing_else_is() {
 }
 
 #[test]
-fn every_reference_leads_somewhere_and_every_schema_is_referred_to() {
+fn every_reference_resolves_and_every_schema_is_used() {
     let document = document();
     let mut seen = BTreeSet::new();
     walk(&document, &mut |name, value| {
@@ -83,9 +84,10 @@ fn every_reference_leads_somewhere_and_every_schema_is_referred_to() {
     assert_eq!(document["openapi"], "3.1.0");
 }
 
-/// The generator would number the second type of a name, and which is the second would depend on the order of the rows.
+/// The generator would number the second type of a name, and which one is second would depend on
+/// the order of the rows.
 #[test]
-fn no_two_types_have_one_name() {
+fn no_two_types_share_a_name() {
     let document = document();
     for name in document["components"]["schemas"].as_object().unwrap().keys() {
         assert!(!name.ends_with(|last: char| last.is_ascii_digit()), "{name}: give one of them another name");
@@ -93,7 +95,7 @@ fn no_two_types_have_one_name() {
 }
 
 #[test]
-fn operations_have_names_of_their_own_and_answers() {
+fn operations_have_unique_names_and_answers() {
     let document = document();
     let operations = operations(&document);
     let names: BTreeSet<&str> =
@@ -116,7 +118,7 @@ fn the_parameters_of_a_path_are_those_in_its_braces() {
 }
 
 #[test]
-fn whoever_has_to_prove_something_is_told_how() {
+fn operations_list_their_security_schemes() {
     let document = document();
     let ways = |method: &str, path: &str| -> Vec<String> {
         let ways = document["paths"][path][method]["security"].as_array().unwrap();
@@ -133,14 +135,14 @@ fn whoever_has_to_prove_something_is_told_how() {
 }
 
 #[test]
-fn answers_say_what_is_left_of_a_rate_limit_as_the_row_has_it() {
+fn rate_limit_headers_and_refusals_match_the_row() {
     for row in rows() {
         let Row { method, path, pace, doc, .. } = row;
         let doc = doc.unwrap();
         let mut headers = doc.answers.iter().flat_map(|answer| answer.headers);
         let is_told = headers.any(|header| header.field == "x-ratelimit-limit");
         assert_eq!(is_told, *pace == RowPace::History, "{method} {path}");
-        // Datafeeds are told in an answer with the status 200.
+        // Datafeeds report a rate limit in an answer with status 200.
         let is_limited = !matches!(pace, RowPace::Unlimited | RowPace::Calls);
         if is_limited && doc.tag != Tag::Udf {
             assert!(doc.refusals.iter().any(|refusal| refusal.status == "429"), "{method} {path}");
@@ -148,7 +150,7 @@ fn answers_say_what_is_left_of_a_rate_limit_as_the_row_has_it() {
     }
 }
 
-/// A refusal of each kind. A new kind does not compile here before it is in the list.
+/// One refusal of each kind. The match makes the compiler demand new kinds.
 fn refusals() -> Vec<Refusal> {
     let (text, retry_after) = (String::new(), Duration::ZERO);
     let after = |refusal: &Refusal| {
@@ -168,7 +170,8 @@ fn refusals() -> Vec<Refusal> {
             Refusal::NotOffered(_) => Refusal::Away(text.clone()),
             Refusal::Away(_) => Refusal::DiskFull,
             Refusal::DiskFull => Refusal::Internal,
-            // The deadline of a request is named on long connections alone, and ends the list. That one has to wait is never told.
+            // A timed-out request is reported only on long connections and ends the list. `Waits`
+            // is never sent.
             Refusal::Internal | Refusal::TimedOut | Refusal::Waits => return None,
         })
     };

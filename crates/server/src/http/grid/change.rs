@@ -61,7 +61,7 @@ fn change(
     Ok(envelope::success(Nothing {}))
 }
 
-/// A grid by its number. What is no number of ours is one that nobody has.
+/// Parses the id of a grid. An invalid one is not found.
 pub(super) fn grid_id(field: &Field) -> Result<GridId, Problem> {
     field.required("order_id")?.parse().map_err(|_| grid_not_found())
 }

@@ -35,9 +35,9 @@ pub(super) const DETAIL: Doc = Doc::new(
 pub(super) struct Detail {
     #[serde(flatten)]
     terms: GridTerms,
-    /// user, or corporate action.
+    /// user or corporate action.
     suspend_reason: &'static str,
-    /// Why it watches and makes no orders: price, position, funds or holdings.
+    /// Why it triggers no orders at present: price, position, funds or holdings.
     sleeping_reason: &'static str,
     updated_at: String,
     expire_time: String,
@@ -47,12 +47,12 @@ pub(super) struct Detail {
     history_has_more: bool,
 }
 
-/// An order that the grid has triggered.
+/// An order triggered by the grid.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridSubOrder")]
 struct SubOrder {
     id: String,
-    /// The limit; of a market order what has triggered it.
+    /// The limit, or the trigger price of a market order.
     price: String,
     order_type: &'static str,
     quantity: String,
@@ -91,7 +91,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(detail))
 }
 
-/// The same for the command line, with as much as a server gives at once.
+/// The same document for the command line, with the longest page that a server sends.
 pub fn grid_detail_document(grid: &Grid, account: &Account, name: &str) -> Value {
     let detail = Detail::of(grid, account, None, GRID_PAGE_MAX);
     serde_json::to_value(Detail { terms: detail.terms.called(name), ..detail }).unwrap_or_default()

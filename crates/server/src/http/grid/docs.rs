@@ -1,4 +1,4 @@
-//! Parameters, limits and refusals that several endpoints about grids share.
+//! Parameters, limits and refusals shared by the grid endpoints.
 
 use paper::GRID_PAGE_MAX;
 
@@ -9,7 +9,7 @@ use crate::kit::query::Query;
 
 pub(super) const REFUSALS: &[RefusalDoc] = &[GRID_REFUSED, TRADE_TOO_FAST];
 
-/// Rows of a page, unless the client wants another number, and the most that it may want.
+/// Default and maximum number of rows per page.
 const ROWS_DEFAULT: u32 = 50;
 const ROWS_MAX: u32 = 1_000;
 const _: () = assert!(ROWS_MAX as usize == GRID_PAGE_MAX);
@@ -20,13 +20,13 @@ pub(super) const PAGE: Parameter = Parameter::query("page", Kind::AtLeast(1), ""
 pub(super) const LIMIT: Parameter =
     Parameter::query("limit", Kind::Between(1, ROWS_MAX), "Rows of a page").or(Word::Number(ROWS_DEFAULT));
 
-/// Which rows of a list are wanted: the page, from 1, of so many each.
+/// The requested page, as offset and length. Pages count from 1.
 pub(super) fn page(query: &Query) -> Result<(usize, usize), Problem> {
     let page = query.number("page", (1, PAGES_MAX), 1)?;
     Ok((page as usize, limit(query)?))
 }
 
-/// Rows of an answer.
+/// Most rows of an answer.
 pub(super) fn limit(query: &Query) -> Result<usize, Problem> {
     Ok(query.number("limit", (1, ROWS_MAX), ROWS_DEFAULT)? as usize)
 }
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_page_and_its_rows_have_their_limits() {
+    fn page_numbers_and_sizes_are_limited() {
         let of = |text: &str| page(&Query::parse(text).unwrap()).ok();
         assert_eq!(of(""), Some((1, 50)));
         assert_eq!(of("page=&limit="), Some((1, 50)));

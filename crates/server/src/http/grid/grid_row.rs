@@ -1,4 +1,5 @@
-//! A grid as SDKs read it: every key always, decimals as text, and an empty text where there is nothing.
+//! A grid in the form of the SDKs: all keys present, decimals as text, and an empty text for an
+//! absent value.
 
 use market::{Price, Symbol, Zone};
 use schemars::JsonSchema;
@@ -15,9 +16,9 @@ pub(super) struct GridRow {
     #[serde(flatten)]
     terms: GridTerms,
     market: &'static str,
-    /// The base before the last trigger.
+    /// The base price before the last trigger.
     pre_trigger_base_price: String,
-    /// The base that the last trigger made.
+    /// The base price after the last trigger.
     post_trigger_base_price: String,
     trigger_sell_order_type: &'static str,
     trigger_buy_order_type: &'static str,
@@ -28,7 +29,7 @@ pub(super) struct GridRow {
     total_profit_balance: String,
 }
 
-/// What a list and the detail of a grid both say of it.
+/// Fields shared by the list and the detail of a grid.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub(super) struct GridTerms {
     order_id: String,
@@ -36,7 +37,7 @@ pub(super) struct GridTerms {
     stock_name: String,
     /// Performing, Suspended, Canceled or Expired.
     status: &'static str,
-    /// The same.
+    /// The same as `status`.
     grid_status: &'static str,
     submitted_base_price: String,
     current_base_price: String,
@@ -59,14 +60,14 @@ pub(super) struct GridTerms {
     trigger_buy_quantity: String,
     upper_limit_quantity: String,
     lower_limit_quantity: String,
-    /// 1 waits beyond the bound, 2 closes there.
+    /// 1 waits beyond the bound, 2 closes at it.
     upper_limit_event: i32,
     lower_limit_event: i32,
     multiple_trigger: bool,
     settlement_currency: String,
-    /// 0 for the day, 1 until it is cancelled, 6 until a date.
+    /// 0 for the day, 1 until cancelled, 6 until a date.
     time_in_force: i32,
-    /// That date in the market's zone.
+    /// That date, in the market's zone.
     gtd: String,
     created_at: String,
     rth: i32,
@@ -78,7 +79,7 @@ pub(super) struct GridTerms {
 }
 
 impl GridRow {
-    /// All but the name, which is looked up for all rows together.
+    /// Without the name, which is looked up for all rows together.
     pub(super) fn of(grid: &Grid) -> GridRow {
         GridRow {
             terms: GridTerms::of(grid),
@@ -170,7 +171,7 @@ impl GridTerms {
     }
 }
 
-/// A price as it was written; an empty text for none.
+/// A price as entered; an empty text for none.
 pub(super) fn price_text(price: Option<Price>) -> String {
     price.map(|price| plain_price(price).to_string()).unwrap_or_default()
 }
@@ -179,7 +180,8 @@ fn profit_text(profit: Money) -> String {
     if profit.is_zero() { "0".to_owned() } else { profit.text().to_string() }
 }
 
-/// The same for the command line, which answers from a store as a server does. `name` is that of the security.
+/// The same document for the command line, which reads the store directly. `name` is the security's
+/// name.
 pub fn grid_document(grid: &Grid, name: &str) -> Value {
     let row = GridRow::of(grid);
     serde_json::to_value(GridRow { terms: row.terms.called(name), ..row }).unwrap_or_default()

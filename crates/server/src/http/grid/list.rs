@@ -1,4 +1,4 @@
-//! `/v1/gridtrading/list`: grids by page and filter, or by their numbers.
+//! `/v1/gridtrading/list`: grids by page and filter, or by their ids.
 
 use market::Market;
 use paper::{GridQuery, GridSort};
@@ -37,9 +37,9 @@ pub(super) const BY_IDS: Doc = Doc::new(Tag::Trade, "gridOrdersByIds", "Grids by
     .answers(&[AnswerDoc::ok("Those that there are", &[data::<FoundGrids>()])])
     .refuses(REFUSALS);
 
-/// Numbers of one request.
+/// Most ids of one request.
 const IDS_MAX: usize = 100;
-/// Markets that SDKs know; grids are of the first two.
+/// Markets that SDKs know; grids exist in the first two.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -63,12 +63,12 @@ pub(super) struct Wanted {
     order_ids: Vec<Field>,
 }
 
-/// What a list can be sorted by.
+/// Fields that a list can be sorted by.
 const SORTS: [&str; 4] = ["created_at", "updated_at", "symbol", "total_profit_balance"];
 
-/// Which grids are wanted, and in which order; nothing where they are of a market that grids cannot be of.
+/// The filter and the order; `None` for a market without grids.
 fn query_of(query: &Query) -> Result<Option<GridQuery>, Problem> {
-    // SDKs join several with commas; a client that repeats the name means the same.
+    // SDKs join several values with commas; repeating the parameter means the same.
     let words = query.all("status").flat_map(|text| text.split(',')).filter(|word| !word.is_empty());
     let statuses = words.map(|word| word.parse::<GridStatus>().map_err(|_| unknown("status", word)));
     let statuses = statuses.collect::<Result<Vec<_>, Problem>>()?;
@@ -121,7 +121,7 @@ pub(super) fn by_ids(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let mut ids: Vec<GridId> = Vec::new();
     for field in &wanted.order_ids {
-        // What is no id of ours is one that nobody has.
+        // An invalid id matches nothing.
         let Some(id) = field.text("order_ids")?.and_then(|text| text.parse().ok()) else { continue };
         if !ids.contains(&id) {
             ids.push(id);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_takes_the_words_of_sdks_and_no_others() {
+    fn a_list_accepts_only_the_values_of_sdks() {
         let wanted =
             read("status=Performing%2CSuspended&status=Expired&market=HK&sort_order=asc").unwrap().unwrap();
         let all = [GridStatus::Performing, GridStatus::Suspended, GridStatus::Expired];

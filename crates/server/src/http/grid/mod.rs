@@ -1,6 +1,7 @@
-//! Grid orders of paper accounts, in the form that SDKs know. A file an endpoint, or a few that take the same.
+//! Grid orders of paper accounts, in the form of the SDKs. One file per endpoint, or for a few with
+//! the same request.
 //!
-//! A rule is read as it came ([`rule`]); whether it holds, and what a grid does, is decided in the crate `trading`.
+//! [`rule`] parses a rule; the crate `trading` validates it and runs the grid.
 
 mod change;
 mod detail;
@@ -29,13 +30,13 @@ pub use triggers::grid_trigger_document;
 pub(super) const ROUTES: &[Row] = &[
     post("/v1/gridtrading/submit", submit::answer).orders().doc(&submit::SUBMIT),
     post("/v1/gridtrading/replace", replace::answer).orders().doc(&replace::REPLACE),
-    // Ours.
+    // Not an SDK endpoint.
     post("/v1/gridtrading/preview", preview::answer).question().doc(&preview::PREVIEW),
     get("/v1/gridtrading/list", list::answer).doc(&list::LIST),
     post("/v1/gridtrading/list", list::by_ids).question().doc(&list::BY_IDS),
     get("/v1/gridtrading/detail", detail::answer).doc(&detail::DETAIL),
     get("/v1/gridtrading/trigger_history_list", triggers::answer).doc(&triggers::TRIGGERS),
-    // Ours.
+    // Not an SDK endpoint.
     get("/v1/gridtrading/why", why::answer).paced(RowPace::Journal).doc(&why::WHY),
     post("/v1/gridtrading/cancel", change::cancel).orders().doc(&change::CANCEL),
     post("/v1/gridtrading/suspend", change::suspend).orders().doc(&change::SUSPEND),

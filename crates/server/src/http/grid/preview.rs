@@ -1,4 +1,5 @@
-//! `POST /v1/gridtrading/preview`: what would become of a grid. Nothing is done. Not one of the SDKs' requests.
+//! `POST /v1/gridtrading/preview`: the expected result of a grid, without creating it. No SDK sends
+//! it.
 
 use paper::GridPreview;
 
@@ -21,7 +22,7 @@ pub(super) const PREVIEW: Doc =
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    // A grid of such an account would be refused, whatever it asks for.
+    // A read-only account could not submit any grid.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }

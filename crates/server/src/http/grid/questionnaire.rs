@@ -1,4 +1,5 @@
-//! `POST /v1/record/questionnaire`: the client has read what a strategy risks. SDKs before 5.3 send it before the first grid.
+//! `POST /v1/record/questionnaire`: the client accepts the risks of a strategy. SDKs before 5.3
+//! send it before the first grid.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

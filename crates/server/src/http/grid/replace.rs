@@ -1,4 +1,5 @@
-//! `POST /v1/gridtrading/replace`: gives a grid another rule, from whose base it goes on.
+//! `POST /v1/gridtrading/replace`: replaces the rule of a grid, which continues from the new base
+//! price.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! `grid_trading_rule`, as SDKs send it. Numbers that stand for a few words have a code of their own when they are wrong; everything
-//! else about a rule is checked by the engine.
+//! `grid_trading_rule` in the form of the SDKs. Invalid enumeration numbers have their own error
+//! code; the engine checks everything else about a rule.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::kit::envelope::Problem;
 use crate::kit::json_fields::Field;
 use crate::kit::query::echo;
 
-/// When a grid triggers, and what it does then.
+/// When a grid triggers, and the orders that it sends then.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "GridTradingRule")]
 #[serde(default)]
@@ -26,14 +26,14 @@ pub(super) struct RuleBody {
     trigger_percent_up: Field,
     trigger_percent_down: Field,
     trigger_quantity: Field,
-    /// The most that may be held for another purchase.
+    /// Holdings above which nothing more is bought.
     upper_limit_quantity: Field,
     /// The least that a sale leaves.
     lower_limit_quantity: Field,
-    /// 1 waits beyond the bound, 2 closes there.
+    /// 1 waits beyond the bound, 2 closes at it.
     upper_limit_event: Field,
     lower_limit_event: Field,
-    /// From -5 to 5; 0 uses the type of order.
+    /// From -5 to 5; 0 uses the order type.
     trigger_sell_depth: Field,
     trigger_buy_depth: Field,
     /// GMO, GLO or GTG.
@@ -41,15 +41,15 @@ pub(super) struct RuleBody {
     grid_order_type_down: Field,
     multiple_trigger: Option<bool>,
     support_shortsell: Option<bool>,
-    /// 0 and 1 regular hours, 2 before and after them too.
+    /// 0 and 1 regular hours, 2 also before and after them.
     rth: Field,
-    /// 0 for the day, 1 until it is cancelled, 6 until expire_time.
+    /// 0 for the day, 1 until cancelled, 6 until expire_time.
     time_in_force: Field,
     /// Unix seconds.
     expire_time: Field,
 }
 
-/// The rule of a body. The values of a list would do for its fields, too, in their order, so it has to be an object.
+/// Parses a rule, which must be an object: serde would also accept an array of the values.
 pub(super) fn rule(fields: Map<String, Value>) -> Result<GridRuleInput, Problem> {
     let body: RuleBody = serde_json::from_value(Value::Object(fields))
         .map_err(|error| Problem::trade_parameter(format!("grid_trading_rule cannot be read: {error}")))?;
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_is_read_as_sdks_send_it() {
+    fn a_rule_is_parsed_in_the_form_of_sdks() {
         let rule = read(json!({
             "submitted_base_price": "300", "upper_limit_price": 360, "trigger_price_type": 2, "trigger_percent_up": "2.5",
             "trigger_quantity": "100", "upper_limit_event": "2", "trigger_sell_depth": -1, "multiple_trigger": true,
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named_with_its_code() {
+    fn an_invalid_field_is_named_with_its_code() {
         for (fields, code, words) in [
             (
                 json!({"trigger_price_type": "two"}),

@@ -1,4 +1,4 @@
-//! `POST /v1/gridtrading/submit`: begins a grid.
+//! `POST /v1/gridtrading/submit`: starts a grid.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -27,7 +27,7 @@ pub(super) const SUBMIT: Doc = Doc::new(Tag::Trade, "submitGridOrder", "Begins a
 #[serde(default)]
 pub(super) struct Body {
     symbol: Field,
-    /// That of the security; nothing is settled in another one.
+    /// The security's currency; no other one is supported.
     settlement_currency: Field,
     #[schemars(with = "RuleBody")]
     grid_trading_rule: Map<String, Value>,

@@ -1,4 +1,4 @@
-//! `GET /v1/orders/info`: what a client needs to know of a security to make a grid of it.
+//! `GET /v1/orders/info`: the data about a security that a client needs to create a grid.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -27,16 +27,16 @@ pub(super) struct SymbolInfo {
     buy_lot_size: String,
     sell_lot_size: String,
     bid_sizes: Vec<BidSize>,
-    // One object, whatever its name says: an SDK cannot read a list.
+    // A single object despite its name: an SDK cannot read a list.
     channel_infos: ChannelInfo,
 }
 
-/// The step of prices within a range.
+/// The tick size within a price range.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridBidSize")]
 struct BidSize {
     str_proceed: String,
-    /// Empty for the last one.
+    /// Empty for the last range.
     end_proceed: String,
     bid_size: String,
 }
@@ -44,7 +44,7 @@ struct BidSize {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "GridChannelInfo")]
 struct ChannelInfo {
-    /// Whether the account has agreed to what a strategy risks.
+    /// Whether the account has accepted the risks of a strategy.
     strategy_granted: bool,
     /// Whether a grid can watch before and after regular hours.
     support_rth: bool,
@@ -60,7 +60,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(SymbolInfo::of(&info, name)))
 }
 
-/// The same for the command line. `name` is that of the security.
+/// The same document for the command line. `name` is the security's name.
 pub fn grid_symbol_document(info: &GridSymbolInfo, name: &str) -> Value {
     serde_json::to_value(SymbolInfo::of(info, name.to_owned())).unwrap_or_default()
 }

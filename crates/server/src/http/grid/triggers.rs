@@ -1,4 +1,4 @@
-//! `GET /v1/gridtrading/trigger_history_list`: orders that grids have triggered.
+//! `GET /v1/gridtrading/trigger_history_list`: orders triggered by grids.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ struct TriggerRow {
     status: &'static str,
     name: String,
     symbol: String,
-    /// The limit; of a market order what has triggered it.
+    /// The limit, or the trigger price of a market order.
     price: String,
     quantity: String,
     executed_price: String,
@@ -49,14 +49,14 @@ struct TriggerRow {
     /// 1 buy, 2 sell.
     action: i32,
     order_type: &'static str,
-    /// The level that was reached, or the price that the market opened at beyond it.
+    /// The level that was reached, or the opening price beyond it.
     trigger_price: String,
     msg: String,
     currency: String,
-    /// The price of now.
+    /// The current price.
     last_done: String,
     updated_at: String,
-    /// 0: an order of a grid is for the day.
+    /// 0: orders of a grid are day orders.
     time_in_force: i32,
     gtd: &'static str,
     trigger_at: String,
@@ -90,7 +90,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Triggers { trigger_orders, has_more }))
 }
 
-/// The prices of now, each looked up once.
+/// The current prices, each looked up once.
 #[derive(Default)]
 struct Marks<'a>(BTreeMap<&'a Symbol, Option<Price>>);
 
@@ -100,7 +100,7 @@ impl<'a> Marks<'a> {
     }
 }
 
-/// The same for the command line, which has all of them at once.
+/// The same document for the command line, which lists all of them in one answer.
 pub fn grid_trigger_document(order: &Order, mark: Option<Price>, name: &str) -> Value {
     let row = TriggerRow { name: name.to_owned(), ..TriggerRow::of(order, mark) };
     serde_json::to_value(row).unwrap_or_default()
@@ -139,13 +139,13 @@ impl TriggerRow {
     }
 }
 
-/// The limit of an order, or what has triggered it.
+/// The limit of an order, or its trigger price.
 pub(super) fn price_of(order: &Order) -> String {
     let price = order.terms.price.or(order.grid.map(|origin| origin.price));
     price.map(|price| exact_price(price, order.facts.decimals).to_string()).unwrap_or_default()
 }
 
-/// As SDKs number the sides of an order.
+/// The SDKs' number for the side of an order.
 pub(super) fn action(order: &Order) -> i32 {
     if order.terms.side.is_buy() { 1 } else { 2 }
 }

@@ -1,4 +1,5 @@
-//! `GET /v1/gridtrading/why`: what happened to a grid, and by which candles. Not one of the SDKs' requests.
+//! `GET /v1/gridtrading/why`: explains what happened to a grid, and by which candles. No SDK sends
+//! it.
 
 use paper::GridExplanation;
 

@@ -1,4 +1,4 @@
-//! Answers of OAuth: JSON objects that must not be cached.
+//! OAuth answers: JSON objects that must not be cached.
 
 use access::OAuthError;
 use hyper::header::{HeaderValue, PRAGMA, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -30,7 +30,7 @@ pub(super) const FAILED: RefusalDoc = RefusalDoc::of::<OAuthProblem>("500", "OAu
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "OAuthError")]
 pub(super) struct OAuthProblem {
-    /// The name of the error, as the standards have it.
+    /// The error code of the standards.
     error: String,
     error_description: String,
 }

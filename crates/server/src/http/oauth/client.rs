@@ -1,4 +1,5 @@
-//! Client authentication: id, and secret if the client has one, in the form or in the `Authorization` header.
+//! Client authentication: id, and secret if the client has one, in the form or in the
+//! `Authorization` header.
 
 use std::borrow::Cow;
 
@@ -13,7 +14,7 @@ use crate::kit::{Call, fields};
 /// Far longer than an id and a secret.
 const HEADER_MAX: usize = 2_048;
 
-/// The id and the secret that a client has sent. No `Debug`: it holds a secret.
+/// The id and the secret sent by a client. No `Debug`: it holds a secret.
 pub(super) struct ClientCredentials {
     id: String,
     secret: Option<String>,
@@ -42,7 +43,7 @@ impl ClientCredentials {
     }
 }
 
-/// Whether the client uses the header. Then a refusal has a header too.
+/// Whether the client uses the header. Then a refusal needs a header too.
 pub(super) fn is_basic(call: &Call<'_>) -> bool {
     basic(call).is_some()
 }
@@ -65,7 +66,8 @@ fn decode(pair: &str) -> Option<ClientCredentials> {
 }
 
 fn plain(text: &str) -> Option<String> {
-    // Decoded as the value of a form field. Only an ampersand could end the value, so it is escaped.
+    // Decoded as the value of a form field. Only an ampersand could end the value, so it is
+    // escaped.
     let field = format!("v={}", text.replace('&', "%26"));
     fields::values(&field, "v").next().map(Cow::into_owned)
 }
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_header_is_read_as_the_standard_has_it() {
+    fn the_header_is_decoded_as_the_standard_requires() {
         check("id:secret", Some(("id", "secret")));
         check("id:", Some(("id", "")));
         check("a%3Ab:c+d%26e&f=g:h", Some(("a:b", "c d&e&f=g:h")));

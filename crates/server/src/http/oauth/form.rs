@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_form_is_read_as_browsers_write_it() {
+    fn a_form_is_parsed_as_browsers_encode_it() {
         let form = Form::parse(b"client_id=a%20b+c&device_code=&x&grant_type=urn%3Aietf")
             .unwrap_or_else(|_| panic!());
         assert_eq!(form.get("client_id"), Some("a b c"));
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_with_something_twice_or_too_much_is_refused() {
+    fn a_form_with_duplicate_fields_or_too_much_data_is_refused() {
         let many: String = (0..33).map(|number| format!("f{number}=1&")).collect();
         let large = "a=".to_owned() + &"x".repeat(FORM_MAX);
         for body in ["a=1&a=1", "a=1&b=2&a=", "a&%61=2", &many, &large] {
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn only_forms_are_forms() {
+    fn other_content_types_are_refused() {
         let read = |kind: &'static str| {
             let mut headers = HeaderMap::new();
             headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));

@@ -1,5 +1,6 @@
-//! OAuth 2.0 for programs: registration, device authorization, tokens, revocation, metadata. Plain OAuth JSON, without the
-//! envelope of the other answers. The pages that a person sees are elsewhere; the rules are in `access::oauth`.
+//! OAuth 2.0 for programs: registration, device authorization, tokens, revocation, metadata. Plain
+//! OAuth JSON, without the envelope of the other answers. The pages for people are in `pages/`; the
+//! rules are in `access::oauth`.
 
 mod answer;
 mod client;
@@ -30,7 +31,7 @@ pub(super) const ROUTES: &[Row] = &[
     post("/oauth2/revoke", |call, site| Ok(token::revoke(call, site))).doc(&token::REVOKE),
 ];
 
-/// Clients prove themselves in ways of their own.
+/// OAuth clients authenticate in the handlers.
 const fn get(path: &'static str, handler: OpenHandler) -> Row {
     Row::open_get(path, Audience::Anyone, Task::OAuth, handler)
 }

@@ -40,13 +40,13 @@ pub(super) const REMOVE: Doc =
 
 const CLIENT_ID: Parameter = Parameter::path("client_id", "As it was registered");
 
-/// Fields that mean something here. Others are passed over, as the standard wants it.
+/// The supported fields. Others are ignored, as the standard requires.
 #[derive(Deserialize, JsonSchema)]
 #[schemars(rename = "OAuthClientRequest")]
 struct Metadata {
     #[schemars(length(max = 128))]
     client_name: Option<String>,
-    /// https, http of the same machine, or a scheme of one's own.
+    /// https, http of the same machine, or a private scheme.
     #[schemars(length(max = 10), inner(length(max = 1024)))]
     redirect_uris: Option<Vec<String>>,
     #[schemars(transform = grant_types)]
@@ -74,11 +74,11 @@ struct OAuthClient {
     token_endpoint_auth_method: String,
     scope: &'static str,
     registration_access_token: String,
-    /// Once, for clients that asked for one.
+    /// Shown once, to clients that requested one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String")]
     client_secret: Option<String>,
-    /// 0: never.
+    /// 0: it does not expire.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "i64")]
     client_secret_expires_at: Option<i64>,
@@ -104,7 +104,7 @@ pub(super) fn add(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     if call.body.len() > BODY_MAX {
         return Err(OAuthError::InvalidClientMetadata("the body is larger than 65536 bytes"));
     }
-    // The parser's message would quote the input, so it is not repeated.
+    // The parser's message would quote the input, so it is not included.
     let metadata: Metadata = call.object().map_err(|_| {
         OAuthError::InvalidClientMetadata("the body is not a JSON object of texts and lists of texts")
     })?;
@@ -128,7 +128,7 @@ pub(super) fn read(call: &Call<'_>, site: &Site) -> Refusable<Answer> {
     let Some(token) = bearer(call) else { return Ok(answer::not_its_token()) };
     let client = site.core.access.registration(call.path_value("client_id"), token)?;
     Ok(match client {
-        // The standard wants the token in the answer (RFC 7592, 3); the client has just sent it.
+        // The standard requires the token in the answer (RFC 7592, 3); the client has just sent it.
         Some(client) => answer::object(200, &describe(&client, token, call, site)),
         None => answer::not_its_token(),
     })

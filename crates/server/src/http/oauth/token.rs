@@ -43,11 +43,11 @@ pub(super) const REVOKE: Doc =
 #[schemars(transform = of_form)]
 #[expect(dead_code, reason = "its shape alone is used")]
 struct OAuthDeviceRequest {
-    /// Unless it is in the authorization header.
+    /// Omitted if it is in the authorization header.
     client_id: Option<String>,
-    /// For clients that have one, unless it is in the authorization header.
+    /// For clients that have one; omitted if it is in the authorization header.
     client_secret: Option<String>,
-    /// openapi, 3 or nothing.
+    /// openapi, 3 or empty.
     scope: Option<String>,
 }
 
@@ -58,7 +58,7 @@ struct OAuthTokenRequest {
     #[schemars(schema_with = "grant_types")]
     grant_type: String,
     client_id: Option<String>,
-    /// For clients that have one, unless it is in the authorization header.
+    /// For clients that have one; omitted if it is in the authorization header.
     client_secret: Option<String>,
     code: Option<String>,
     redirect_uri: Option<String>,
@@ -76,7 +76,7 @@ struct OAuthRevokeRequest {
     token: String,
     token_type_hint: Option<String>,
     client_id: Option<String>,
-    /// For clients that have one, unless it is in the authorization header.
+    /// For clients that have one; omitted if it is in the authorization header.
     client_secret: Option<String>,
 }
 
@@ -103,7 +103,7 @@ struct OAuthTokens {
     token_type: &'static str,
     /// Seconds.
     expires_in: i64,
-    /// Takes the place of the one that was used.
+    /// Replaces the one that was used.
     refresh_token: String,
     scope: String,
 }
@@ -186,7 +186,7 @@ fn count(grant: &Grant<'_>, error: Option<&OAuthError>, site: &Site) {
     site.core.metrics.grant(grant, granted);
 }
 
-/// `token_type_hint` is not needed here and ignored.
+/// `token_type_hint` is not needed and ignored.
 pub(super) fn revoke(call: &Call<'_>, site: &Site) -> Answer {
     respond(call, |form, said| {
         let token = form.need("token", "token is missing")?;
@@ -205,7 +205,7 @@ fn respond(call: &Call<'_>, work: impl FnOnce(&Form, &ClientCredentials) -> Refu
     answered.unwrap_or_else(refused)
 }
 
-/// Writes a failed client authentication or an invalid grant to the audit, as a refused login.
+/// Records a failed client authentication or an invalid grant in the audit, as a refused login.
 fn note_declined(
     call: &Call<'_>,
     site: &Site,

@@ -1,5 +1,5 @@
-//! `GET /v1/quote/history-candlesticks`: the history command without an SDK, in several formats, and with longer answers than the
-//! protocol's.
+//! `GET /v1/quote/history-candlesticks`: the history command without an SDK, in several formats,
+//! and with longer answers than the protocol's.
 
 use bytes::Bytes;
 use history::{COUNT_MAX, Paged, Paging, Sessions};
@@ -27,7 +27,7 @@ use crate::written::{Day, Instant};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
-/// The data of an answer in JSON, which `format.rs` writes candle by candle.
+/// The data of a JSON answer, which `format.rs` writes candle by candle.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "its shape alone is used")]
 struct CandlestickPage {
@@ -36,9 +36,10 @@ struct CandlestickPage {
     period: String,
     /// Oldest first.
     candlesticks: Vec<TimedCandlestick>,
-    /// Send it as the parameter next, all others unchanged, to go on; null if there is nothing more.
+    /// The parameter `next` of the following page, with all others unchanged; null on the last
+    /// page.
     next: Option<String>,
-    /// With charge=no, if the candles would be charged: there are none in this answer, and this is the cost of those.
+    /// With charge=no, the cost of candles that would be charged. They are not in this answer.
     #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
     would_charge: Option<QuotaCost>,
 }
@@ -57,13 +58,14 @@ struct UnchargedPage<'a> {
 struct QuotaCost {
     /// Securities that would be charged: 1.
     cost: u32,
-    /// Whether the quota suffices. If not, the same request with charge=yes is refused (403, 301607).
+    /// Whether the quota suffices. If not, the same request with charge=yes is refused (403,
+    /// 301607).
     fits: bool,
     /// Securities used this month.
     used: u32,
-    /// Securities a month.
+    /// Securities per month.
     limit: u32,
-    /// The day on which the next month begins, in Hong Kong.
+    /// The first day of the next month, in Hong Kong.
     resets: Day,
 }
 
@@ -72,7 +74,7 @@ struct QuotaCost {
 struct TimedCandlestick {
     #[schemars(flatten)]
     candle: quote::Candlestick,
-    /// The timestamp in the time of the market.
+    /// The timestamp in the market's time zone.
     time: Instant,
 }
 
@@ -256,7 +258,8 @@ fn reply(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Pr
     Ok(reply)
 }
 
-/// A cached answer of which the account has already got a range. It was counted then; whether the account may see it is checked again.
+/// A cached answer of which the account has already fetched a range. It was counted then; the
+/// rights are checked again.
 fn taken_apart(
     call: &Call<'_>,
     question: &Question,
@@ -301,7 +304,8 @@ fn whole(
     Ok(whole)
 }
 
-/// The answer to `charge=no` where candles would be charged. It is never cached: the next request may be charged.
+/// The answer to `charge=no` if candles would be charged. It is never cached: the next request may
+/// be charged.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let usage = site.core.access.usage(admitted.account().id, site.core.market_now());
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
@@ -320,12 +324,13 @@ fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<An
     }))
 }
 
-/// The cache key: two requests with the same key ask for the same bytes. Tokens have been removed from the query.
+/// The cache key: two requests with the same key have the same answer. Tokens have been removed
+/// from the query.
 fn key(call: &Call<'_>, format: Format) -> String {
     format!("{} {}", format.name(), call.query)
 }
 
-/// Refuses an answer that counts as more calls than the account's rate limit ever allows, and says so.
+/// Refuses an answer that counts as more calls than the account's rate limit ever allows.
 fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -342,7 +347,8 @@ fn affordable(question: &Question, caller: &Caller, site: &Site) -> Result<(), P
     }
 }
 
-/// Admits a request. `None` if it is answered without candles: they would be charged, and the request has `charge=no`.
+/// Admits a request. `None` if it is answered without candles: they would be charged, and the
+/// request has `charge=no`.
 fn admit(
     question: &Question,
     format: Format,
@@ -350,7 +356,7 @@ fn admit(
     site: &Site,
 ) -> Result<Option<Work<HistoryCandles>>, Problem> {
     affordable(question, &admitted.caller, site)?;
-    // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
+    // `route::admit` checks the right to overnight hours, as for a connection that opted in.
     let caller = Caller { overnight: question.sessions == Sessions::All, ..admitted.caller };
     let memory = &mut Memory::of(&caller, &admitted.permit);
     let work = route::admit(&site.core, &caller, question.calls(), memory, |context| {

@@ -57,7 +57,8 @@ impl Format {
         })
     }
 
-    /// The format that the `Accept` header prefers; JSON if there is none. Of two with the same weight, the first.
+    /// The format that the `Accept` header prefers; JSON by default. Of two with equal weight, the
+    /// first.
     pub(super) fn accepted(headers: &HeaderMap) -> Result<Format, Problem> {
         let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
         let mut best: Option<(u16, Format)> = None;
@@ -92,7 +93,7 @@ impl Format {
         }
     }
 
-    /// Candles as the body of an answer; JSON also has the token of the next page.
+    /// Candles as the body of an answer; JSON also contains the token of the next page.
     pub(super) fn encode(
         self,
         answer: &history::Answer,
@@ -115,7 +116,8 @@ impl Format {
     }
 }
 
-/// The field names of the protocol, and `time` in RFC 3339. Written candle by candle: ten thousand need no JSON tree in memory.
+/// The field names of the protocol, and `time` in RFC 3339. Written candle by candle, so that ten
+/// thousand need no JSON tree in memory.
 fn json(answer: &history::Answer, zone: &Zone, next: Option<&str>) -> Result<String, std::fmt::Error> {
     let mut text = String::with_capacity(256 + 240 * answer.candles.len());
     let symbol = Value::from(answer.symbol.as_str());
@@ -161,7 +163,7 @@ fn file(format: files::Format, answer: &history::Answer, zone: &Zone) -> Result<
     write().map_err(|error: files::FileError| error.to_string())
 }
 
-/// Arrow's stream format from its file format: the same batches without the footer.
+/// Converts Arrow's file format to its stream format: the same batches without the footer.
 fn stream(file: Vec<u8>) -> Result<Vec<u8>, impl std::fmt::Display> {
     let convert = || {
         let batches = arrow_ipc::reader::FileReader::try_new(Cursor::new(file), None)?;
@@ -188,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_gets_the_form_it_likes_best() {
+    fn a_client_gets_the_format_it_prefers() {
         check(&[], Some(Format::Json));
         check(&[""], Some(Format::Json));
         check(&["*/*"], Some(Format::Json));

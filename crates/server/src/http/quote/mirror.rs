@@ -1,4 +1,4 @@
-//! The pull commands as HTTP: the same messages as JSON, the same route, the same refusals.
+//! The pull commands over HTTP: the same messages as JSON, the same route, the same refusals.
 
 use serde_json::{Map, Value};
 use wire::quote;
@@ -16,7 +16,7 @@ const fn mirror(id: &'static str, summary: &'static str, body: &'static [Media])
     Doc::new(Tag::Mirrors, id, summary).body(body).refuses(&[BAD_REQUEST])
 }
 
-/// A command that asks for the prices of one security.
+/// A command for the prices of one security.
 const fn quotes_of_one(id: &'static str, summary: &'static str, body: &'static [Media]) -> Doc {
     mirror(id, summary, body).refuses(&[BAD_REQUEST, NO_QUOTES])
 }
@@ -119,7 +119,7 @@ pub(super) const OPTION_STRIKES: Doc = not_offered("optionStrikes");
 pub(super) const WARRANT_ISSUERS: Doc = not_offered("warrantIssuers");
 pub(super) const WARRANTS: Doc = not_offered("warrants");
 
-/// Fields that are numbers, which some clients send as text.
+/// Numeric fields, which some clients send as text.
 const NUMBERS: [&str; 6] = ["period", "adjust_type", "query_type", "direction", "count", "trade_session"];
 
 pub(super) fn answer(
@@ -151,8 +151,8 @@ fn fields(body: &[u8]) -> Result<Map<String, Value>, Refusal> {
     }
 }
 
-/// Normalizes what clients write in several ways: a field that is null counts as absent, names may be in camel case, and numbers may be
-/// text.
+/// Normalizes variants: a null field counts as absent, names may be in camel case, and numbers may
+/// be text.
 fn plain(fields: Map<String, Value>) -> Map<String, Value> {
     let mut plainer = Map::new();
     for (name, field) in fields {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn several_ways_to_write_a_field_are_one() {
+    fn variants_of_a_field_are_normalized() {
         check("", "{}");
         check(r#"{"symbol":"700.HK","date_request":null}"#, r#"{"symbol":"700.HK"}"#);
         check(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn a_body_that_is_not_an_object_is_refused() {
         for body in ["null", "[]", "[\"700.HK\",1000]", "7", "{", "symbol=700.HK", "{}{}", "\u{feff}{}"] {
             assert!(matches!(fields(body.as_bytes()), Err(Refusal::Malformed(_))), "{body}");
         }

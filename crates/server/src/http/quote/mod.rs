@@ -38,7 +38,7 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::TRADING_SESSIONS }>("/quote/markets/trading-sessions").doc(&mirror::TRADING_SESSIONS),
     mirror::<{ command::TRADING_DAYS }>("/quote/markets/trading-days").doc(&mirror::TRADING_DAYS),
     mirror::<{ command::PROFILE }>("/quote/profile").doc(&mirror::PROFILE),
-    // Commands that the protocol has and Chandler does not: they are told so, instead of that nothing is there.
+    // Protocol commands that Chandler does not offer: refused as such, instead of 404.
     mirror::<{ command::OPTION_QUOTE }>("/quote/options/quotes").doc(&mirror::OPTION_QUOTES),
     mirror::<{ command::WARRANT_QUOTE }>("/quote/warrants/quotes").doc(&mirror::WARRANT_QUOTES),
     mirror::<{ command::DEPTH }>("/quote/depth").doc(&mirror::DEPTH),
@@ -51,10 +51,10 @@ pub(super) const ROUTES: &[Row] = &[
     mirror::<{ command::WARRANT_FILTER }>("/quote/warrants").doc(&mirror::WARRANTS),
 ];
 
-/// The address for people counts as the command that it asks.
+/// The endpoint for people counts as this command.
 const HISTORY: Task = Task::of_command(command::HISTORY);
 
-/// An address for people and pages that asks a command.
+/// An endpoint for people and pages that runs a command.
 const fn own<const COMMAND: u8>(path: &'static str, handler: PermittedHandler) -> Row {
     let pace = match CommandRow::pace_of(COMMAND) {
         Some(pace) => RowPace::of(pace),

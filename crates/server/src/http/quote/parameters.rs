@@ -1,4 +1,5 @@
-//! The query string of the candles endpoint: parses it into the question that every door asks, and makes the token of the next page.
+//! The query string of the candles endpoint: parses it into the query that all transports use, and
+//! creates the token of the next page.
 
 use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 use market::{
@@ -11,10 +12,11 @@ use crate::command::{PAGED_MAX, calls, period, symbol};
 use crate::kit::fields::{Fields, Names, echo};
 use crate::refusal::Refusal;
 
-/// The timestamps that a token of ours can have.
+/// The range of timestamps in our tokens.
 const STAMPS: std::ops::Range<i64> = -100_000_000_000..100_000_000_000;
 
-/// The names that are accepted. Some come in pairs with one meaning: a word for people, and the field name of the message.
+/// The accepted names. Some are pairs with one meaning: a word for people, and the field name of
+/// the message.
 pub(in crate::http) const KNOWN: [&str; 21] = [
     "symbol",
     "period",
@@ -45,11 +47,12 @@ pub(super) struct Parameters {
     fields: Fields,
 }
 
-/// A value, or its refusal. A query that cannot be parsed is refused at once. A parsed value that is out of range is a bad parameter of a
-/// history request, which is refused after the request has been counted.
+/// A value, or its refusal. A query that cannot be parsed is refused immediately. A parsed value
+/// that is out of range is a bad parameter of a history request, which is refused after the request
+/// was counted.
 type Judged<T> = Result<T, Refusal>;
 
-/// The question, and how long the answer may be.
+/// The query, and the maximum length of the answer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Question {
     pub(super) symbol: Symbol,
@@ -61,16 +64,16 @@ pub(super) struct Question {
     /// Where the previous page ended.
     pub(super) from: Option<Timestamp>,
     pub(super) format: Option<Format>,
-    /// Whether candles that would be charged are left out.
+    /// Whether candles that would be charged are omitted.
     pub(super) keeps_quota: bool,
 }
 
-/// Which candles, in the local time of the security's market.
+/// The selected candles, in the local time of the security's market.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Span {
     /// A range of dates, both included.
     Dates { start: Option<Date>, end: Option<Date> },
-    /// A number of candles from a point.
+    /// A number of candles from an anchor.
     Offset { direction: Direction, anchor: Anchor },
 }
 
@@ -139,7 +142,7 @@ impl Parameters {
         }
     }
 
-    /// Whether the query is for a range of dates, not for a number of candles from a point.
+    /// Whether the query is for a range of dates, not for a number of candles from an anchor.
     fn by_dates(&self) -> Result<bool, Refusal> {
         let dates = self.first(&["start", "start_date", "end", "end_date"]);
         let point = self.first(&["before", "after", "direction", "date", "minute"]);
@@ -157,7 +160,7 @@ impl Parameters {
         }
     }
 
-    /// The period by its name, or by its number in the protocol.
+    /// The period by its name, or by its protocol number.
     fn period(&self) -> Result<Judged<Period>, Refusal> {
         let text = self.get("period").unwrap_or("day");
         if text.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -185,7 +188,8 @@ impl Parameters {
         })
     }
 
-    /// The selector of the protocol cannot ask for overnight hours: on a long connection the sign-in does.
+    /// The protocol's selector cannot request overnight hours: on a long connection the sign-in
+    /// does.
     fn sessions(&self) -> Result<Sessions, Refusal> {
         Ok(match self.either(["session", "trade_session"])? {
             None | Some(("session", "intraday") | ("trade_session", "0")) => Sessions::Intraday,
@@ -225,7 +229,8 @@ impl Parameters {
         })
     }
 
-    /// The point from which candles are counted. An invalid period is reported before anything about the point.
+    /// The anchor from which candles are counted. An invalid period is reported before anything
+    /// about the anchor.
     fn offset(&self, period: &Judged<Period>, zone: &Zone) -> Result<Judged<Span>, Refusal> {
         let period = period.as_ref().copied().unwrap_or(Period::DAY);
         let [before, after] = ["before", "after"].map(|name| self.get(name).map(|text| (name, text)));
@@ -280,7 +285,7 @@ impl Question {
         Ok(Query { symbol, period, adjust: self.adjust, sessions: self.sessions, floors, select })
     }
 
-    /// The period, or why it is refused.
+    /// The period, or its refusal.
     pub(super) fn period(&self) -> Result<Period, Refusal> {
         self.period.clone()
     }
@@ -290,7 +295,7 @@ impl Question {
         calls(self.limit)
     }
 
-    /// The token of the next page, which is valid only for this question.
+    /// The token of the next page, which is valid only for this query.
     pub(super) fn token(&self, at: Timestamp) -> String {
         format!("{:016x}{:08x}", at.0.cast_unsigned(), self.fingerprint(at))
     }
@@ -305,11 +310,11 @@ impl Question {
         })
     }
 
-    /// A checksum of the question without its length. It protects against mistakes only: a forged token gives access to nothing that could
-    /// not be asked for without it.
+    /// A checksum of the query without its length. It only protects against mistakes: a forged
+    /// token gives access to nothing that could not be requested without it.
     fn fingerprint(&self, at: Timestamp) -> u32 {
         let Question { symbol, period, adjust, sessions, span, .. } = self;
-        // Only has to be different for different questions.
+        // Only has to differ for different queries.
         let text = format!("{symbol} {period:?} {adjust:?} {sessions:?} {span:?} {}", at.0);
         crc32fast::hash(text.as_bytes())
     }
@@ -323,12 +328,13 @@ fn date(text: &str) -> Option<Date> {
     }
 }
 
-/// Date and minute of a point in time, written as a date, a date with a local time of the market, or an instant with an offset.
+/// Date and minute of a point in time, written as a date, a date with a local time of the market,
+/// or an instant with an offset.
 fn point(text: &str, zone: &Zone) -> Option<(Date, Option<i32>)> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(Timestamp(instant.as_second()));
         let minute = i32::try_from(seconds / 60).ok()?;
-        // Negative years cannot be written in the other forms either.
+        // The other forms cannot express negative years either.
         return (date.year() >= 0).then_some((date, Some(minute)));
     }
     let Some((day, time)) = text.split_once(['T', ' ']) else {

@@ -5,7 +5,7 @@ fn question(query: &str) -> Result<Question, String> {
     Parameters::parse(query).and_then(|found| found.question(&venues)).map_err(|refusal| refusal.text())
 }
 
-/// What a query string means, as history is asked it.
+/// Checks the history query that a query string parses to.
 #[track_caller]
 fn check(query: &str, means: &str) {
     let question = question(query).unwrap();
@@ -32,7 +32,7 @@ fn words(select: &Select) -> String {
 }
 
 #[test]
-fn a_query_string_becomes_the_question_of_every_door() {
+fn a_query_string_parses_to_the_common_query() {
     check("symbol=700.HK", "700.HK day adjust None session Intraday: 10 to the Past of Latest, limit 10");
     check(
         "symbol=00700.hk&period=5m&adjust=forward&start=2026-10-12&end=20261113&session=extended",
@@ -46,7 +46,7 @@ fn a_query_string_becomes_the_question_of_every_door() {
         "symbol=AAPL.US&query_type=2",
         "AAPL.US day adjust None session Intraday: None to None, limit 1000",
     );
-    // The minute of a candle that lasts a week is not read.
+    // The minute is ignored for a weekly candle.
     check(
         "symbol=AAPL.US&period=week&direction=1&date=2026-10-12&minute=0930&count=1001&format=csv",
         "AAPL.US week adjust None session Intraday: 1000 to the Present of Day(2026-10-12), limit 1001, Csv",
@@ -84,9 +84,9 @@ fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
     means("after=20261113T0930", "Present of Minute(2026-11-13, 570)");
     means("after=2026-11-13T01:30:00Z", "Present of Minute(2026-11-13, 570)");
     means("after=2026-11-13T09%3A30%3A00%2B08%3A00", "Present of Minute(2026-11-13, 570)");
-    // A plus that was not encoded is a space, and there is no such time.
+    // An unencoded plus is a space, which makes the time invalid.
     question("symbol=700.HK&after=2026-11-13T09:30:00+08:00").unwrap_err();
-    // As long as one with seconds, and none.
+    // As long as a time with seconds, but invalid.
     for time in ["12:30+08", "09:30:1x", "09:30:60", "09:30.00", "0930x:00", "é9:30:0"] {
         let refusal = question(&format!("symbol=700.HK&before=2026-11-13T{time}")).unwrap_err();
         assert!(refusal.contains(" is not a time: write 2026-11-13, 2026-11-13T09:30"), "{time}: {refusal}");
@@ -95,7 +95,7 @@ fn a_point_is_a_date_a_time_of_the_market_or_an_instant() {
 }
 
 #[test]
-fn what_is_understood_and_makes_no_sense_is_refused_in_its_turn() {
+fn out_of_range_values_are_refused_as_bad_queries() {
     for (query, text) in [
         ("period=7", "period 7 is unknown"),
         ("period=7&start=2026-11-13&end=2026-11-12", "period 7 is unknown"),
@@ -110,7 +110,7 @@ fn what_is_understood_and_makes_no_sense_is_refused_in_its_turn() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_by_name() {
+fn invalid_parameters_are_refused_by_name() {
     let refused = |query: &str, text: &str| {
         let refusal = question(query).unwrap_err();
         assert!(refusal.contains(text), "{query}: {refusal}");
@@ -148,7 +148,7 @@ fn what_cannot_be_meant_is_refused_by_name() {
 }
 
 #[test]
-fn a_token_goes_on_with_its_own_question_and_no_other() {
+fn a_token_is_valid_only_for_its_query() {
     let at = Timestamp(1_794_708_000);
     let call = question("symbol=700.HK&period=1m&limit=3000&before=2026-11-13").unwrap();
     let token = call.token(at);
@@ -172,13 +172,13 @@ fn a_token_goes_on_with_its_own_question_and_no_other() {
     {
         assert!(altered(token).is_err(), "{token}");
     }
-    // Well made, and nothing that we would have made.
+    // Well formed, but with a timestamp that we never issue.
     assert!(altered(&call.token(Timestamp(i64::MAX))).is_err());
     assert!(altered(&call.token(Timestamp(i64::MIN))).is_err());
 }
 
 #[test]
-fn the_next_query_string_is_the_same_one_with_another_token() {
+fn the_next_query_string_only_replaces_the_token() {
     let parameters =
         Parameters::parse("symbol=700.HK&before=2026-11-13+09%3A30&next=old&format=csv").unwrap();
     assert_eq!(parameters.with_next("new"), "symbol=700.HK&before=2026-11-13+09%3A30&format=csv&next=new");

@@ -1,4 +1,5 @@
-//! Quotes, trades, capital flow and capital distribution as addresses, for people and for the chart page: the same commands, the same answers.
+//! Quotes, trades, capital flow and capital distribution as GET endpoints, for people and for the
+//! chart page: the same commands, the same answers.
 
 use serde_json::{Map, Value};
 use wire::{command, quote};

@@ -1,4 +1,5 @@
-//! `GET /v1/statement/download`: an address from which one statement can be fetched for a while, without any other proof.
+//! `GET /v1/statement/download`: a temporary URL from which one statement can be fetched without
+//! other credentials.
 
 use access::Download;
 use market::Timestamp;
@@ -37,7 +38,7 @@ struct DownloadAddress {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let query = Query::parse(call.query)?;
     let (core, account) = (&site.core, admitted.account().id);
-    // What is another account's is as if it did not exist.
+    // Another account's statement is reported as not found.
     let named = FileKey::parse_key(query.required("file_key")?).filter(|key| key.account == account);
     let key = named.ok_or_else(not_found)?;
     let kept = core.paper.statement(account, key.of, core.market_now()).map_err(Problem::from_paper)?;

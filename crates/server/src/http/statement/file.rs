@@ -1,4 +1,4 @@
-//! `GET /files/statement/{file}`: a statement, for whoever has its address.
+//! `GET /files/statement/{file}`: a statement, for any holder of its URL.
 
 use access::{Download, DownloadRefused};
 use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
@@ -32,7 +32,7 @@ pub(super) const FILE: Doc = Doc::new(Tag::Trade, "statementFile", "A statement,
 
 const PDF: HeaderValue = HeaderValue::from_static("application/pdf");
 
-/// The part of an address that is signed, with everything that decides what is sent.
+/// The signed part of a URL, with everything that decides the content.
 pub(super) fn signed_path(name: &str, language: &str) -> String {
     format!("/files/statement/{name}?lang={language}")
 }
@@ -41,7 +41,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (key, language) = checked(call, site)?;
     let core = &site.core;
     let kept = core.paper.statement(key.account, key.of, core.market_now()).map_err(Problem::from_paper)?;
-    // It was there when the address was made: a rewind has taken it back since.
+    // The statement existed when the URL was created: a rewind has removed it since.
     let text = kept.ok_or_else(Problem::not_found)?;
     let mut answer = match key.format {
         Format::Json => envelope::json(200, text.into()),
@@ -56,9 +56,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     Ok(answer)
 }
 
-/// The file of an address that is ours, and the language that it names.
+/// Verifies a URL. Returns the file and the language that it names.
 fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem> {
-    // Whatever is wrong with an address, it is told the same.
+    // All invalid URLs get the same refusal.
     let forged = || Problem::download_refused(DownloadRefused::Forged.to_string());
     let query = Query::parse(call.query).map_err(|_| forged())?;
     let key = FileKey::parse_name(call.path_value("file")).ok_or_else(forged)?;
@@ -67,7 +67,7 @@ fn checked(call: &Call<'_>, site: &Site) -> Result<(FileKey, Language), Problem>
     else {
         return Err(forged());
     };
-    // Nothing can be added to it, and no number be written in another way.
+    // The query must be canonical: nothing added, and no other spelling of a number.
     if call.query != format!("lang={language}&expires={}&sig={signature}", expires.0) {
         return Err(forged());
     }

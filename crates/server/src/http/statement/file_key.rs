@@ -1,4 +1,4 @@
-//! What a statement file is called: in the list, and in the address it is fetched from.
+//! Names of a statement file: in the list, and in its download URL.
 
 use access::AccountId;
 use market::Date;
@@ -37,14 +37,14 @@ pub(super) struct FileKey {
 const LENGTH_MAX: usize = 128;
 
 impl FileKey {
-    /// As the list has it.
+    /// The name in the list.
     pub(super) fn key(&self) -> String {
         let StatementId { kind, date } = self.of;
         let (kind, date, account) = (kind.number(), digits(date), self.account.0);
         format!("/statement_data/data/lb/{kind}/{date:08}/{account}.{}", self.format.as_str())
     }
 
-    /// What [`FileKey::key`] wrote, and nothing else.
+    /// Parses the exact output of [`FileKey::key`].
     pub(super) fn parse_key(text: &str) -> Option<FileKey> {
         let (kind, rest) = text
             .get(..LENGTH_MAX.min(text.len()))?
@@ -55,13 +55,13 @@ impl FileKey {
         FileKey::of_parts(account, kind, date, format).filter(|key| key.key() == text)
     }
 
-    /// The last part of its address.
+    /// The last segment of its URL.
     pub(super) fn name(&self) -> String {
         let StatementId { kind, date } = self.of;
         format!("{}-{}-{:08}.{}", self.account.0, kind.number(), digits(date), self.format.as_str())
     }
 
-    /// What [`FileKey::name`] wrote, and nothing else.
+    /// Parses the exact output of [`FileKey::name`].
     pub(super) fn parse_name(text: &str) -> Option<FileKey> {
         let (stem, format) = text.get(..LENGTH_MAX.min(text.len()))?.split_once('.')?;
         let (account, rest) = stem.split_once('-')?;
@@ -77,13 +77,13 @@ impl FileKey {
     }
 }
 
-/// A date as a number, 20260318.
+/// A date as a number, such as 20260318.
 pub(super) fn digits(date: Date) -> u32 {
     let number = i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day());
     u32::try_from(number).unwrap_or_default()
 }
 
-/// The date that a number stands for, if it is one.
+/// The date that a number encodes, if it is valid.
 pub(super) fn date_of(digits: u32) -> Option<Date> {
     let year = i16::try_from(digits / 10_000).ok()?;
     let [month, day] = [digits / 100 % 100, digits % 100].map(|part| i8::try_from(part).ok());
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_read_as_it_was_written_and_in_no_other_way() {
+    fn a_key_is_parsed_only_in_its_canonical_form() {
         assert_eq!(key().key(), "/statement_data/data/lb/1/20260327/10000104.json");
         assert_eq!(key().name(), "10000104-1-20260327.json");
         assert_eq!(FileKey::parse_key(&key().key()), Some(key()));
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_a_date_if_there_is_such_a_day() {
+    fn a_number_is_a_date_only_if_the_day_exists() {
         for (number, date) in [(20_260_318, Some("2026-03-18")), (20_240_229, Some("2024-02-29"))] {
             assert_eq!(date_of(number).map(|date| date.to_string()).as_deref(), date);
             assert_eq!(date_of(number).map(digits), Some(number));

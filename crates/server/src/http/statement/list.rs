@@ -32,7 +32,7 @@ pub(super) const LIST: Doc = Doc::new(Tag::Trade, "statements", "Statements of d
 const LIMIT_DEFAULT: u32 = 20;
 const LIMIT_MAX: u32 = 1_000;
 const PAGES_MAX: u32 = 1_000_000;
-/// Below this a date is none: SDKs send 1 where nobody has named one.
+/// Smallest valid date: SDKs send 1 for none.
 const DATES_FROM: u32 = 19_000_101;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -42,9 +42,9 @@ struct Statements {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct ListedStatement {
-    /// The date, as 20260318; of a month its last day.
+    /// The date, as 20260318; for a month its last day.
     dt: u32,
-    /// For `/v1/statement/download`. With `.pdf` in place of `.json` it is the same statement as PDF.
+    /// For `/v1/statement/download`. With `.pdf` instead of `.json`, the same statement as PDF.
     file_key: String,
 }
 
@@ -59,7 +59,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Statements { list: listed.collect() }))
 }
 
-/// Both forms of the SDKs; pages win where both are there.
+/// Both forms of the SDKs; pages win if both are given.
 fn asked(query: &Query) -> Result<StatementList, Problem> {
     let kind = match query.number("statement_type", (1, 2), 1)? {
         2 => StatementKind::Monthly,

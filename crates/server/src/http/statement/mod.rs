@@ -1,4 +1,4 @@
-//! Statements of paper accounts: their list, addresses to fetch them from, and the files themselves. A file an endpoint.
+//! Statements of paper accounts: the list, download URLs, and the files. One file per endpoint.
 
 mod download;
 mod file;
@@ -11,10 +11,10 @@ use crate::kit::{Asks, Audience, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
 pub(super) const ROUTES: &[Row] = &[
-    // What is due is made out of the whole journal.
+    // Due statements are computed from the whole journal.
     get("/v1/statement/list", list::answer).paced(RowPace::Journal).doc(&list::LIST),
     get("/v1/statement/download", download::answer).paced(RowPace::Trade).doc(&download::DOWNLOAD),
-    // Whoever has the address needs no other proof: its signature is checked first of all.
+    // The URL is the only credential: its signature is checked first.
     Row::open_get("/files/statement/{file}", Audience::Anyone, Task::Orders, file::answer).doc(&file::FILE),
 ];
 

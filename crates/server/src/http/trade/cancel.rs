@@ -1,4 +1,4 @@
-//! `DELETE /v1/trade/order`: withdraws an open order.
+//! `DELETE /v1/trade/order`: cancels an open order.
 
 use trading::Command;
 
@@ -17,7 +17,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let id = query.order()?.ok_or_else(|| missing("order_id"))?;
-    // There are none, so nobody has one with this id.
+    // Attached orders are not offered, so none has this id.
     if query.is_true("is_attached") {
         return Err(not_found());
     }

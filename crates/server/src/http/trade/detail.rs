@@ -78,14 +78,14 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let order = reading.account.order(id);
         Ok(order.map(|order| Detail::of(order, reading.view.tables, language)))
     })?;
-    // Attached orders have details of their own, and there are none.
+    // Attached orders would have their own details, but are not offered.
     let mut detail = found.filter(|_| !query.is_true("is_attached")).ok_or_else(not_found)?;
     let names = trader.names([detail.order.security()])?;
     detail.order.name(&names);
     Ok(envelope::success(detail))
 }
 
-/// The same for the command line, in English.
+/// The same document for the command line, in English.
 pub fn order_detail_document(order: &Order, name: &str, tables: &Tables) -> Value {
     let detail = Detail::of(order, tables, Language::En);
     serde_json::to_value(Detail { order: detail.order.called(name), ..detail }).unwrap_or_default()

@@ -1,13 +1,13 @@
-//! Parameters and refusals that several endpoints about orders share.
+//! Parameters and refusals shared by the order endpoints.
 
 use crate::kit::doc::refusals::{NOT_OFFERED, TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{Kind, Parameter, RefusalDoc, Word};
 
 pub(super) const REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST];
-/// Those of endpoints that take the terms of an order.
+/// Refusals of endpoints that take the terms of an order.
 pub(super) const TERMS_REFUSALS: &[RefusalDoc] = &[TRADE_REFUSED, TRADE_TOO_FAST, NOT_OFFERED];
 
-/// What the SDKs can submit with an order, as the refusal names it.
+/// An SDK feature of order submission, as the refusal names it.
 pub(super) const ATTACHED_ORDERS: &str = "attached orders";
 
 pub(super) const SYMBOL: Parameter = Parameter::query("symbol", Kind::Text, "As 700.HK");

@@ -1,4 +1,4 @@
-//! Executions: today's, those of the days before, or both.
+//! Executions: today's, earlier ones, or both.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -59,7 +59,7 @@ pub(super) struct Page {
     trades: Vec<Trade>,
 }
 
-/// Which days are wanted.
+/// The requested days.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Days {
     Today,
@@ -95,13 +95,13 @@ pub(super) fn all(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(found(&trader, &query, (Days::All, (start, end)), first)?))
 }
 
-/// The row that the page asked for begins with.
+/// The offset of the requested page.
 fn page_start(query: &Query) -> Result<usize, Problem> {
     let page = query.number("page", (1, PAGES_MAX), 1)?;
     Ok(PAGE_ROWS.saturating_mul(page.saturating_sub(1) as usize))
 }
 
-/// Newest first, from a row on.
+/// Newest first, from an offset on.
 fn found(
     trader: &Trader<'_>,
     query: &Query,
@@ -134,7 +134,7 @@ fn found(
     })
 }
 
-/// The same for the command line.
+/// The same document for the command line.
 pub fn execution_document(order: &Order, fill: &Fill) -> Value {
     serde_json::to_value(Trade::of(order, fill)).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! `GET /v1/trade/order/history`: orders that are not among today's, by when they were submitted.
+//! `GET /v1/trade/order/history`: orders other than today's, by submission time.
 
 use market::Timestamp;
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ pub(super) const HISTORY: Doc =
 
 /// Rows of one answer.
 const ROWS_MAX: usize = 1_000;
-/// What is looked through where one end is not given.
+/// Length of the range if one end or both are not given.
 const DAYS_DEFAULT: i64 = 90;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub(super) struct History {
     orders: Vec<OrderRow>,
 }
 
-/// From when until when, both included.
+/// The time range, both ends included.
 pub(super) fn range(query: &Query, now: Timestamp) -> Result<(Timestamp, Timestamp), Problem> {
     let (start, end) = (query.time(&["start_at"])?, query.time(&["end_at"])?);
     let days = DAYS_DEFAULT * 86_400;

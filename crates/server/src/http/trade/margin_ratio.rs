@@ -1,4 +1,4 @@
-//! `GET /v1/risk/margin-ratio`: what part of a position must be covered.
+//! `GET /v1/risk/margin-ratio`: the share of a position that must be covered.
 
 use market::MarginFactor;
 use schemars::JsonSchema;
@@ -17,7 +17,7 @@ pub(super) const MARGIN_RATIO: Doc =
         .answers(&[AnswerDoc::ok("Initial, maintenance and forced selling", &[data::<Ratios>()])])
         .refuses(REFUSALS);
 
-/// Where nothing is stored of a security there is no credit on it.
+/// A security without stored data gets no credit.
 const WHOLE: &str = "1";
 
 #[derive(Debug, Serialize, JsonSchema)]

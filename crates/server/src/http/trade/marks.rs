@@ -1,5 +1,5 @@
-//! `GET /v1/trade/marks`: what a chart of a security shows of the account: open orders, and fills at their candles. Not one of the
-//! SDKs' requests.
+//! `GET /v1/trade/marks`: the account's marks on a chart of a security: open orders, and fills at
+//! their candles. No SDK sends it.
 
 use market::Symbol;
 use schemars::JsonSchema;
@@ -22,21 +22,21 @@ pub(super) const MARKS: Doc = Doc::new(
 .answers(&[AnswerDoc::ok("Oldest first", &[data::<ChartMarks>()])])
 .refuses(REFUSALS);
 
-/// Fills of one answer, the newest.
+/// Most fills in one answer; the newest win.
 const FILLS_MAX: usize = 1_000;
 
 /// Open orders and fills of a security.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct ChartMarks {
-    /// The market's instant, in Unix seconds.
+    /// The market's time, in Unix seconds.
     at: String,
-    /// The number of the journal's last entry; 0 for an account that has not begun to trade.
+    /// The number of the last journal entry; 0 for an account that has not been opened.
     entries: u64,
     /// Oldest first.
     orders: Vec<OpenOrder>,
     /// Oldest first.
     fills: Vec<FillMark>,
-    /// Older fills that are not among them.
+    /// Number of older fills that are left out.
     fills_omitted: usize,
 }
 
@@ -46,11 +46,11 @@ struct OpenOrder {
     side: &'static str,
     order_type: &'static str,
     status: &'static str,
-    /// What is left of it.
+    /// The remaining quantity.
     quantity: String,
     /// The limit.
     price: Option<String>,
-    /// The price it waits for.
+    /// The price that triggers it.
     trigger_price: Option<String>,
 }
 
@@ -60,7 +60,7 @@ struct FillMark {
     side: &'static str,
     quantity: String,
     price: String,
-    /// The stamp of the candle that it was filled from, in Unix seconds.
+    /// The timestamp of the candle that filled it, in Unix seconds.
     candle_at: String,
     trading_day: String,
 }
@@ -69,7 +69,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
     let at = trader.moment().as_of.now().0.to_string();
-    // Looking at a chart is no reason to begin an account.
+    // Viewing a chart does not open an account.
     if !trader.has_begun()? {
         let (orders, fills) = (Vec::new(), Vec::new());
         return Ok(envelope::success(ChartMarks { at, entries: 0, orders, fills, fills_omitted: 0 }));
@@ -111,7 +111,7 @@ impl OpenOrder {
             status: order.status().as_str(),
             quantity: order.remaining().to_string(),
             price: text(order.terms.price),
-            // Once it has been released, only its limit is left to wait for.
+            // A released order waits only for its limit.
             trigger_price: text(order.terms.trigger_price.filter(|_| order.is_waiting())),
         }
     }

@@ -1,7 +1,8 @@
-//! Orders of paper accounts, in the form that SDKs know. A file an endpoint.
+//! Orders of paper accounts, in the form of the SDKs. One file per endpoint.
 //!
-//! A request becomes a command of the engine ([`json_fields`](crate::kit::json_fields) reads its values), the engine's values become rows ([`order_row`]); what an
-//! order does is decided in the crates `trading` and `paper`.
+//! Requests become engine commands ([`json_fields`](crate::kit::json_fields) parses their values),
+//! and the engine's values become rows ([`order_row`]). The crates `trading` and `paper` decide
+//! what an order does.
 
 mod cancel;
 mod detail;

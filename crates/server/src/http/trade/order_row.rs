@@ -1,4 +1,4 @@
-//! An order as SDKs read it: every key always, and an empty text where there is nothing.
+//! An order in the form of the SDKs: all keys present, and an empty text for an absent value.
 
 use market::{Price, Symbol};
 use schemars::JsonSchema;
@@ -40,16 +40,16 @@ pub(super) struct OrderRow {
     trigger_count: i32,
     monitor_price: String,
     remark: String,
-    /// When an order that was submitted for later is placed, in Unix seconds.
+    /// When a delayed order is placed, in Unix seconds.
     delayed_until: String,
-    /// There are none yet.
+    /// Attached orders are not offered: always empty.
     attached_orders: [(); 0],
     #[serde(skip)]
     security: Symbol,
 }
 
 impl OrderRow {
-    /// All but the name, which is looked up for all rows together.
+    /// Without the name, which is looked up for all rows together.
     pub(super) fn of(order: &Order) -> OrderRow {
         let terms = &order.terms;
         let price = |price: Option<Price>| price_text(price, order.facts.decimals);
@@ -107,12 +107,13 @@ impl OrderRow {
     }
 }
 
-/// A price with the decimals of its security at least; an empty text for none.
+/// A price with at least the decimals of its security; an empty text for none.
 pub(super) fn price_text(price: Option<Price>, decimals: u32) -> String {
     price.map(|price| exact_price(price, decimals).to_string()).unwrap_or_default()
 }
 
-/// The same for the command line, which answers from a store as a server does. `name` is that of the security.
+/// The same document for the command line, which reads the store directly. `name` is the security's
+/// name.
 pub fn order_document(order: &Order, name: &str) -> Value {
     serde_json::to_value(OrderRow::of(order).called(name)).unwrap_or_default()
 }

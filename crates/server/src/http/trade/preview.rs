@@ -1,5 +1,5 @@
-//! `POST /v1/trade/order/preview`: what would become of an order, and what it would cost. Nothing is done. Not one of the SDKs'
-//! requests.
+//! `POST /v1/trade/order/preview`: the expected result and the cost of an order, without submitting
+//! it. No SDK sends it.
 
 use paper::Preview;
 
@@ -25,7 +25,7 @@ pub(super) const PREVIEW: Doc = Doc::new(
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let body: Body = body(call)?;
-    // An order of such an account would be refused, whatever it asks for.
+    // A read-only account could not submit any order.
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }

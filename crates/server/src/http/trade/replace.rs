@@ -1,4 +1,4 @@
-//! `PUT /v1/trade/order`: gives an open order other terms.
+//! `PUT /v1/trade/order`: changes the terms of an open order.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -27,14 +27,14 @@ pub(super) struct Body {
     trigger_price: Field,
     limit_offset: Field,
     trailing_amount: Field,
-    /// As one SDK spells it.
+    /// The spelling of one SDK.
     trailing_ammount: Field,
     trailing_percent: Field,
     limit_depth_level: Field,
     trigger_count: Field,
     monitor_price: Field,
     remark: Field,
-    /// The time for which the order was submitted, which stays as it is.
+    /// The time for which the order was submitted. It cannot be changed.
     delayed_until: Field,
     attached_params: Option<Value>,
 }
@@ -63,10 +63,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Nothing {}))
 }
 
-/// An SDK can name another time, or none. An order keeps the one it was submitted for, so that anything else is refused instead of passed over.
+/// Refuses another `delayed_until` than the order was submitted with, which an SDK can send.
 fn check_time(trader: &Trader<'_>, id: OrderId, field: &Field) -> Result<(), Problem> {
     let Some(named) = field.time("delayed_until")? else { return Ok(()) };
-    // One that has not begun has no orders, and is not begun by a request that is refused.
+    // An account that was not opened has no orders, and a refused request must not open it.
     if !trader.has_begun()? {
         return Err(not_found());
     }

@@ -1,4 +1,4 @@
-//! `GET /v1/trade/order/today`: what is open, was submitted today, or ended today.
+//! `GET /v1/trade/order/today`: orders that are open, or were submitted or ended today.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub(super) const TODAY: Doc = Doc::new(
 )])
 .refuses(REFUSALS);
 
-/// Rows of one answer, unless more orders are open.
+/// Most rows of one answer, unless more orders are open.
 const ROWS_MAX: usize = 1_000;
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub(super) struct Today {
     orders: Vec<OrderRow>,
 }
 
-/// Which orders of a list are wanted.
+/// The requested orders of a list.
 #[derive(Debug)]
 pub(super) struct Filter {
     symbol: Option<market::Symbol>,
@@ -42,9 +42,9 @@ pub(super) struct Filter {
     id: Option<OrderId>,
 }
 
-/// Markets that SDKs know; orders are of the first two.
+/// Markets that SDKs know; orders exist in the first two.
 const MARKETS: [&str; 5] = ["HK", "US", "CN", "SG", "Crypto"];
-/// States that SDKs know and no order here is ever in.
+/// States that SDKs know but no order here has.
 const UNUSED: [&str; 3] = ["ReplacedNotReported", "ProtectedNotReported", "ReplacedStatus"];
 
 impl Filter {
@@ -57,7 +57,7 @@ impl Filter {
         for text in query.all("status").filter(|text| !UNUSED.contains(text)) {
             statuses.push(text.parse().map_err(|_| unknown("status", text))?);
         }
-        // Asked for states alone that no order is in, none is found: no market has this name.
+        // If all requested states are unused, nothing may match: no market has an empty name.
         let finds_none = statuses.is_empty() && query.get("status").is_some();
         Ok(Filter {
             symbol: query.symbol()?,
@@ -81,7 +81,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    // By itself it says nothing: it tells of which kind the order is that is asked for.
+    // `is_attached` only qualifies an order id, and attached orders are not offered.
     if filter.id.is_some() && query.is_true("is_attached") {
         return Ok(envelope::success(Today { orders: Vec::new() }));
     }
@@ -97,7 +97,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     Ok(envelope::success(Today { orders }))
 }
 
-/// So many of a list that begins with the newest: all that are open, and the first of the others.
+/// Cuts a list, newest first, to `most` rows. Open orders are never cut.
 fn newest<T>(mut orders: Vec<T>, most: usize, is_open: impl Fn(&T) -> bool) -> Vec<T> {
     let open = orders.iter().filter(|order| is_open(order)).count();
     let mut room = most.saturating_sub(open);
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_is_cut_at_its_old_end_and_keeps_what_is_open() {
+    fn a_list_drops_the_oldest_closed_orders_first() {
         let cut = |most| {
             let orders = vec![(9, false), (8, true), (7, false), (6, false), (5, true)];
             let kept = newest(orders, most, |(_, is_open)| *is_open);

@@ -1,4 +1,5 @@
-//! `GET /v1/trade/order/why`: what happened to an order, and by which rules. Not one of the SDKs' requests.
+//! `GET /v1/trade/order/why`: explains what happened to an order, and by which rules. No SDK sends
+//! it.
 
 use paper::OrderExplanation;
 

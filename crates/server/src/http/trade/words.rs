@@ -1,4 +1,4 @@
-//! What charges are called, in the language of whoever asks.
+//! Names of charges in the caller's language.
 
 use trading::ChargeGroup;
 
@@ -12,7 +12,7 @@ pub(super) fn group(group: ChargeGroup, language: Language) -> &'static str {
     in_language(language, en, cn, hk)
 }
 
-/// The name of a charge; its code where an operator has added one of their own.
+/// The name of a charge; the code itself for one that an operator has added.
 pub(super) fn charge(code: &str, language: Language) -> &str {
     let [en, cn, hk] = match code {
         "COMMISSION" => ["Commission", "佣金", "佣金"],

@@ -1,4 +1,4 @@
-//! `config`: what this datafeed supports.
+//! `config`: the features of this datafeed.
 
 use market::Region;
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What the requests of the protocol share: parameters, and the form of refusals.
+//! Shared by the requests of the protocol: parameters, and the form of refusals.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,17 +6,17 @@ use serde::Serialize;
 use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag};
 use crate::kit::envelope::ProblemBody;
 
-/// A refusal as TradingView's protocol has it.
+/// A refusal in the form of TradingView's protocol.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfError {
     #[schemars(extend("const" = "error"))]
     pub(super) s: &'static str,
     pub(super) errmsg: String,
-    /// As in every other refusal.
+    /// The same code as in other refusals.
     pub(super) code: u64,
 }
 
-/// An answer that may be a refusal: the status does not tell.
+/// An answer or a refusal; both may have status 200.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[expect(dead_code, reason = "its shape alone is used")]
@@ -25,7 +25,7 @@ pub(super) enum OrError<T> {
     Error(UdfError),
 }
 
-/// A refusal before anybody has looked at what is asked for.
+/// A refusal before the request reaches its handler.
 #[derive(JsonSchema)]
 #[schemars(untagged, inline)]
 #[expect(dead_code, reason = "its shape alone is used")]

@@ -1,4 +1,4 @@
-//! `history`: candles of a span of time, or a number of candles before a point.
+//! `history`: candles of a time span, or a number of candles before a point.
 
 use std::fmt::Write;
 
@@ -19,7 +19,8 @@ use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
 use crate::route::{self, Memory};
 
-/// The range of times, 1970 to 2100. Others are clamped: charts ask for negative times when they are scrolled far enough.
+/// The range of times, 1970 to 2100. Others are clamped: charts request negative times when
+/// scrolled far enough.
 const STAMPS: (i64, i64) = (1, 4_102_444_800);
 const DAY: i64 = 86_400;
 
@@ -42,7 +43,8 @@ pub(super) const HISTORY: Doc = udf("udfHistory", "Candles as columns; counts li
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfHistory>>()]).headers(&allowance::HEADERS)]);
 pub(super) const HISTORY_BY_KEY: Doc = HISTORY.also("udfHistoryByKey", &[TOKEN]);
 
-/// Columns side by side, or that there are none. Days and longer are stamped with midnight UTC of their date. It is written digit by digit.
+/// Columns, or no data. Days and longer periods are stamped with midnight UTC of their date. The
+/// answer is written digit by digit.
 #[derive(JsonSchema)]
 #[schemars(tag = "s", rename_all = "snake_case")]
 #[expect(dead_code, reason = "its shape alone is used")]
@@ -57,20 +59,20 @@ enum UdfHistory {
     },
     #[schemars(rename_all = "camelCase")]
     NoData {
-        /// Where there are older candles, the stamp of the newest of them.
+        /// If there are older candles, the stamp of the newest of them.
         #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
         next_time: Option<i64>,
     },
 }
 
-/// The parsed question.
+/// The parsed request.
 #[derive(Debug)]
 struct Question {
     ticker: Ticker,
     period: Period,
-    /// The end, not included.
+    /// The end, exclusive.
     to: i64,
-    /// The beginning, included; `None` if a number of candles is asked for, however old.
+    /// The start, inclusive; `None` if a number of candles is requested, however old.
     from: Option<i64>,
     limit: usize,
 }
@@ -78,7 +80,7 @@ struct Question {
 pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
     let question = parse(call, site)?;
     let limit = question.limit.min(affordable(&admitted.caller, site)?);
-    // Whether the account may see overnight hours is decided on the way, as for a connection that opted in.
+    // `route::admit` checks the right to overnight hours, as for a connection that opted in.
     let caller = Caller { overnight: question.ticker.sessions == Sessions::All, ..admitted.caller };
     let zone = site.core.history.venue(&question.ticker.symbol).zone();
     let memory = &mut Memory::of(&caller, &admitted.permit);
@@ -93,7 +95,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     let stamps: Vec<i64> = answer.candles.time.iter().map(|at| stamp(*at)).collect();
     let first = question.from.map_or(0, |from| stamps.partition_point(|at| *at < from));
     if first == stamps.len() {
-        // Without candles in the span, the stamp of the newest older candle tells the chart where to look next.
+        // Without candles in the span, the stamp of the newest older candle shows the chart where
+        // to look next.
         let body = match stamps.last() {
             Some(older) => json!({"s": "no_data", "nextTime": older}),
             None => json!({"s": "no_data"}),
@@ -105,7 +108,8 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
     Ok(envelope::json(200, body.into()))
 }
 
-/// The stamp of a day or a longer period: charts expect midnight UTC of its date, whatever the market's time zone.
+/// The stamp of a day or a longer period: charts expect midnight UTC of its date, whatever the
+/// market's time zone.
 pub(super) fn day_stamp(midnight: Timestamp, zone: &Zone) -> Timestamp {
     Timestamp(midnight.0.saturating_add(zone.offset(midnight)))
 }
@@ -124,7 +128,7 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
         })?),
     };
     let (from, limit) = match (countback, from) {
-        // The count wins over the span: otherwise a chart would ask again and again over weekends.
+        // The count wins over the span: otherwise a chart would repeat the request over weekends.
         (Some(count), _) => (None, count),
         (None, Some(from)) => {
             let venue = site.core.history.venue(&ticker.symbol);
@@ -135,7 +139,8 @@ fn parse(call: &Call<'_>, site: &Site) -> Result<Question, Refusal> {
     Ok(Question { ticker, period, to, from, limit: limit.clamp(1, PAGED_MAX) })
 }
 
-/// The most candles that the account's rate limit allows in one answer. A chart asks for older ones later.
+/// The most candles that the account's rate limit allows in one answer. A chart requests older ones
+/// later.
 fn affordable(caller: &Caller, site: &Site) -> Result<usize, Problem> {
     let allowance =
         site.core.access.allowance(&caller.who, site.core.uptime()).map_err(Problem::from_access)?;
@@ -150,7 +155,7 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
     let candles = match period {
         Period::Clock(minutes) => {
             let length = i64::from(minutes.get());
-            // The hours of a full day: a span that ends on a half day also has full days.
+            // The hours of a full day: a span that ends on a half day also contains full days.
             let hours = venue.full_hours(venue.zone().date(Timestamp(to)));
             let open = hours.iter().filter(|segment| {
                 let lane = history::lane_of(segment.session);
@@ -169,7 +174,7 @@ fn candles_max(from: i64, to: i64, period: Period, sessions: Sessions, venue: &V
 }
 
 impl Question {
-    /// The query for `history`: a number of candles back from a point, the point included.
+    /// The query for `history`: a number of candles back from a point, inclusive.
     fn query(&self, limit: usize, zone: &Zone, floors: FloorTable) -> Query {
         let Ticker { symbol, adjust, sessions } = self.ticker.clone();
         let last = Timestamp(self.to - 1);
@@ -190,7 +195,8 @@ impl Question {
     }
 }
 
-/// The candles as JSON columns. Prices are numbers here, written from their digits without binary floating point.
+/// The candles as JSON columns. Prices are numbers here, written from their digits without binary
+/// floating point.
 fn table(candles: &Candles, stamps: &[i64], first: usize, decimals: u32) -> Result<String, std::fmt::Error> {
     let rows = stamps.len().saturating_sub(first);
     let mut text = String::with_capacity(64 + 60 * rows);
@@ -228,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_span_is_never_worth_less_than_the_candles_it_has() {
+    fn the_candle_bound_of_a_span_is_never_too_low() {
         // A week in which every minute is traded, for each market.
         let (from, to) = (1_794_182_400, 1_794_787_200);
         for market in [Market::Hk, Market::Us, Market::Cn] {
@@ -248,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_that_ends_on_a_half_day_is_worth_its_full_days() {
+    fn a_span_that_ends_on_a_half_day_is_bounded_by_full_days() {
         let venue = Venue::built_in(Market::Us).unwrap();
         let (first, half) = (jiff::civil::date(2025, 11, 3), jiff::civil::date(2025, 11, 28));
         assert_ne!(venue.hours(half), venue.full_hours(half));

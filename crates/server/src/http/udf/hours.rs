@@ -10,13 +10,13 @@ pub(super) fn week(venue: &Venue, sessions: Sessions, today: Date) -> String {
     of_segments(venue.full_hours(today), sessions)
 }
 
-/// Weekdays without trading, from the first day whose minutes are served: `20261225,20270101`.
+/// Weekdays without trading, from the first day with visible minutes: `20261225,20270101`.
 pub(super) fn holidays(venue: &Venue, from: Date) -> String {
     let closed = weekdays(venue, from).filter(|date| venue.calendar().kind(*date).is_none());
     closed.map(compact).collect::<Vec<_>>().join(",")
 }
 
-/// Days with other hours than usual: `0930-1300:20261127;…`.
+/// Days with unusual hours: `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
     let told = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
@@ -37,14 +37,16 @@ fn of_segments(segments: &[Segment], sessions: Sessions) -> String {
     };
     let mut spans: Vec<(i32, i32)> = Vec::new();
     for segment in segments.iter().filter(|segment| wanted(segment.session)) {
-        // The candle of a closing auction is stamped with the end itself, which a chart would take as outside.
+        // The candle of a closing auction is stamped with the end itself, which a chart would treat
+        // as outside.
         let end = segment.last_minute() + 1;
         match spans.last_mut() {
             Some((_, before)) if *before == segment.start => *before = end,
             _ => spans.push((segment.start, end)),
         }
     }
-    // Hours that begin on the evening before have a start that is later than the end; charts understand that.
+    // Hours that begin on the evening before have a start later than the end, which charts
+    // understand.
     let clock = |minutes: i32| {
         let minutes = minutes.rem_euclid(MINUTES_A_DAY);
         format!("{:02}{:02}", minutes / 60, minutes % 60)
@@ -72,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn lunch_breaks_closing_auctions_and_nights_are_told() {
+    fn hours_include_lunch_breaks_closing_auctions_and_nights() {
         check(Market::Hk, Sessions::Intraday, "0930-1200,1300-1601");
         check(Market::Cn, Sessions::Intraday, "0930-1130,1300-1501");
         check(Market::Us, Sessions::Intraday, "0930-1600");
@@ -81,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hours_of_a_full_day_are_told_on_a_half_day_too() {
+    fn full_day_hours_are_used_on_a_half_day_too() {
         let venue = Venue::built_in(Market::Us).unwrap();
         assert_eq!(week(&venue, Sessions::Intraday, date(2026, 11, 27)), "0930-1600");
     }

@@ -16,7 +16,7 @@ use crate::kit::visible::may_see;
 use crate::kit::{Call, Site};
 use crate::refusal::Refusal;
 
-/// The most marks of one answer, the newest; more would cover the chart.
+/// Most marks of one answer, the newest; more would cover the chart.
 const MARKS_MAX: usize = 500;
 
 pub(super) const MARKS: Doc = udf("udfMarks", "Corporate actions")
@@ -68,13 +68,14 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     Ok(marks)
 }
 
-/// Each action with its number among those of its day. It is part of the id of a mark, so it must not depend on the span that is asked for.
+/// Each action with its number among those of its day. The number is part of a mark's id, so it
+/// must not depend on the requested span.
 fn numbered(actions: &[Action]) -> impl Iterator<Item = (usize, &Action)> {
     let days = actions.chunk_by(|one, other| one.ex_date == other.ex_date);
     days.flat_map(|day| day.iter().enumerate())
 }
 
-/// The stamp of the candle that a mark belongs to: the day's, or that of the first minute.
+/// The stamp of the candle that a mark belongs to: the day's, or the first minute's.
 fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
     let midnight = venue.zone().midnight(action.ex_date);
     let Period::Clock(_) = period else { return super::history::day_stamp(midnight, venue.zone()) };

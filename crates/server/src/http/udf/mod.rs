@@ -1,8 +1,7 @@
-//! TradingView's UDF protocol under `/udf`: charts that were written for it show our candles. A file a request; history
-//! takes the one route like everything else, and costs what it costs there.
+//! TradingView's UDF protocol under `/udf`, for charts that support it. One file per request.
+//! History takes the same route, limits and quota as elsewhere.
 //!
-//! The protocol is loose where ours is strict: its clients send parameters that nobody has announced, so what is not known
-//! here is passed over instead of refused.
+//! UDF clients send undocumented parameters, so unknown ones are ignored instead of refused.
 
 mod config;
 mod form;
@@ -33,7 +32,7 @@ pub(super) const ROUTES: &[Row] = &[
     row("/udf/search", Task::Data, search).paced(RowPace::Search).doc(&search::SEARCH),
     row("/udf/marks", Task::Data, marks).doc(&marks::MARKS),
     row("/udf/history", HISTORY, history).paced(RowPace::History).doc(&history::HISTORY),
-    // For charts that can be given an address and nothing else.
+    // For charts that can only be configured with a URL.
     row("/udf/key/{token}/config", Task::Data, config).doc(&config::CONFIG_BY_KEY),
     row("/udf/key/{token}/time", Task::Data, time).doc(&TIME_BY_KEY),
     row("/udf/key/{token}/symbols", Task::Data, symbols).doc(&symbols::SYMBOLS_BY_KEY),
@@ -46,7 +45,7 @@ const TIME: Doc = udf("udfTime", "The market's time in Unix seconds, as text")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::text("text/plain"), Media::json::<UdfError>()])]);
 const TIME_BY_KEY: Doc = TIME.also("udfTimeByKey", &[TOKEN]);
 
-/// Candles count as the command that gives them to other clients.
+/// Candles count as the history command.
 const HISTORY: Task = Task::of_command(wire::command::HISTORY);
 
 const fn row(path: &'static str, task: Task, handler: PermittedHandler) -> Row {
@@ -86,7 +85,8 @@ fn answer(
     Ok(by_language(reply(&admitted).unwrap_or_else(refused)))
 }
 
-/// A page can hardly set the header of a request that its datafeed makes; `lang` is for those.
+/// A page can hardly set the headers of its datafeed's requests; `lang` replaces `accept-language`
+/// there.
 fn in_language(call: &Call<'_>, caller: Caller) -> Caller {
     let named = call.parameter_of("lang").filter(|text| !text.is_empty());
     Caller { language: named.map_or(caller.language, |text| Language::preferred(&text)), ..caller }
@@ -96,7 +96,8 @@ fn document(value: &impl Serialize) -> Answer {
     envelope::document(200, value)
 }
 
-/// A caller without a proof gets the status that says so; one who searches too often is told like any other whose question is at fault.
+/// A refused authentication has its own status; an exceeded rate limit gets 200 like other client
+/// errors.
 fn not_let_in(problem: Problem) -> Answer {
     let what = problem.into_parts();
     match what.outcome {
@@ -110,19 +111,19 @@ fn by_language(mut answer: Answer) -> Answer {
     answer
 }
 
-/// A refusal. The status is 200 wherever the question was at fault: datafeeds that look at it show nothing but "failed" for
-/// any other, and the text is what helps. Faults of ours keep theirs.
+/// A refusal. Client errors get status 200: datafeeds that check the status show only "failed" for
+/// any other, and hide the text. Server errors have their own status.
 fn refused(problem: Problem) -> Answer {
     let what = problem.into_parts();
     let status = (what.status < 500).then_some(200);
     refusal_answer(what, status)
 }
 
-/// A refusal as the protocol has it, with its own status or another.
+/// A refusal in the form of the protocol, with its own status or another.
 fn refusal_answer(what: ProblemParts, status: Option<u16>) -> Answer {
     let body = UdfError { s: "error", errmsg: what.text, code: what.code };
     let mut answer = envelope::document(status.unwrap_or(what.status), &body);
-    // It counts as what it is, whatever the status says.
+    // Metrics count the real outcome, whatever the status is.
     answer.extensions_mut().insert(what.outcome);
     if let Some((name, value)) = what.header {
         answer.headers_mut().insert(name, value);

@@ -10,7 +10,7 @@ pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
     found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
 }
 
-/// A whole number, if it is present.
+/// An integer, if present.
 pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
     let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
     let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));

@@ -1,4 +1,4 @@
-//! Periods as charts write them (`resolution`).
+//! Periods in the notation of charts (`resolution`).
 
 use market::{Period, Span};
 
@@ -17,7 +17,7 @@ pub(super) fn name(period: Period) -> String {
     }
 }
 
-/// Parses a resolution, also in the shorter forms that some charts send.
+/// Parses a resolution, including the short forms that some charts send.
 pub(super) fn parse(text: &str) -> Result<Period, Refusal> {
     let whole = match text {
         "D" => "1D",
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_period_has_a_name_that_leads_back_to_it() {
+    fn every_period_round_trips_through_its_name() {
         let names: Vec<String> = names().collect();
         assert_eq!(names.join(" "), "1 2 3 5 10 15 20 30 45 60 120 180 240 1D 1W 1M 3M 12M");
         for period in Period::all() {
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn short_names_mean_one_of_their_kind_and_others_nothing() {
+    fn short_names_are_accepted_and_unknown_names_refused() {
         assert_eq!(
             ["D", "W", "M", "Y", "1Y"].map(|text| parse(text).unwrap().to_string()),
             ["day", "week", "month", "year", "year"]

@@ -15,10 +15,10 @@ use crate::kit::envelope::Problem;
 use crate::kit::{Admitted, Call, Site};
 use crate::refusal::Refusal;
 
-/// The most rows of an answer, and the default.
+/// Maximum and default number of rows.
 const LIMIT_MAX: usize = 100;
 const LIMIT_DEFAULT: usize = 30;
-/// The most securities that are searched for one variant.
+/// Most securities to search for one variant.
 const LOOKED_AT_MAX: usize = 1_000;
 const QUERY_CHARS_MAX: usize = 64;
 
@@ -37,7 +37,7 @@ pub(super) const SEARCH: Doc = udf("udfSearch", "Securities by code or name")
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<Vec<UdfFound>>>()])]);
 pub(super) const SEARCH_BY_KEY: Doc = SEARCH.also("udfSearchByKey", &[TOKEN]);
 
-/// A security, and a way in which it can be seen.
+/// A variant of a security.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct UdfFound {
     symbol: String,
@@ -81,7 +81,8 @@ fn parts(query: &str) -> (&str, Option<String>) {
     }
 }
 
-/// With an `@`, only the variants that match it are shown. Without one, all variants of the best match and the plain ones of the others.
+/// With an `@`, only the matching variants are shown. Without one, all variants of the best match
+/// and the plain ones of the others.
 fn is_shown(ticker: &Ticker, manner: Option<&str>, rank: usize) -> bool {
     let name = ticker.to_string();
     let mut words = name.split('@').skip(1);

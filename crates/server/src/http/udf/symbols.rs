@@ -1,4 +1,4 @@
-//! `symbols`: what a chart must know about a security before it asks for candles.
+//! `symbols`: the data about a security that a chart needs before it requests candles.
 
 use history::Sessions;
 use market::{Period, Symbol};
@@ -39,7 +39,7 @@ pub(super) struct UdfSymbol {
     session: String,
     /// Weekdays without trading: 20261225,20270101.
     session_holidays: String,
-    /// Days with hours of their own: 0930-1300:20261127;…
+    /// Days with unusual hours: 0930-1300:20261127;…
     corrections: String,
     minmov: u32,
     pricescale: u64,
@@ -62,7 +62,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     let Visible { widest, floors } = may_see(&ticker.symbol, caller, site)?;
     let security = security(&ticker.symbol, site)?;
     let sessions = match ticker.sessions {
-        // Hours that the account may not see are left out of its candles too.
+        // Hours that the account may not see are omitted, as in its candles.
         Sessions::All => widest,
         sessions => sessions,
     };
@@ -109,7 +109,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     })
 }
 
-/// The periods that there are candles of; of a security without any candle, all.
+/// The periods with candles; all periods for a security without any candle.
 fn periods(symbol: &Symbol, site: &Site) -> Result<Vec<Period>, Refusal> {
     let as_of = site.core.as_of();
     let found = site.core.with_reader(|reader| site.core.history.periods(reader, symbol, as_of));
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_known_by_the_form_of_its_symbol() {
+    fn an_index_is_recognized_by_its_symbol() {
         for (symbol, wanted) in [
             (".SPX.US", "index"),
             ("HSI.HK", "index"),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_missing_is_taken_from_another_language_and_last_from_the_symbol() {
+    fn a_missing_name_falls_back_to_another_language_then_to_the_symbol() {
         let ticker = Ticker::parse("9001.HK@forward").unwrap();
         let nameless = Security::new(ticker.symbol.clone());
         let named = Security { name_cn: Some("灯港".into()), ..nameless.clone() };

@@ -1,6 +1,8 @@
-//! The name of a security in a chart: its symbol, and after an `@` what the protocol has no parameter for.
+//! The name of a security in a chart: its symbol, followed by options after an `@`, for which the
+//! protocol has no parameters.
 //!
-//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`, `CNDL.US@forward@all` are variants of it.
+//! `CNDL.US` is prices as traded in regular hours; `CNDL.US@forward`, `CNDL.US@extended`,
+//! `CNDL.US@forward@all` are variants of it.
 
 use std::fmt;
 
@@ -19,7 +21,7 @@ pub(super) struct Ticker {
     pub(super) sessions: Sessions,
 }
 
-/// The longest ticker: a symbol and two words are shorter.
+/// Longest ticker: a symbol and two options are shorter.
 const BYTES_MAX: usize = 64;
 const FORWARD: &str = "forward";
 const EXTENDED: &str = "extended";
@@ -31,7 +33,8 @@ impl Ticker {
         Ticker { symbol, adjust: Adjust::None, sessions: Sessions::Intraday }
     }
 
-    /// Charts put an exchange before the symbol when they save a layout. It is ignored, because the symbol has its region.
+    /// Charts put an exchange before the symbol when they save a layout. It is ignored, because the
+    /// symbol has its region.
     pub(super) fn parse(text: &str) -> Result<Ticker, Refusal> {
         if text.len() > BYTES_MAX {
             return Err(Refusal::BadQuery(format!("symbol {:?} is too long", echo(text))));
@@ -57,7 +60,8 @@ impl Ticker {
         Ok(ticker)
     }
 
-    /// All variants of a security, the plain one first. Only US securities have other than regular hours.
+    /// All variants of a security, the plain one first. Only US securities have other than regular
+    /// hours.
     pub(super) fn variants(symbol: &Symbol) -> Vec<Ticker> {
         let sessions: &[Sessions] = match symbol.market() {
             Market::Us => &[Sessions::Intraday, Sessions::Extended, Sessions::All],
@@ -73,7 +77,7 @@ impl Ticker {
         of(Adjust::None).chain(of(Adjust::Forward)).collect()
     }
 
-    /// The variant in words, for the description.
+    /// A description of the variant.
     pub(super) fn manner(&self, language: Language) -> String {
         let pick = |words: [&'static str; 3]| match (language, words) {
             (Language::En, [word, ..]) | (Language::ZhCn, [_, word, _]) | (Language::ZhHk, [.., word]) => {
@@ -117,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ticker_is_written_as_it_is_read_and_in_one_way_only() {
+    fn a_ticker_has_one_canonical_form() {
         for (text, canonical) in [
             ("CNDL.US", "CNDL.US"),
             ("cndl.us@FORWARD", "CNDL.US@forward"),
@@ -132,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_not_known_is_refused() {
+    fn contradictory_or_unknown_options_are_refused() {
         for text in [
             "CNDL",
             "CNDL.US@",
@@ -146,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_way_to_see_a_security_is_listed_once() {
+    fn each_variant_of_a_security_is_listed_once() {
         let names = |symbol: &str| {
             let all = Ticker::variants(&symbol.parse().unwrap());
             all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ")

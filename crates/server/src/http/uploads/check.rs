@@ -1,4 +1,4 @@
-//! `POST /v1/uploads/{upload}/dry-run`: what a file would bring.
+//! `POST /v1/uploads/{upload}/dry-run`: the expected result of an import.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,11 +21,11 @@ pub(super) const DRY_RUN: Doc =
         .answers(&[AnswerDoc::ok("What it would do", &[data::<DryRun>()])])
         .refuses(&[BAD_REQUEST, NOT_FOUND, CONFLICT, TOO_FAST]);
 
-/// What a file would bring.
+/// The expected result of an import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct DryRun {
     upload: String,
-    /// One, or those of an archive.
+    /// One report, or one per file of an archive.
     files: Vec<FileReport>,
 }
 

@@ -1,4 +1,4 @@
-//! Uploads and reports of imports as clients get them.
+//! Uploads and import reports as JSON documents.
 
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -15,16 +15,16 @@ use crate::written::Instant;
 
 const RUNNING: &str = "running";
 
-/// Files that were sent to be imported.
+/// Files uploaded for import.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Uploads")]
 pub(super) struct UploadsDocument {
     pub(super) uploads: Vec<UploadDocument>,
-    /// The most bytes of one file.
+    /// Maximum size of one file in bytes.
     pub(super) bytes_max: u64,
 }
 
-/// A file that was sent to be imported.
+/// A file uploaded for import.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Upload")]
 pub(super) struct UploadDocument {
@@ -35,38 +35,40 @@ pub(super) struct UploadDocument {
     arrived_at: Instant,
     /// When it is removed.
     expires_at: Instant,
-    /// Its last import, if this server has begun one.
+    /// Its last import, if this server has started one.
     import: Option<ImportRunDocument>,
 }
 
-/// An import of an upload, while it runs and afterwards.
+/// An import of an upload, running or finished.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ImportRun")]
 struct ImportRunDocument {
-    /// `known`: the ledger has this very file. `not_replaced`: it would replace many stored candles by much different ones, which has to be
-    /// allowed with replace. `stopped`: importing it again goes on behind the last checkpoint.
+    /// `known`: the ledger has this exact file. `not_replaced`: it would replace many stored
+    /// candles with very different ones, which needs `replace`. `stopped`: importing it again
+    /// resumes after the last checkpoint.
     #[schemars(schema_with = "run_states")]
     state: &'static str,
-    /// Bytes of the file that have been read.
+    /// Bytes of the file read so far.
     bytes_done: u64,
     bytes: u64,
     rows_done: u64,
-    /// Why nothing was tried.
+    /// Why the import could not start.
     message: Option<&'static str>,
-    /// What became of it: one, or those of an archive. Empty while it runs.
+    /// The result: one report, or one per file of an archive. Empty while it runs.
     files: Vec<FileReport>,
 }
 
-/// What became of one file, or would.
+/// The result of importing one file, actual or expected.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "ImportReport")]
 pub(super) struct FileReport {
     file: String,
     kind: &'static str,
-    /// `checked`: a dry run, nothing was written. `known`: the ledger has this very file, imported with the same options.
+    /// `checked`: a dry run, nothing was written. `known`: the ledger has this exact file, imported
+    /// with the same options.
     #[schemars(schema_with = "outcomes")]
     outcome: &'static str,
-    /// Why it did not go in, or when it did before.
+    /// Why it was not imported, or when it was imported before.
     message: Option<String>,
     /// Its number in the ledger.
     import: Option<i64>,
@@ -80,18 +82,18 @@ pub(super) struct FileReport {
     added: u64,
     replaced: u64,
     unchanged: u64,
-    /// Rows that were refused, or would be.
+    /// Rows that were rejected, or would be.
     quarantined: u64,
-    /// Rows before what accounts are served.
+    /// Rows before the floors of accounts.
     unserved: u64,
-    /// How a table of candles was read, and what of that is a guess.
+    /// How a table of candles was parsed, and which parts are guesses.
     understood: Option<FileReading>,
     notes: Vec<String>,
-    /// The first refused rows.
+    /// The first rejected rows.
     problems: Vec<RefusedRow>,
-    /// Of a dry run: the first rows, as they would be stored.
+    /// In a dry run: the first rows as they would be stored.
     first_rows: Vec<FirstRow>,
-    /// The same of a table of trades.
+    /// The same for a table of trades.
     first_trades: Vec<FirstTrade>,
 }
 
@@ -104,7 +106,7 @@ struct RefusedRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FirstRow {
     symbol: String,
-    /// A date, or the market's time.
+    /// A date, or a local time of the market.
     time: String,
     session: &'static str,
     open: String,
@@ -118,11 +120,11 @@ struct FirstRow {
 #[derive(Debug, Serialize, JsonSchema)]
 struct FirstTrade {
     symbol: String,
-    /// The market's time.
+    /// A local time of the market.
     time: String,
     price: String,
     volume: i64,
-    /// Empty where the file does not say it.
+    /// Empty if the file does not contain it.
     direction: &'static str,
     /// One letter; empty for an ordinary trade.
     #[serde(rename = "type")]
@@ -265,7 +267,7 @@ impl FirstTrade {
     }
 }
 
-/// Without the zeros at the end, which say nothing.
+/// Without trailing zeros.
 fn plain(price: Price) -> String {
     let text = price.text(DECIMALS_MAX).to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

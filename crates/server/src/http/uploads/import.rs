@@ -30,7 +30,7 @@ pub(super) fn start(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer
     let run = core.intake.start(&upload, options::of_request(call, core.floors)?)?;
     let (actor, what) = (Actor::Account(by.account().id), format!("{}, {} bytes", upload.name, upload.bytes));
     if let Err(error) = core.access.note_import(ImportStep::Begun, &what, &actor, core.machine_now()) {
-        // An import that nobody could account for later does not go on.
+        // An import without an audit entry must not continue.
         run.stop();
         return Err(Problem::from_access(error));
     }

@@ -1,5 +1,6 @@
-//! Files that operators send to be imported: upload, what a file would bring, import with progress, and undoing an import. The command line
-//! does the same on the machine of the store (`chandler import`, `chandler imports --undo`).
+//! Files that operators upload for import: upload, dry run, import with progress, and undo. The
+//! command line does the same on the store's machine (`chandler import`, `chandler imports
+//! --undo`).
 
 mod check;
 mod document;

@@ -1,4 +1,4 @@
-//! What the sender of a file knows better than the file, as the flags of `chandler import`.
+//! Options that override the content of a file, like the flags of `chandler import`.
 
 use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
 use history::import::Options;
@@ -10,47 +10,47 @@ use crate::command;
 use crate::kit::{Call, Problem};
 use crate::refusal::Refusal;
 
-/// As the flags of `chandler import`. What is absent is told from the file.
+/// The flags of `chandler import`. Absent options are detected from the file.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[schemars(rename = "ImportOptions")]
 #[serde(deny_unknown_fields)]
 pub(super) struct ImportOptions {
     /// The security of a file that names none, as AAPL.US.
     symbol: Option<String>,
-    /// Where bare tickers are listed: HK, US, SH or SZ.
+    /// The region of bare tickers: HK, US, SH or SZ.
     region: Option<String>,
-    /// What a row is: 1m, 5m, 15m, 30m, 60m or 1d.
+    /// The period of a row: 1m, 5m, 15m, 30m, 60m or 1d.
     period: Option<String>,
-    /// Which columns are which: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
+    /// Column mapping: `time=stamp,close=px_last`; `COLUMN=-` ignores one.
     map: Option<String>,
-    /// The names of the columns of a file without a header, with commas between them.
+    /// Comma-separated column names for a file without a header.
     columns: Option<String>,
     /// `mdy`, `dmy`, or a pattern like `%d.%m.%Y %H:%M`.
     time_format: Option<String>,
-    /// What separates decimals: `point` or `comma`.
+    /// The decimal separator: `point` or `comma`.
     decimal: Option<String>,
     /// Exact factors: `volume=100,turnover=1000`.
     scale: Option<String>,
     /// Whether a minute is stamped with its `start` or its `end`.
     stamp: Option<String>,
-    /// Reckon a turnover where the file has none.
+    /// Estimate the turnover if the file has none.
     #[serde(default)]
     estimate_turnover: bool,
-    /// Refuse the whole file if any row of it breaks a rule.
+    /// Reject the whole file if any row breaks a rule.
     #[serde(default)]
     strict: bool,
-    /// Import the file although the ledger has it already.
+    /// Import the file even if the ledger already has it.
     #[serde(default)]
     again: bool,
-    /// Replace stored candles also where many of them are much different.
+    /// Replace stored candles even if many of them are very different.
     #[serde(default)]
     replace: bool,
-    /// Build one-minute and daily candles of trades.
+    /// Build one-minute and daily candles from trades.
     #[serde(default)]
     build_candles: bool,
 }
 
-/// The options of a request. A request without a body has none.
+/// The options of a request; the defaults for an empty body.
 pub(super) fn of_request(call: &Call<'_>, floors: FloorTable) -> Result<Options, Problem> {
     let sent = if call.body.is_empty() { ImportOptions::default() } else { call.json()? };
     let map = said(sent.map.as_deref(), "map", ColumnMap::parse)?.unwrap_or_default();
@@ -92,7 +92,7 @@ fn grain(text: &str) -> Result<Grain, Problem> {
     grain.ok_or_else(|| wrong(format!("period {text:?}: a file may have 1m, 5m, 15m, 30m, 60m or 1d")))
 }
 
-/// What an option says, if it says anything. A page sends empty ones.
+/// Parses an option that is present and not empty. A page sends empty ones.
 fn said<T, E: std::fmt::Display>(
     text: Option<&str>,
     name: &str,

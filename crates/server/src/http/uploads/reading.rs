@@ -1,4 +1,4 @@
-//! How a table of candles was read, for people to check before they rely on it.
+//! How a table of candles was parsed, for people to check before they rely on it.
 
 use files::{
     Basis, DateOrder, DecimalMark, JudgedBy, JudgedPeriod, Stamp, SymbolSource, TimesAre, Understood,
@@ -9,22 +9,24 @@ use serde::Serialize;
 
 use crate::kit::doc::one_of;
 
-/// How a table of candles was read.
+/// How a table of candles was parsed.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(super) struct FileReading {
-    /// Whose table it is, by its header; `plain` for any other.
+    /// The source of the table, recognized by its header; `plain` for any other.
     source: &'static str,
     #[schemars(schema_with = "symbol_sources")]
     symbol_from: &'static str,
     is_symbol_guessed: bool,
     /// 1m, day and so on.
     period: String,
-    /// Why the period is a guess, if it is one: `few_rows`, too few to tell, or `steps`, from how far the rows are apart.
+    /// Why the period is a guess, if it is one: `few_rows` for too few rows, or `steps` if inferred
+    /// from the distance of rows.
     period_guess: Option<&'static str>,
-    /// What prices are. No file says it: it is what the source usually has.
+    /// The price basis. No file contains it: it is the usual one of the source.
     #[schemars(schema_with = "bases")]
     basis: &'static str,
-    /// `dates`, `utc_midnights` (dates written as midnights of UTC), `wall_clock` (the market's time) or `instants`.
+    /// `dates`, `utc_midnights` (dates written as midnight UTC), `wall_clock` (the market's time)
+    /// or `instants`.
     #[schemars(schema_with = "times")]
     times: &'static str,
     /// The market's zone.
@@ -92,7 +94,8 @@ impl FileReading {
     }
 }
 
-/// That rows of several minutes are candles of their own, and not one-minute candles with gaps, is never certain.
+/// Rows several minutes apart may be coarse candles or one-minute candles with gaps; this is never
+/// certain.
 fn period_guess(JudgedPeriod { period, by }: JudgedPeriod) -> Option<&'static str> {
     let is_coarse = period.is_clock() && period != Period::MINUTE;
     match by {

@@ -1,4 +1,4 @@
-//! `POST /v1/imports/{import}/undo`: what undoing an import would do, and doing it.
+//! `POST /v1/imports/{import}/undo`: undoes an import, or shows the expected result.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -17,7 +17,7 @@ use crate::kit::doc::{AnswerDoc, Doc, Media, Parameter, Tag, data, one_of};
 use crate::kit::{Admitted, Answer, Call, Problem, Site, envelope};
 use crate::written::Instant;
 
-/// Series that are named in an answer; the sums are of all.
+/// Most series named in an answer; the totals cover all.
 const SERIES_MAX: usize = 100;
 
 pub(super) const UNDO: Doc =
@@ -34,23 +34,24 @@ pub(super) const UNDO: Doc =
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct UndoRequest {
-    /// Only say what would be done.
+    /// Only show the expected result.
     #[serde(default)]
     dry_run: bool,
 }
 
-/// What undoing an import does.
+/// The result of undoing an import.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Undone {
     import: i64,
     file: String,
     /// Whether it was done.
     is_done: bool,
-    /// Candles that go.
+    /// Candles that are removed.
     removed: u64,
-    /// Candles that are again as they were before.
+    /// Candles restored to their previous values.
     restored: u64,
-    /// Whether the file that the ledger names could be imported again: it is the `same`, has `changed`, or is `absent`.
+    /// Whether the file named in the ledger could be imported again: it is the `same`, has
+    /// `changed`, or is `absent`.
     #[schemars(schema_with = "sources")]
     source: &'static str,
     /// The first hundred series.
@@ -85,7 +86,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answe
     Ok(envelope::success(Undone::of(&planned, !request.dry_run, venues)))
 }
 
-/// For the audit: the ledger may have the whole path of a file, of which the name is enough.
+/// For the audit: the ledger may contain the full path of a file, of which the name is enough.
 fn undone(undo: &Undo) -> String {
     let file = Path::new(&undo.import.file).file_name().map(OsStr::to_string_lossy).unwrap_or_default();
     let (removed, restored) = (undo.removed(), undo.restored());

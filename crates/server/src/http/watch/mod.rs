@@ -1,5 +1,5 @@
-//! Monitoring: `/healthz` and `/readyz` for everybody; `/metrics` and `/status` for programs on this machine, for operators, and for
-//! everybody at the internal listener.
+//! Monitoring: `/healthz` and `/readyz` for everyone; `/metrics` and `/status` for programs on this
+//! machine, for operators, and for everyone at the internal listener.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -71,8 +71,8 @@ const ICON: Doc =
 #[derive(Debug, Serialize, JsonSchema)]
 struct Readiness {
     ready: bool,
-    /// What this server knows is answered, and nothing new is charged or changed: the database cannot be reached, or the disk is full (reason `disk`).
-    /// Not there otherwise.
+    /// Serving cached data without new charges or changes, because the database is unreachable or
+    /// the disk is full (reason `disk`). Absent otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     degraded: bool,
     #[schemars(transform = obstacles)]
@@ -83,7 +83,7 @@ fn obstacles(schema: &mut Schema) {
     schema.insert("items".to_owned(), json!({"type": "string", "enum": OBSTACLES}));
 }
 
-/// Browsers ask for an icon with every page. There is none, and they may cache that for a day.
+/// Browsers request an icon with every page. There is none, and they may cache that for a day.
 fn no_icon() -> Answer {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::NO_CONTENT;
@@ -103,7 +103,7 @@ fn status(_: &Call<'_>, site: &Site, _: Watcher) -> Result<Answer, Problem> {
     Ok(envelope::document(200, &document))
 }
 
-/// Liveness: says only that the process answers.
+/// Liveness: shows only that the process responds.
 fn health() -> Answer {
     envelope::plain("ok\n")
 }

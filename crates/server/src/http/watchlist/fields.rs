@@ -1,4 +1,4 @@
-//! Values in the requests about watchlists.
+//! Values in watchlist requests.
 
 use access::{FOLLOWED_MAX, WatchlistId};
 use market::Symbol;
@@ -10,7 +10,7 @@ use crate::kit::Problem;
 use crate::kit::fields::echo;
 use crate::refusal::Refusal;
 
-/// The number of a group. SDKs send a number, and get a text.
+/// A group number. SDKs send a number, and receive text.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[schemars(inline)]
 #[serde(untagged)]
@@ -20,7 +20,7 @@ pub(super) enum GroupNumber {
 }
 
 impl GroupNumber {
-    /// What is no number of ours is one that no group has.
+    /// An invalid number maps to one that no group has.
     pub(super) fn id(&self) -> WatchlistId {
         WatchlistId(match self {
             GroupNumber::Number(number) => *number,
@@ -34,7 +34,8 @@ impl GroupNumber {
 
 const NOBODYS: i64 = 0;
 
-/// The securities of a list, each once, in the order of the request. One that cannot be read refuses all.
+/// The securities of a list without duplicates, in the order of the request. An invalid one refuses
+/// all.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Problem> {
     if texts.len() > FOLLOWED_MAX {
         let count = texts.len();
@@ -69,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_a_group_comes_as_a_number_or_as_text() {
+    fn a_group_number_may_be_a_number_or_text() {
         let id = |value: Value| GroupNumber::deserialize(value).map(|number| number.id().0).ok();
         for (value, number) in [
             (json!(1001), Some(1001)),

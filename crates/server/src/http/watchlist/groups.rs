@@ -1,4 +1,4 @@
-//! `GET /v1/watchlist/groups`: what an account follows, by group.
+//! `GET /v1/watchlist/groups`: the followed securities of an account, by group.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ pub(super) struct WatchlistGroups {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "WatchlistGroup")]
 struct Group {
-    /// Digits. That of all that is followed is 1.
+    /// Digits. The group of all followed securities is 1.
     id: String,
     name: String,
     securities: Vec<WatchedSecurity>,
@@ -42,7 +42,8 @@ struct WatchedSecurity {
     market: &'static str,
     /// In the language of the request.
     name: String,
-    /// The last price that the account could see when it followed the security; empty if there was none.
+    /// The last price visible to the account when it followed the security; empty if there was
+    /// none.
     watched_price: String,
     /// Unix seconds of the market's clock.
     watched_at: String,
@@ -53,7 +54,7 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
     let directory = site.directory()?;
-    // Those with candles are in memory.
+    // Securities with candles are in memory.
     let unlisted = lists.followed.iter().map(|one| &one.symbol).filter(|symbol| !directory.contains(symbol));
     let others = site.core.with_reader(|reader| Names::of(unlisted, language, reader));
     let others = others.map_err(|error: StoreError| {
@@ -68,7 +69,7 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(WatchlistGroups::of(&lists, name)))
 }
 
-/// The same for the command line.
+/// The same document for the command line.
 pub fn watchlists_document(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> Value {
     serde_json::to_value(WatchlistGroups::of(lists, name)).unwrap_or_default()
 }
@@ -91,7 +92,7 @@ impl WatchlistGroups {
     }
 }
 
-/// The rows of a group: pinned ones first, each part in its order.
+/// The rows of a group: pinned ones first, each part in its own order.
 fn listed<'a>(
     rows: &HashMap<&Symbol, WatchedSecurity>,
     symbols: impl Iterator<Item = &'a Symbol>,

@@ -1,5 +1,6 @@
-//! Watchlists, in the form that SDKs know. What may be in a group is decided in `access`; here requests become its values, and a
-//! security that is followed gets the price that the account sees at the market's clock.
+//! Watchlists, in the form of the SDKs. `access` decides what a group may contain; here requests
+//! are parsed, and a newly followed security gets the price visible to the account at the market's
+//! clock.
 
 mod fields;
 mod groups;
@@ -24,7 +25,8 @@ pub(super) const ROUTES: &[Row] = &[
     limited(Row::post(PINNED, Asks::Account, Scope::Quote, Task::Data, update::pin)).doc(&update::PIN),
 ];
 
-/// SDKs sign with a time in seconds, and whoever adds, removes and adds again within one means each of them, as with orders.
+/// SDKs sign with a timestamp in seconds, so a client that adds, removes and adds again within one
+/// second sends equal requests, and each must take effect, as with orders.
 const fn limited(row: Row) -> Row {
     row.own_region_only().paced(RowPace::Lists).orders()
 }

@@ -1,4 +1,4 @@
-//! Changes of watchlists: `POST`, `PUT` and `DELETE /v1/watchlist/groups`, `POST /v1/watchlist/pinned`.
+//! Watchlist changes: `POST`, `PUT` and `DELETE /v1/watchlist/groups`, `POST /v1/watchlist/pinned`.
 
 use std::collections::HashSet;
 
@@ -54,7 +54,7 @@ pub(super) const PIN: Doc =
         .answers(&[AnswerDoc::ok("It is done", &[data::<Empty>()])])
         .refuses(&[BAD_REQUEST, LISTS_TOO_FAST]);
 
-/// The longest name in bytes that is looked at; its characters are counted where it is read.
+/// Longest name in bytes; the limit in characters is checked when it is parsed.
 const NAME_BYTES_MAX: usize = 1_024;
 const _: () = assert!(WATCHLIST_NAME_CHARS_MAX * 4 <= NAME_BYTES_MAX);
 
@@ -64,7 +64,7 @@ const _: () = assert!(WATCHLIST_NAME_CHARS_MAX * 4 <= NAME_BYTES_MAX);
 pub(super) struct CreateBody {
     /// At most 40 characters, all of them visible.
     name: Option<String>,
-    /// Such as 700.HK; their order is kept.
+    /// Such as 700.HK; their order is preserved.
     securities: Option<Vec<String>>,
 }
 
@@ -73,11 +73,11 @@ pub(super) struct CreateBody {
 #[serde(default)]
 pub(super) struct UpdateBody {
     id: Option<GroupNumber>,
-    /// Absent or empty to keep it.
+    /// Unchanged if absent or empty.
     name: Option<String>,
-    /// Absent to keep them.
+    /// Unchanged if absent.
     securities: Option<Vec<String>>,
-    /// add, remove or replace; absent, they are replaced.
+    /// add, remove or replace; the default is replace.
     mode: Option<String>,
 }
 
@@ -161,7 +161,7 @@ pub(super) fn pin(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
     Ok(envelope::success(Empty {}))
 }
 
-/// Most SDKs send the two in the address, one in a body.
+/// Most SDKs send both values in the query, one in the body.
 fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
     let Some(id) = call.parameter_of("id").filter(|id| !id.is_empty()) else {
         return if call.body.is_empty() { Ok(DeleteBody::default()) } else { call.json() };
@@ -175,7 +175,7 @@ fn deletion(call: &Call<'_>) -> Result<DeleteBody, Problem> {
     Ok(DeleteBody { id: Some(GroupNumber::Text(id)), purge })
 }
 
-/// The name of a group, if there is one.
+/// The name of a group, if given.
 fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
     match text {
         None | Some("") => Ok(None),
@@ -186,14 +186,15 @@ fn name(text: Option<&str>) -> Result<Option<WatchlistName>, Problem> {
     }
 }
 
-/// Whose watchlists are changed, unless the account may only look.
+/// The account whose watchlists are changed, unless it is read-only.
 fn may_change(admitted: &Admitted) -> Result<access::AccountId, Problem> {
     let account = admitted.account();
     if account.terms.read_only { Err(Problem::read_only()) } else { Ok(account.id) }
 }
 
-/// Securities with the last price that the account may see now. What it follows already keeps the price it has, and need not be stored any
-/// more. A price takes several reads, so limits and symbols are checked first.
+/// Securities with the last price that the account may see now. Already followed ones retain their
+/// old price, and need not exist in the store any more. A price takes several reads, so limits and
+/// symbols are checked first.
 fn priced(
     symbols: Vec<Symbol>,
     group: Option<WatchlistId>,

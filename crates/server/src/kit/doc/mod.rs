@@ -1,5 +1,6 @@
-//! The OpenAPI description of an endpoint, which its row refers to. Bodies and answers are described by the types that are read and
-//! written, so the document says what is really sent. `http/document/` assembles `GET /openapi.json` from them.
+//! The OpenAPI description of an endpoint, referenced by its row. Bodies and answers are described
+//! by the types that are deserialized and serialized, so the document matches the real data.
+//! `http/document/` assembles `GET /openapi.json` from them.
 
 pub(crate) mod refusals;
 pub(crate) mod words;
@@ -21,9 +22,9 @@ pub(crate) struct Doc {
     pub(crate) about: Option<&'static str>,
     pub(crate) credentials: Credentials,
     pub(crate) parameters: &'static [Parameter],
-    /// Further path parameters, if the endpoint has several paths.
+    /// Additional path parameters, if the endpoint has several paths.
     pub(crate) path: &'static [Parameter],
-    /// The formats that the request body may have; empty if the body is not read.
+    /// The accepted formats of the request body; empty if the body is not read.
     pub(crate) body: &'static [Media],
     pub(crate) answers: &'static [AnswerDoc],
     /// Refusals besides those of authentication and authorization.
@@ -49,9 +50,9 @@ pub(crate) enum Tag {
 /// How the caller is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// As the row says.
+    /// As the row declares.
     ByRow,
-    /// Not at all, although the row is for monitoring.
+    /// None, although the row is for monitoring.
     None,
     /// By the registration access token of an OAuth client.
     Registration,
@@ -93,7 +94,7 @@ pub(crate) enum Word {
     Number(u32),
 }
 
-/// Makes a schema in the generator that collects all of them.
+/// Adds a schema to the generator that collects all of them.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
 /// One media type of a body.
@@ -117,11 +118,11 @@ pub(crate) struct AnswerDoc {
 /// A refusal that several endpoints share, described once under its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefusalDoc {
-    /// `default` stands for every status that is not listed.
+    /// `default` means every status that is not listed.
     pub(crate) status: &'static str,
     pub(crate) name: &'static str,
     pub(crate) words: &'static str,
-    /// Instead of words: codes that `kit/codes.rs` has with this status.
+    /// Instead of words: codes that `kit/codes.rs` defines for this status.
     pub(crate) codes: &'static [u64],
     pub(crate) headers: &'static [HeaderDoc],
     pub(crate) shape: Shape,
@@ -152,7 +153,7 @@ impl Doc {
         }
     }
 
-    /// Whether the query has a symbol, which may be written as a counter id as well.
+    /// Whether the query has a symbol, which may also be given as a counter id.
     pub(crate) fn has_symbol(&self) -> bool {
         self.parameters.iter().any(Parameter::is_symbol)
     }
@@ -188,7 +189,7 @@ impl Doc {
 }
 
 impl Parameter {
-    /// Described beside every `symbol` of a query.
+    /// Documented with every `symbol` of a query.
     pub(crate) const COUNTER_ID: Parameter = Parameter::query(
         counter::COUNTER_ID,
         Kind::Text,
@@ -249,7 +250,7 @@ impl Kind {
     }
 }
 
-/// One of a few words.
+/// A string enumeration.
 pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }

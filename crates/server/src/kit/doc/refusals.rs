@@ -1,4 +1,4 @@
-//! Refusals and headers that several groups of endpoints share.
+//! Refusals and headers shared by several groups of endpoints.
 
 use wire::code;
 
@@ -17,7 +17,7 @@ pub(crate) const AUTHENTICATE: HeaderDoc =
 pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new("400", "BadRequest", &[code::INVALID]);
 pub(crate) const TRADE_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "TradeRefused", &[codes::TRADE_PARAMETER, codes::SHORT_SALE]);
-/// The same of grid orders.
+/// The same for grid orders.
 pub(crate) const GRID_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "GridRefused", &[codes::TRADE_PARAMETER, codes::GRID_RULE, codes::SHORT_SALE]);
 pub(crate) const TRADE_TOO_FAST: RefusalDoc =

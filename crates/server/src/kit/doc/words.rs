@@ -1,4 +1,4 @@
-//! String enums of answers and bodies, each made from the type that defines its values.
+//! String enumerations of answers and bodies, each derived from the type that defines its values.
 
 use access::{Region, Right, Role};
 use schemars::{Schema, SchemaGenerator};

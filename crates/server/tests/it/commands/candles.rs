@@ -1,5 +1,5 @@
-//! Commands 19 and 27 against the plain way to the same candles: whatever comes out of memory, in pages or in pieces is
-//! what a direct question to the history gives.
+//! Commands 19 and 27 compared with a direct query of the history: answers from the cache, in pages
+//! or in pieces have the same candles.
 
 use access::{RateRule, Terms};
 use history::{Adjust, Answer, AsOf, History, Query, Select, Sessions};
@@ -116,7 +116,7 @@ fn by_date(symbol: &str, period: i32, start: &str, end: &str) -> SecurityHistory
 }
 
 #[tokio::test]
-async fn the_last_candles_of_a_day_are_what_was_imported() {
+async fn the_last_candles_of_a_day_match_the_imported_ones() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -141,9 +141,9 @@ async fn the_last_candles_of_a_day_are_what_was_imported() {
                 }
             )
         );
-        // Out of memory this time, and the same.
+        // From the cache this time, and equal.
         assert_eq!(client.ask::<SecurityCandlestickResponse>(27, &request).await.unwrap(), answer);
-        // A count left out means ten; the sub-message that is not asked for is not looked at.
+        // An omitted count means ten; the unused sub-message is ignored.
         let mut ten = by_offset("700.HK", 1000, OffsetRequest::default());
         ten.date_request = Some(DateRequest { start_date: "nonsense".to_owned(), end_date: String::new() });
         let answer: SecurityCandlestickResponse = client.ask(27, &ten).await.unwrap();
@@ -152,7 +152,7 @@ async fn the_last_candles_of_a_day_are_what_was_imported() {
 }
 
 #[tokio::test]
-async fn every_period_adjustment_and_session_agrees_with_the_plain_way() {
+async fn every_period_adjustment_and_session_agrees_with_a_direct_query() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     let mut direct = Direct::of(&server);
@@ -182,7 +182,7 @@ async fn every_period_adjustment_and_session_agrees_with_the_plain_way() {
 }
 
 #[tokio::test]
-async fn sessions_are_shown_as_the_right_and_the_wish_allow() {
+async fn sessions_are_included_by_right_and_request() {
     let server = Running::start().await;
     let (may, may_not) =
         (server.account_with("may", OVERNIGHT, unlimited()), server.account("may not", Terms::default()));
@@ -205,7 +205,7 @@ async fn sessions_are_shown_as_the_right_and_the_wish_allow() {
 }
 
 #[tokio::test]
-async fn the_latest_candles_are_as_many_as_asked_for() {
+async fn the_number_of_latest_candles_is_as_requested() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
@@ -216,7 +216,7 @@ async fn the_latest_candles_are_as_many_as_asked_for() {
         ..Default::default()
     };
     for (count, period, expected) in [(1, 1000, 1), (1000, 1000, 24), (1000, 1, 1000), (7, 5, 7)] {
-        // No quota is spent on these.
+        // These cost no quota.
         let answer: SecurityCandlestickResponse = client.ask(19, &request(count, period)).await.unwrap();
         assert_eq!((answer.symbol.as_str(), answer.candlesticks.len()), ("700.HK", expected));
         // The last minute is that of the closing auction, which belongs to no other candle.
@@ -231,7 +231,7 @@ async fn the_latest_candles_are_as_many_as_asked_for() {
     }
 }
 
-/// Numbers that look random and are the same every time.
+/// Pseudo-random numbers, the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -244,7 +244,7 @@ impl Dice {
         choices[self.below(choices.len() as u64) as usize]
     }
 
-    /// A date around those that there are candles of, or none.
+    /// A date around those with candles, or none.
     fn date(&mut self) -> String {
         if self.below(6) == 0 {
             return String::new();
@@ -256,7 +256,7 @@ impl Dice {
 
     fn request(&mut self) -> SecurityHistoryCandlestickRequest {
         let symbol = self.of(&["700.HK", "700.HK", "AAPL.US", "600519.SH"]);
-        // Mostly the periods that are stored as they are asked for.
+        // Mostly periods that are stored as such.
         let period = self.of(&[1, 1, 1, 5, 1000, 1000, 30, 2000]);
         let mut request = if self.below(2) == 0 {
             let minute = match self.below(3) {
@@ -283,8 +283,8 @@ impl Dice {
 }
 
 #[tokio::test]
-async fn random_questions_agree_with_the_plain_way_also_after_an_import() {
-    // Little memory, so that pages come and go.
+async fn random_queries_agree_with_a_direct_query_before_and_after_an_import() {
+    // A small cache, so that pages are evicted.
     for cache_bytes in [0, 64 << 10, 16 << 20] {
         let settings = server::Settings { cache_bytes, ..Default::default() };
         let server = Running::start_with(settings).await;

@@ -1,4 +1,5 @@
-//! A coarse file through every door: what it answers, what it does not, and how it gives way to minutes that come later.
+//! A coarse file over every transport: what it answers, what it does not, and how later minutes
+//! replace it.
 
 use std::fmt::Write;
 
@@ -21,7 +22,7 @@ fn request(period: i32) -> SecurityHistoryCandlestickRequest {
     }
 }
 
-/// Rows of regular hours, so many minutes apart.
+/// Rows of regular hours, at a distance of `step` minutes.
 fn rows(date: &str, step: usize, volume: usize) -> String {
     let mut text = String::new();
     for minute in (570..720).step_by(step).chain((780..960).step_by(step)) {
@@ -61,7 +62,7 @@ async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
     let udf = server.get("/udf/symbols?symbol=9.HK", &account).await.json();
     assert_eq!(udf["supported_resolutions"], json!(["15", "30", "45", "60", "120", "180", "240"]));
     assert_eq!((&udf["has_intraday"], &udf["has_daily"]), (&json!(true), &json!(false)));
-    // Pages of it: nothing is lost between them, and nothing comes twice.
+    // Pages of it have no gaps and no duplicates.
     let path = "/v1/quote/history-candlesticks?symbol=9.HK&period=15m&start=2026-11-12&end=2026-11-13";
     let page = server.get(path, &account).await.json();
     assert_eq!(page["data"]["candlesticks"].as_array().unwrap().len(), 44);

@@ -1,4 +1,4 @@
-//! Levels, rights and the month of an account whose connection stays open all the while.
+//! Levels, rights and the month of an account during one open connection.
 
 use access::{Actor, Created, Level, RateRule, Right, Step, Table, Terms, Validity};
 use market::{Market, Timestamp, Zone};
@@ -32,7 +32,7 @@ fn unlimited() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// A ladder whose first two steps have one and two securities.
+/// Levels whose first two have a quota of one and two securities.
 fn narrow(server: &Running) {
     let step =
         |number, quota, assets| Step { level: Level::new(number).unwrap(), quota, assets, orders: None };
@@ -48,7 +48,7 @@ fn tell_assets(server: &Running, name: &str, day: &str, amount: &str) {
 }
 
 #[tokio::test]
-async fn a_level_that_rises_at_midnight_works_for_connections_that_are_open() {
+async fn a_level_that_rises_at_midnight_applies_to_open_connections() {
     assert_eq!(Zone::of(Market::Hk).rfc3339(Timestamp(MONDAY)), "2026-11-16T00:00:00+08:00");
     for transport in DOORS {
         let server = Running::start().await;
@@ -56,7 +56,7 @@ async fn a_level_that_rises_at_midnight_works_for_connections_that_are_open() {
         let account = server.account("ann", unlimited());
         let mut client = server.enter(transport, &account, &[]).await;
         ask(&mut client, SECURITIES[0]).await.unwrap();
-        // What an account was worth on Sunday is part of the last complete trading day only from Tuesday on.
+        // Assets of Sunday are part of the last complete trading day only from Tuesday on.
         tell_assets(&server, "ann", "2026-11-15", "10000");
         server.noticed().await;
         server.set_now(MONDAY - 1);
@@ -89,7 +89,7 @@ async fn a_level_that_rises_at_midnight_works_for_connections_that_are_open() {
 }
 
 #[tokio::test]
-async fn a_level_that_fell_is_written_down_by_the_request_that_is_refused_for_it() {
+async fn a_level_that_fell_is_recorded_by_the_refused_request() {
     let server = Running::start().await;
     narrow(&server);
     let account = server.account("ann", unlimited());
@@ -110,14 +110,14 @@ async fn a_level_that_fell_is_written_down_by_the_request_that_is_refused_for_it
 }
 
 #[tokio::test]
-async fn an_operators_change_works_for_the_next_request() {
+async fn an_operators_change_applies_to_the_next_request() {
     let server = Running::start().await;
     narrow(&server);
     let account = server.account("ann", unlimited());
     let mut client = server.signed_in(&account).await;
     ask(&mut client, SECURITIES[0]).await.unwrap();
     ask(&mut client, SECURITIES[1]).await.unwrap_err();
-    // The level in force on this Sunday is Friday's, and Thursday was complete before that.
+    // The level on this Sunday is Friday's, and Thursday was complete before that.
     tell_assets(&server, "ann", "2026-11-12", "10000");
     server.noticed().await;
     ask(&mut client, SECURITIES[1]).await.unwrap();
@@ -149,7 +149,7 @@ async fn refusal(client: &mut Client, symbol: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_right_that_is_withdrawn_begins_or_ends_holds_for_the_next_request() {
+async fn a_change_of_a_right_applies_to_the_next_request() {
     for transport in DOORS {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());

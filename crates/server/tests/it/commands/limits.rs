@@ -1,4 +1,4 @@
-//! Who is refused what, and in which order: decoding, rate, parameters and symbol, nothing there, access, quota.
+//! The order of refusals: decoding, rate, parameters and symbol, no data, access, quota.
 
 use access::{Actor, RateRule, Right, Terms, Validity};
 use wire::quote::{
@@ -34,7 +34,7 @@ fn used(server: &Running, account: &access::Created) -> u32 {
 }
 
 #[tokio::test]
-async fn parameters_that_make_no_sense_are_refused_in_words() {
+async fn invalid_parameters_are_refused_with_a_message() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
     let offset = |offset: OffsetRequest| History { offset_request: Some(offset), ..days("700.HK") };
@@ -73,7 +73,7 @@ async fn parameters_that_make_no_sense_are_refused_in_words() {
         ),
         (dates(1000, "20261102", "20261101"), "after"),
         (dates(1000, "yesterday", ""), "yesterday"),
-        // The words of the live service, which clients look for.
+        // The text of the live service, which clients look for.
         (dates(1, "20200101", "20261101"), "out of minute kline begin date"),
     ];
     for transport in DOORS {
@@ -92,7 +92,8 @@ async fn parameters_that_make_no_sense_are_refused_in_words() {
 async fn a_history_request_with_the_number_26_is_answered_as_27() {
     let server = Running::start().await;
     let terms = Terms { rate: Some("8/3600".parse().unwrap()), quota: Some(1), ..Terms::default() };
-    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no dates.
+    // Symbol, period 1000 and query type 1 with an offset of one candle, or query type 2 with no
+    // dates.
     let head = b"\x0a\x06700.HK\x10\xe8\x07";
     let by_offset = [&head[..], b"\x20\x01\x2a\x02\x20\x01"].concat();
     let by_date = [&head[..], b"\x20\x02\x32\x00"].concat();
@@ -139,7 +140,7 @@ async fn refusals_come_in_the_order_of_the_specification() {
     let account = server.account_with("ann", "none", Terms { quota: Some(0), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
     let nonsense = History { period: 7, ..days("AAPL261120C200000.US") };
-    // Each of these would be refused for everything that comes after its reason too.
+    // Each of these would also be refused for every later reason.
     assert_eq!(refused(&mut client, &nonsense).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("9999.HK")).await, (7, 301_600));
     assert_eq!(refused(&mut client, &days("AAPL261120C200000.US")).await, (7, 301_603));
@@ -157,7 +158,7 @@ async fn refusals_come_in_the_order_of_the_specification() {
 }
 
 #[tokio::test]
-async fn the_other_candle_commands_refuse_alike_but_for_rate_and_quota() {
+async fn the_other_candle_commands_refuse_alike_except_for_rate_and_quota() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -191,7 +192,7 @@ async fn the_other_candle_commands_refuse_alike_but_for_rate_and_quota() {
 }
 
 #[tokio::test]
-async fn the_sixty_first_request_of_an_account_is_refused_at_every_door() {
+async fn the_sixty_first_request_of_an_account_is_refused_on_every_transport() {
     let server = Running::start().await;
     let (account, other) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let mut websocket = server.signed_in(&account).await;
@@ -214,24 +215,24 @@ async fn the_sixty_first_request_of_an_account_is_refused_at_every_door() {
     }
     let (_, _, text) = ask(&mut websocket, &days("700.HK")).await.unwrap_err();
     assert!(text.contains("60 history requests in 30 s"), "{text}");
-    // Other commands, and other accounts, go on.
+    // Other commands, and other accounts, are not affected.
     websocket.ask::<wire::quote::TradingSessionsResponse>(8, &()).await.unwrap();
     assert_eq!(ask(&mut server.signed_in(&other).await, &days("700.HK")).await, Ok(1));
 }
 
 #[tokio::test]
-async fn a_month_has_room_for_so_many_securities_and_those_stay_free() {
+async fn the_monthly_quota_counts_each_security_once() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..Terms::default() });
     for transport in DOORS {
         let mut client = server.enter(transport, &account, &[]).await;
-        // What is refused is not charged.
+        // A refused request is not charged.
         for refused in ["9999.HK", "5.HK", "AAPL261120C200000.US"] {
             ask(&mut client, &days(refused)).await.unwrap_err();
         }
         let before = if transport == TransportLabel::WebSocket { 0 } else { 2 };
         assert_eq!(used(&server, &account), before);
-        // An answer without candles is an answer.
+        // An answer without candles is charged.
         let empty = History {
             query_type: 2,
             date_request: Some(DateRequest { start_date: "20300101".to_owned(), end_date: String::new() }),
@@ -247,7 +248,7 @@ async fn a_month_has_room_for_so_many_securities_and_those_stay_free() {
         let minutes = History { period: 5, adjust_type: 1, trade_session: 100, ..days("AAPL.US") };
         assert_eq!(ask(&mut client, &minutes).await, Ok(1));
         assert_eq!(used(&server, &account), 2);
-        // The profile says so.
+        // The profile reports it.
         let profile: wire::quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
         assert_eq!(profile.history_candlestick_limit, 2);
         let package = &profile.quote_level_detail.unwrap().by_market_code["HK"].packages[0];
@@ -256,7 +257,7 @@ async fn a_month_has_room_for_so_many_securities_and_those_stay_free() {
 }
 
 #[tokio::test]
-async fn a_new_month_in_hong_kong_has_room_again() {
+async fn the_quota_is_reset_with_a_new_month_in_hong_kong() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..Terms::default() });
     let mut client = server.signed_in(&account).await;
@@ -270,7 +271,7 @@ async fn a_new_month_in_hong_kong_has_room_again() {
 }
 
 #[tokio::test]
-async fn of_many_who_race_for_the_last_place_of_a_month_one_gets_it() {
+async fn of_concurrent_requests_for_the_last_of_the_quota_one_succeeds() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(1), ..Terms::default() });
     let mut client = server.signed_in(&account).await;

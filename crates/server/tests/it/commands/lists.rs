@@ -1,4 +1,4 @@
-//! Commands 10, 11 and 18: what securities are, their quotes, and the line of the day.
+//! Commands 10, 11 and 18: details of securities, quotes, and the intraday line.
 
 use access::Terms;
 use wire::quote::{
@@ -12,9 +12,9 @@ fn symbols(symbols: &[&str]) -> SymbolsRequest {
 }
 
 #[tokio::test]
-async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_all() {
+async fn securities_are_returned_in_the_requested_order_without_duplicates_and_unknown_ones() {
     let server = Running::start().await;
-    // What a security is, everybody may know.
+    // Details of a security need no right.
     let account = server.account_with("ann", "none", Terms::default());
     for transport in DOORS {
         let mut client = server.enter(transport, &account, &[]).await;
@@ -56,7 +56,7 @@ async fn securities_come_in_the_order_asked_each_once_and_unknown_ones_not_at_al
 }
 
 #[tokio::test]
-async fn an_option_that_is_known_by_its_candles_has_a_board_and_a_name() {
+async fn an_option_with_stored_candles_has_a_board_and_a_name() {
     let server = Running::start().await;
     let path = server.dir.path().join("option.csv");
     let rows = "symbol,time,open,high,low,close,volume\nAAPL260417C192500.US,2026-03-18 10:00,5,5,5,5,10\n";
@@ -75,7 +75,7 @@ async fn an_option_that_is_known_by_its_candles_has_a_board_and_a_name() {
 }
 
 #[tokio::test]
-async fn a_list_names_one_to_five_hundred_symbols() {
+async fn a_list_has_one_to_five_hundred_symbols() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -90,7 +90,7 @@ async fn a_list_names_one_to_five_hundred_symbols() {
 }
 
 #[tokio::test]
-async fn quotes_are_those_of_the_last_trading_day() {
+async fn quotes_are_of_the_last_trading_day() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -115,7 +115,7 @@ async fn quotes_are_those_of_the_last_trading_day() {
 }
 
 #[tokio::test]
-async fn american_quotes_have_what_happened_before_and_after_the_regular_hours() {
+async fn us_quotes_include_pre_post_and_overnight_sessions() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let beside = |last_done: &str, timestamp, first: i64, count: i64, prev_close: &str| {
@@ -145,7 +145,7 @@ async fn american_quotes_have_what_happened_before_and_after_the_regular_hours()
         assert_eq!(quote.post_market_quote, post);
         assert_eq!(quote.over_night_quote, overnight);
     }
-    // Without the right, wanting them changes nothing.
+    // Without the right, requesting them changes nothing.
     let account = server.account("bob", Terms::default());
     let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
@@ -153,7 +153,7 @@ async fn american_quotes_have_what_happened_before_and_after_the_regular_hours()
 }
 
 #[tokio::test]
-async fn quotes_that_may_not_be_seen_are_left_out() {
+async fn quotes_without_a_right_are_left_out() {
     let server = Running::start().await;
     let account = server.account_with("ann", "CN", Terms::default());
     let mut client = server.signed_in(&account).await;
@@ -164,7 +164,7 @@ async fn quotes_that_may_not_be_seen_are_left_out() {
 }
 
 #[tokio::test]
-async fn the_line_of_the_day_has_the_average_price_so_far() {
+async fn the_intraday_line_has_the_average_price_so_far() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let mut client =
@@ -198,7 +198,7 @@ async fn the_line_of_the_day_has_the_average_price_so_far() {
     assert!(answer.lines.is_sorted_by_key(|line| line.timestamp));
     let counts = [ask("AAPL.US", 0).await, ask("AAPL.US", 100).await].map(|answer| answer.lines.len());
     assert_eq!(counts, [390, 1440]);
-    // Days alone have no line.
+    // Daily candles alone give no line.
     assert!(ask("600519.SH", 0).await.lines.is_empty());
     let mut plain = server.signed_in(&account).await;
     let request = IntradayRequest { symbol: "AAPL.US".to_owned(), trade_session: 100 };
@@ -207,7 +207,7 @@ async fn the_line_of_the_day_has_the_average_price_so_far() {
 }
 
 #[tokio::test]
-async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_close() {
+async fn before_regular_hours_overnight_and_pre_market_quotes_follow_the_last_close() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
     // Monday, 08:00 in New York: overnight hours and four hours of the morning.
@@ -225,10 +225,10 @@ async fn before_the_regular_hours_the_night_and_the_morning_follow_the_last_clos
     let mut client = server.enter(TransportLabel::Tcp, &account, &[("need_over_night_quote", "true")]).await;
     let answer: QuoteResponse = client.ask(11, &symbols(&["AAPL.US"])).await.unwrap();
     let quote = &answer.secu_quote[0];
-    // Regular hours and what came after them are Friday's.
+    // Regular and post-market quotes are Friday's.
     assert_eq!((quote.last_done.as_str(), quote.prev_close.as_str()), ("124.500", "123.500"));
     assert_eq!(quote.post_market_quote.as_ref().unwrap().last_done, "124.390");
-    // Of the minute that begins at eight the open is known, and no volume.
+    // Only the open of the minute that begins at eight is known, and no volume.
     for (beside, minutes) in [(&quote.over_night_quote, 480), (&quote.pre_market_quote, 240)] {
         let beside = beside.as_ref().unwrap();
         assert_eq!((beside.last_done.as_str(), beside.prev_close.as_str()), ("130.000", "124.500"));

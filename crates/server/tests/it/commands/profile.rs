@@ -1,4 +1,4 @@
-//! Commands 4, 8 and 9: what an account may do, and when the markets trade.
+//! Commands 4, 8 and 9: the rights of an account, and the trading hours of markets.
 
 use access::{Created, RateRule, Terms};
 use wire::quote::{
@@ -13,7 +13,7 @@ async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
 }
 
 #[tokio::test]
-async fn a_profile_names_the_account_its_quota_and_a_pace_within_its_rate() {
+async fn a_profile_has_the_account_its_quota_and_a_pace_within_its_rate() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK,US", Terms::default());
     for transport in DOORS {
@@ -37,14 +37,14 @@ async fn a_profile_names_the_account_its_quota_and_a_pace_within_its_rate() {
 }
 
 #[tokio::test]
-async fn no_rate_rule_makes_a_client_wait_for_ever() {
+async fn no_rate_rule_makes_a_client_wait_forever() {
     let server = Running::start().await;
     for rate in ["1/1", "1/3600", "10000/1", "10000/3600", "60/30", "7/11"] {
         let rule: RateRule = rate.parse().unwrap();
         let account = server.account(&rate.replace('/', "-"), Terms { rate: Some(rule), ..Terms::default() });
         let answer = profile(&mut server.signed_in(&account).await, "").await;
         assert_eq!(answer.rate_limit.len(), 11);
-        // A limit of 0 stops an SDK for good, a burst of 0 lets it hang.
+        // A limit of 0 stops an SDK forever, a burst of 0 makes it hang.
         assert!(answer.rate_limit.iter().all(|one| one.limit > 0 && one.burst > 0), "{rate}: {answer:?}");
     }
     let account = server.account("unlimited", Terms { rate: Some(RateRule::Unlimited), ..Terms::default() });
@@ -53,7 +53,7 @@ async fn no_rate_rule_makes_a_client_wait_for_ever() {
 }
 
 #[tokio::test]
-async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sign_in() {
+async fn packages_and_warnings_are_in_the_language_of_the_request_or_of_the_sign_in() {
     let server = Running::start().await;
     let account = server.account_with("ann", "US,US_OVERNIGHT", Terms::default());
     let cases = [
@@ -69,7 +69,7 @@ async fn packages_and_warnings_come_in_the_language_of_the_request_or_of_the_sig
     for (language, wanted, warning) in cases {
         let mut client =
             server.enter(TransportLabel::WebSocket, &account, &[("accept-language", language)]).await;
-        // One says it when it signs in, one with the request, and one does both.
+        // One client sets it when it signs in, one with the request, and one does both.
         for answer in [profile(&mut client, "").await, profile(&mut silent, language).await] {
             let detail = answer.quote_level_detail.unwrap();
             let markets: Vec<&str> = detail.by_market_code.keys().map(String::as_str).collect();
@@ -105,7 +105,7 @@ async fn hours(server: &Running, account: &Created, metadata: &[(&str, &str)]) -
 }
 
 #[tokio::test]
-async fn trading_hours_are_those_of_the_published_example() {
+async fn trading_hours_match_the_published_example() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let expected: Hours = vec![
@@ -115,12 +115,12 @@ async fn trading_hours_are_those_of_the_published_example() {
         ("SG".to_owned(), vec![(900, 1200, 0), (1300, 1700, 0)]),
     ];
     assert_eq!(hours(&server, &account, &[("accept-language", "en")]).await, expected);
-    // Wanting overnight hours is not enough.
+    // Requesting overnight hours is not enough.
     assert_eq!(hours(&server, &account, &[("need_over_night_quote", "true")]).await, expected);
 }
 
 #[tokio::test]
-async fn overnight_hours_are_shown_to_those_who_may_and_want_them() {
+async fn overnight_hours_need_the_right_and_a_request() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, Terms::default());
     let shown = hours(&server, &account, &[("need_over_night_quote", "true")]).await;
@@ -139,7 +139,8 @@ async fn overnight_hours_are_shown_to_those_who_may_and_want_them() {
 async fn a_half_day_has_its_own_hours() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // 2026-11-27 18:00 in New York is a half day there; 2026-12-31 10:00 in Hong Kong one here.
+    // 2026-11-27 18:00 in New York is on a half day there; 2026-12-31 10:00 in Hong Kong is on one
+    // there.
     server.set_now(1_795_820_400);
     let shown = hours(&server, &account, &[]).await;
     assert_eq!(shown[0].1, [(930, 1300, 0), (400, 930, 1), (1300, 1700, 2)]);
@@ -154,7 +155,7 @@ fn days(market: &str, beg_day: &str, end_day: &str) -> TradingDaysRequest {
 }
 
 #[tokio::test]
-async fn trading_days_are_inclusive_and_half_days_stand_apart() {
+async fn trading_days_are_inclusive_and_half_days_are_listed_separately() {
     let server = Running::start().await;
     let account = server.account_with("ann", "none", Terms::default());
     let mut client = server.enter(TransportLabel::Tcp, &account, &[]).await;
@@ -172,7 +173,7 @@ async fn trading_days_are_inclusive_and_half_days_stand_apart() {
 }
 
 #[tokio::test]
-async fn trading_days_are_given_for_a_month_within_a_year() {
+async fn trading_days_are_limited_to_a_month_within_a_year() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut client = server.signed_in(&account).await;

@@ -1,4 +1,4 @@
-//! Commands 17, 24 and 25 over every door, from a small day of trades.
+//! Commands 17, 24 and 25 over every transport, from a small day of trades.
 
 use std::path::{Path, PathBuf};
 
@@ -42,7 +42,7 @@ fn unlimited() -> Terms {
 }
 
 #[tokio::test]
-async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
+async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
     let server = started().await;
     let account = server.account("ann", unlimited());
     let symbol = SymbolRequest { symbol: "00700.hk".to_owned() };
@@ -79,7 +79,8 @@ async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
         assert_eq!(line(330), (23_400, "357680.000"));
 
         let found: CapitalDistributionResponse = client.ask(25, &symbol).await.unwrap();
-        // Nothing is stored before this day, so it is its own measure: 382320 in all, 247000 alone is more than 55 % of it.
+        // Nothing is stored before this day, so its own turnover is the base: 382320 in total, of
+        // which 247000 alone is more than 55 %.
         let sizes = |large: &str, medium: &str, small: &str| {
             Some(CapitalBySize {
                 large: large.to_owned(),
@@ -121,7 +122,7 @@ async fn trades_flow_and_distribution_are_answered_alike_at_every_door() {
 }
 
 #[tokio::test]
-async fn nothing_after_the_present_is_told() {
+async fn trades_in_the_future_are_not_returned() {
     let server = started().await;
     let account = server.account("ann", unlimited());
     let mut client = server.signed_in(&account).await;
@@ -136,7 +137,7 @@ async fn nothing_after_the_present_is_told() {
     let trades: TradesResponse =
         client.ask(17, &TradesRequest { symbol: "700.HK".to_owned(), count: 1000 }).await.unwrap();
     assert_eq!(trades.trades.len(), 2);
-    // Before the open nothing of the day counts, and no day before it has trades.
+    // Before the open no trade of the day counts, and no earlier day has trades.
     server.set_now(OPEN - 1);
     assert_eq!(client.ask::<CapitalFlowResponse>(24, &symbol).await.unwrap_err().1, 301_603);
     server.set_now(OPEN - 601);
@@ -151,7 +152,7 @@ async fn nothing_after_the_present_is_told() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_answered_is_refused_by_its_reason() {
+async fn unanswerable_requests_are_refused_with_their_reason() {
     let server = started().await;
     let account = server.account("ann", unlimited());
     let foreign = server.account_with("bob", "US", unlimited());
@@ -195,7 +196,8 @@ async fn what_cannot_be_answered_is_refused_by_its_reason() {
 #[tokio::test]
 async fn warrants_have_trades_and_no_capital_flow() {
     let server = started().await;
-    // By its board, by its kind, by its number; and one in the range of warrants that is none.
+    // By its board, by its kind, by its number; and one in the number range of warrants that is not
+    // one.
     let names = "symbol,name_en,exchange,currency,lot_size,board,kind\n\
         9101.HK,One,SEHK,HKD,100,HKWarrant,\n9102.HK,Two,SEHK,HKD,100,HKEquity,warrant\n\
         19104.HK,Four,SEHK,HKD,100,HKEquity,equity\n";
@@ -228,7 +230,7 @@ async fn warrants_have_trades_and_no_capital_flow() {
         }
         let answer = server.get(&format!("/v1/quote/capital-flow?symbol={symbol}"), &account).await;
         assert_eq!(answer.status, if is_warrant { 404 } else { 200 }, "{symbol}: {answer:?}");
-        // A page asks this first, so that it need not be refused.
+        // A page reads this first, to avoid the refusal.
         let facts = server.get(&format!("/v1/securities/{symbol}"), &account).await;
         let state = if is_warrant { "unavailable" } else { "known" };
         assert_eq!(facts.json()["data"]["capital_flow"], state, "{symbol}: {facts:?}");
@@ -236,7 +238,7 @@ async fn warrants_have_trades_and_no_capital_flow() {
 }
 
 #[tokio::test]
-async fn overnight_trades_are_for_those_who_asked_for_them() {
+async fn overnight_trades_need_a_request() {
     let server = Running::start().await;
     let text = "symbol,time,price,volume\nAAPL.US,2026-11-12T20:30:00-05:00,200.1,10\nAAPL.US,2026-11-13T04:30:00-05:00,200.2,10\n\
         AAPL.US,2026-11-13T09:30:00-05:00,200.3,10\n";
@@ -253,7 +255,7 @@ async fn overnight_trades_are_for_those_who_asked_for_them() {
 }
 
 #[tokio::test]
-async fn candles_built_of_trades_are_served_like_others() {
+async fn candles_built_from_trades_are_served_like_others() {
     let server = Running::start().await;
     let text = "symbol,time,price,volume\n9001.HK,2026-11-13 09:30:00,10.0,100\n9001.HK,2026-11-13 09:30:30,10.4,100\n\
         9001.HK,2026-11-13 16:09:00,10.2,300\n";

@@ -1,4 +1,4 @@
-//! A token in the address: where it is taken, and where it never gets to.
+//! A token in the URL: where it is accepted, and where it must not appear.
 
 use access::{Actor, AuditFilter, NewAccount, Role, Terms};
 
@@ -15,7 +15,7 @@ fn is_open(answer: &Response) {
 }
 
 #[tokio::test]
-async fn candles_are_given_to_who_has_nothing_but_an_address() {
+async fn candles_accept_a_token_in_the_url() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let token = ann.access_token.expose();
@@ -30,7 +30,7 @@ async fn candles_are_given_to_who_has_nothing_but_an_address() {
         let next = answer.header("link").unwrap();
         assert!(!next.contains("access_token") && !next.contains(&token.to_ascii_lowercase()), "{next}");
     }
-    // The rest of the query is checked as ever, and told without the token.
+    // The rest of the query is validated as usual, and the error does not contain the token.
     let answer = server.http("GET", &format!("{CANDLES}&access_token={token}&limits=3"), "", b"").await;
     assert_eq!((answer.status, answer.json()["code"].as_u64()), (400, Some(301_600)));
     assert!(answer.text().contains("limits") && !answer.text().contains(token), "{}", answer.text());
@@ -38,7 +38,7 @@ async fn candles_are_given_to_who_has_nothing_but_an_address() {
 }
 
 #[tokio::test]
-async fn one_proof_is_wanted_and_it_has_to_be_good() {
+async fn exactly_one_valid_credential_is_required() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let token = ann.access_token.expose();
@@ -63,7 +63,7 @@ async fn one_proof_is_wanted_and_it_has_to_be_good() {
 }
 
 #[tokio::test]
-async fn nothing_else_takes_a_token_in_the_address() {
+async fn no_other_endpoint_accepts_a_token_in_the_url() {
     let server = Running::start().await;
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", Terms::default()) };
     let op = server.access.create(&new, &Actor::Operator, NOW).unwrap();
@@ -87,7 +87,7 @@ async fn nothing_else_takes_a_token_in_the_address() {
 }
 
 #[tokio::test]
-async fn a_browser_that_asks_first_is_told_what_other_sites_may_send() {
+async fn a_preflight_request_lists_what_other_sites_may_send() {
     let server = Running::start().await;
     let head = "origin: https://charts.example.org\r\naccess-control-request-method: GET\r\n\
                 access-control-request-headers: authorization\r\n";

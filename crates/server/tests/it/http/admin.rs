@@ -1,4 +1,4 @@
-//! What operators do through the service.
+//! The endpoints for operators.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ impl Office {
 }
 
 #[tokio::test]
-async fn every_desk_is_closed_to_others() {
+async fn every_operator_endpoint_is_refused_to_others() {
     let office = Office::open().await;
     let token = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());
     for (method, path) in [
@@ -153,7 +153,7 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
             "from": "2026-10-31T16:00:00Z", "until": "2027-01-15T08:00:00Z",
         })
     );
-    // Eight digits are a date, as at the command line; seconds are a number.
+    // Eight digits are a date, as on the command line; seconds are a number.
     let until = json!({"package": "US_OPTIONS", "until": "20271231"});
     let granted = right(&data(&office.post(path, until).await), "US_OPTIONS");
     assert_eq!((&granted["held"], &granted["until"]), (&json!(true), &json!("2027-12-30T16:00:00Z")));
@@ -183,7 +183,7 @@ async fn rights_are_granted_with_their_times_and_withdrawn() {
 }
 
 #[tokio::test]
-async fn reports_come_as_json_or_as_csv_and_raise_levels() {
+async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
     let office = Office::open().await;
     let rates = office
         .post("/v1/admin/rates", json!({"rows": [{"currency": "USD", "day": "2026-11-01", "rate": "8"}]}));
@@ -259,7 +259,7 @@ async fn reports_come_as_json_or_as_csv_and_raise_levels() {
 }
 
 #[tokio::test]
-async fn the_former_paths_of_reports_tell_everybody_the_new_ones() {
+async fn the_former_paths_of_reports_name_the_new_ones() {
     let office = Office::open().await;
     let operator = format!("authorization: Bearer {}\r\n", office.op.access_token.expose());
     let other = format!("authorization: Bearer {}\r\n", office.ann.access_token.expose());
@@ -278,7 +278,7 @@ async fn the_former_paths_of_reports_tell_everybody_the_new_ones() {
 }
 
 #[tokio::test]
-async fn levels_are_changed_for_everybody_and_the_audit_tells_by_whom() {
+async fn levels_are_changed_for_all_accounts_and_the_audit_records_who() {
     let office = Office::open().await;
     let levels = data(&office.get("/v1/admin/levels").await);
     assert_eq!(levels["levels"][3], json!({"level": 4, "quota": 1000, "assets": 400_000, "orders": 160}));

@@ -1,4 +1,4 @@
-//! Candles for people without an SDK.
+//! Candles for users without an SDK.
 
 use std::io::{Cursor, Read};
 
@@ -45,7 +45,7 @@ fn refused(answer: &Response) -> (u16, i64, String) {
 }
 
 #[tokio::test]
-async fn a_question_in_the_address_is_answered_as_the_mirror_answers_it() {
+async fn a_query_in_the_url_is_answered_like_the_mirror() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for (query, body) in [
@@ -88,7 +88,7 @@ async fn a_question_in_the_address_is_answered_as_the_mirror_answers_it() {
     assert_eq!(day["candlesticks"][0]["time"], "2026-11-13T00:00:00+08:00");
 }
 
-/// Every candle that a question selects, asked for in answers of so many.
+/// Every candle that a query selects, in pages of `limit`.
 async fn all(server: &Running, account: &Created, query: &str, limit: usize) -> Vec<i64> {
     let (mut pages, mut next) = (Vec::new(), String::new());
     loop {
@@ -113,7 +113,7 @@ async fn all(server: &Running, account: &Created, query: &str, limit: usize) -> 
 }
 
 #[tokio::test]
-async fn going_on_leaves_no_gap_and_gives_nothing_twice() {
+async fn paging_has_no_gaps_and_no_duplicates() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let venues = Venues::built_in().unwrap();
@@ -137,7 +137,7 @@ async fn going_on_leaves_no_gap_and_gives_nothing_twice() {
             assert!(got == extended, "{select} by {limit}: {} of {}", got.len(), extended.len());
         }
     }
-    // A range ends where it says, whichever way it is walked.
+    // A range ends at its bounds in both directions.
     let zone = venue.zone();
     let of_dates: Vec<i64> = of(&[Session::Intraday])
         .into_iter()
@@ -148,7 +148,7 @@ async fn going_on_leaves_no_gap_and_gives_nothing_twice() {
         .collect();
     let got = all(&server, &account, &format!("{minute}&start=2026-10-20&end=2026-11-04"), 1_500).await;
     assert!(got == of_dates, "{} of {}", got.len(), of_dates.len());
-    // Candles that are folded, by answers so short that every one of them begins inside a week or an hour.
+    // Folded candles, in pages so short that each begins inside a week or an hour.
     for (period, limit) in [("week", 1), ("day", 7), ("4h", 3), ("45m", 10)] {
         let query = |select: &str| format!("symbol=AAPL.US&period={period}&adjust=forward&{select}");
         let whole = all(&server, &account, &query("before=2027-01-01"), 10_000).await;
@@ -159,7 +159,7 @@ async fn going_on_leaves_no_gap_and_gives_nothing_twice() {
 }
 
 #[tokio::test]
-async fn the_link_leads_to_the_next_answer() {
+async fn the_link_header_leads_to_the_next_page() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let answer =
@@ -178,7 +178,7 @@ async fn the_link_leads_to_the_next_answer() {
 }
 
 #[tokio::test]
-async fn behind_a_proxy_the_link_has_the_path_that_it_has_us_under() {
+async fn behind_a_proxy_the_link_has_the_public_path() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let server = Running::start_with(server::Settings { public_url, ..server::Settings::default() }).await;
     let account = server.account("ann", unlimited());
@@ -187,10 +187,10 @@ async fn behind_a_proxy_the_link_has_the_path_that_it_has_us_under() {
     assert!(link.starts_with("</api/v1/quote/history-candlesticks?symbol=700.hk&"), "{link}");
 }
 
-/// Symbol, time, prices, volume and turnover, the last two kinds in millionths.
+/// Symbol, time, prices, volume and turnover; prices and turnover in millionths.
 type Row = (String, i64, [i64; 4], i64, i128);
 
-/// A table read back with the reader of imports.
+/// Reads a table with the parser of imports.
 fn read_back(name: &str, bytes: &[u8]) -> Vec<Row> {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join(name);
@@ -209,7 +209,7 @@ fn read_back(name: &str, bytes: &[u8]) -> Vec<Row> {
     rows
 }
 
-/// The same out of an Arrow stream, by its columns.
+/// The same from an Arrow stream, by its columns.
 fn read_arrow(bytes: &[u8]) -> Vec<Row> {
     let mut rows = Vec::new();
     for batch in arrow_ipc::reader::StreamReader::try_new(Cursor::new(bytes), None).unwrap() {
@@ -228,7 +228,7 @@ fn read_arrow(bytes: &[u8]) -> Vec<Row> {
 }
 
 #[tokio::test]
-async fn json_is_packed_for_those_who_take_it_and_plain_for_those_who_count_its_bytes() {
+async fn json_is_compressed_if_accepted_and_plain_for_byte_ranges() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let token = account.access_token.expose();
@@ -249,7 +249,7 @@ async fn json_is_packed_for_those_who_take_it_and_plain_for_those_who_count_its_
 }
 
 #[tokio::test]
-async fn every_form_holds_the_same_candles() {
+async fn every_format_has_the_same_candles() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let query = "symbol=AAPL.US&period=1m&session=extended&before=2026-11-13&limit=2500";
@@ -276,7 +276,7 @@ async fn every_form_holds_the_same_candles() {
     assert_eq!(arrow.header("content-type"), Some("application/vnd.apache.arrow.stream"));
     assert!(read_arrow(&arrow.body) == rows);
 
-    // A parameter wins over the header, so that an address alone is enough.
+    // A parameter overrides the header, so that a URL alone is enough.
     for (format, content_type) in [
         ("csv", "text/csv; charset=utf-8; header=present"),
         ("json", "application/json; charset=utf-8"),
@@ -291,7 +291,7 @@ async fn every_form_holds_the_same_candles() {
 }
 
 #[tokio::test]
-async fn an_answer_without_candles_is_an_answer_in_every_form() {
+async fn an_answer_without_candles_is_valid_in_every_format() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let query = "symbol=600519.SH&period=1m&before=2026-11-13";
@@ -313,7 +313,7 @@ fn told(answer: &Response) -> [Option<i64>; 4] {
 }
 
 #[tokio::test]
-async fn every_history_answer_says_what_is_left() {
+async fn every_history_answer_reports_the_remaining_limits() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..rate("4/3600") });
     let first = ask(&server, &account, "symbol=700.HK").await;
@@ -340,13 +340,13 @@ async fn every_history_answer_says_what_is_left() {
         let wait: u64 = refusal.header("retry-after").unwrap().parse().unwrap();
         assert!((3_500..=3_600).contains(&wait), "{wait}");
     }
-    // Only history is counted, and only history says so.
+    // Only history is counted, and only its answers report it.
     let other = server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await;
     assert_eq!((other.status, told(&other)), (200, [None; 4]));
 }
 
 #[tokio::test]
-async fn a_long_answer_is_worth_a_call_for_each_thousand_begun() {
+async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
     let server = Running::start().await;
     let account = server.account("ann", rate("12/3600"));
     let remaining = |answer: &Response| told(answer)[1].unwrap();
@@ -355,7 +355,7 @@ async fn a_long_answer_is_worth_a_call_for_each_thousand_begun() {
     let long = ask(&server, &account, &format!("{minutes}&limit=9000")).await;
     assert_eq!(remaining(&long), 1);
     assert!(times(&data(&long)).len() > 7_000, "as many as there are");
-    // All of it or nothing, and what is refused is not counted.
+    // All or nothing, and a refused request is not counted.
     let refusal = ask(&server, &account, &format!("{minutes}&limit=2000")).await;
     assert_eq!((refusal.status, remaining(&refusal)), (429, 1));
     assert_eq!(remaining(&ask(&server, &account, &format!("{minutes}&limit=1000")).await), 0);
@@ -371,7 +371,7 @@ async fn a_long_answer_is_worth_a_call_for_each_thousand_begun() {
 }
 
 #[tokio::test]
-async fn refusals_are_those_of_every_door() {
+async fn refusals_are_the_same_on_every_transport() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", unlimited());
     for (query, status, code, text) in [
@@ -395,9 +395,10 @@ async fn refusals_are_those_of_every_door() {
     }
 }
 
-/// The order of refusals is that of the long connection: what cannot be understood comes before the count, nonsense after it.
+/// The order of refusals is that of the long connection: a parse error comes before the count, an
+/// invalid value after it.
 #[tokio::test]
-async fn nonsense_is_refused_after_it_is_counted_and_what_cannot_be_understood_before() {
+async fn an_invalid_value_is_counted_and_a_parse_error_is_not() {
     let server = Running::start().await;
     let account = server.account("ann", rate("5/3600"));
     let understood = ["period=7", "period=1&minute=2500", "start=2026-11-13&end=2026-11-12"];
@@ -416,7 +417,7 @@ async fn nonsense_is_refused_after_it_is_counted_and_what_cannot_be_understood_b
 }
 
 #[tokio::test]
-async fn nobody_asks_without_a_token() {
+async fn a_token_is_required() {
     let server = Running::start().await;
     for path in [format!("{PATH}?symbol=700.HK"), PATH.to_owned(), "/v1/socket/token".to_owned()] {
         let answer = server.http("GET", &path, "", b"").await;
@@ -427,7 +428,7 @@ async fn nobody_asks_without_a_token() {
 }
 
 #[tokio::test]
-async fn overnight_hours_are_for_accounts_that_ask_for_them_and_have_the_right() {
+async fn overnight_hours_need_a_request_and_the_right() {
     let server = Running::start().await;
     let (may, may_not) =
         (server.account_with("ann", OVERNIGHT, unlimited()), server.account("bob", unlimited()));

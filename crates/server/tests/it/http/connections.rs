@@ -1,4 +1,4 @@
-//! Connections as their owners and the operator see them, and close them.
+//! Listing and closing connections, by their owners and by operators.
 
 use access::{Actor, AuditFilter, Created, NewAccount, Role, Terms};
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn ids(data: &Value) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn an_owner_sees_their_connections_and_no_others() {
+async fn an_owner_sees_only_their_own_connections() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let nobody = list(&server, &ann, "").await;
@@ -37,7 +37,7 @@ async fn an_owner_sees_their_connections_and_no_others() {
         clients.push(server.enter(transport, &ann, &[("accept-language", "en")]).await);
         clients.push(server.enter(transport, &bob, &[]).await);
     }
-    // One that has not signed in is nobody's.
+    // An unauthenticated connection belongs to no account.
     let stranger = server.websocket().await;
     let seen = list(&server, &ann, "").await;
     assert_eq!(seen["online"], 2);
@@ -64,7 +64,7 @@ async fn an_owner_sees_their_connections_and_no_others() {
 }
 
 #[tokio::test]
-async fn a_connection_that_its_owner_closes_is_told_so_and_its_seat_is_free() {
+async fn a_connection_closed_by_its_owner_is_notified_and_frees_its_slot() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms { connections: 1, ..Terms::default() });
     for transport in DOORS {
@@ -90,7 +90,7 @@ async fn a_connection_that_its_owner_closes_is_told_so_and_its_seat_is_free() {
 }
 
 #[tokio::test]
-async fn a_connection_of_somebody_else_is_as_unknown_as_none() {
+async fn a_connection_of_another_account_is_not_found() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let mut client = server.signed_in(&bob).await;
@@ -107,7 +107,7 @@ async fn a_connection_of_somebody_else_is_as_unknown_as_none() {
 }
 
 #[tokio::test]
-async fn an_operator_sees_and_closes_everybodys() {
+async fn an_operator_sees_and_closes_all_connections() {
     let server = Running::start().await;
     let (ann, olga) = (server.account("ann", Terms::default()), operator(&server));
     let mut client = server.signed_in(&ann).await;
@@ -133,7 +133,7 @@ async fn an_operator_sees_and_closes_everybodys() {
 }
 
 #[tokio::test]
-async fn a_client_that_was_closed_may_come_back() {
+async fn a_client_that_was_closed_may_reconnect() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms { connections: 1, ..Terms::default() });
     let otp = server.one_time_password(&ann).await;

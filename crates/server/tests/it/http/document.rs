@@ -1,4 +1,4 @@
-//! The document that describes the HTTP interface, asked of a server.
+//! The OpenAPI document, compared with a running server.
 
 use std::collections::BTreeSet;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::support::{Running, machine_now};
 
-/// Who names a parameter that there is not is told those that there are: they are the ones in the document.
+/// The refusal of an unknown parameter lists the known ones, which must be those of the document.
 #[tokio::test]
-async fn the_parameters_that_are_read_are_those_that_are_described() {
+async fn the_accepted_parameters_are_the_described_ones() {
     let server = Running::start().await;
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
     let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -29,7 +29,7 @@ async fn the_parameters_that_are_read_are_those_that_are_described() {
         let parameters = operation["parameters"].as_array().into_iter().flatten();
         let described =
             parameters.filter(|one| one["in"] == "query").map(|one| one["name"].as_str().unwrap());
-        // Read as a symbol, before names are checked.
+        // Accepted as a symbol, before names are checked.
         let described: BTreeSet<&str> = described.filter(|name| *name != "counter_id").collect();
         assert_eq!(described, known, "{path}");
         compared += 1;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::Running;
 
 #[tokio::test]
-async fn the_mirror_answers_as_the_long_connection_does() {
+async fn the_mirror_answers_like_the_long_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let body = r#"{"symbol":"700.HK","period":1000,"adjust_type":0,"query_type":2,"date_request":{"start_date":"","end_date":""},"trade_session":0}"#;
@@ -24,7 +24,7 @@ async fn the_mirror_answers_as_the_long_connection_does() {
 }
 
 #[tokio::test]
-async fn a_message_may_be_written_in_several_ways() {
+async fn a_message_has_several_accepted_spellings() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let plain =
@@ -67,7 +67,7 @@ async fn a_body_that_cannot_be_decoded_is_refused_and_not_counted() {
 }
 
 #[tokio::test]
-async fn every_command_that_is_offered_has_its_mirror() {
+async fn every_offered_command_has_its_mirror() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for (path, body, pointer) in [
@@ -93,7 +93,7 @@ async fn every_command_that_is_offered_has_its_mirror() {
 }
 
 #[tokio::test]
-async fn small_endpoints_that_some_clients_call_are_there() {
+async fn small_endpoints_that_some_clients_call_exist() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", Terms::default());
     assert_eq!(server.get("/v1/quote/cmd?", &account).await.json()["data"], json!({}));

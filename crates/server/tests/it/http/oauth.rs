@@ -1,5 +1,5 @@
-//! OAuth over HTTP, as clients speak it: forms in, plain objects out. What is decided behind that is tested where it is
-//! decided; here it is statuses, headers, and the ways of public clients.
+//! OAuth over HTTP, as clients use it: forms in, plain objects out. The decisions are tested in
+//! `access`; this covers statuses, headers, and the requests of public clients.
 
 use access::{Actor, Created, NewAccount, Region, Terms};
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const JSON: &str = "content-type: application/json\r\n";
 const DEVICE: &str = "urn:ietf:params:oauth:grant-type:device_code";
 const BACK: &str = "http://localhost:60355/callback";
 
-/// A server, an account, and a client as the public one registers itself.
+/// A server, an account, and a client registered as the public one does.
 struct House {
     server: Running,
     account: Created,
@@ -71,7 +71,7 @@ impl House {
         answer.json()
     }
 
-    /// The code that a person who consents takes back.
+    /// The authorization code that a user's consent returns.
     fn code(&self) -> String {
         let query = format!("response_type=code&client_id={}&state=s&redirect_uri={BACK}", self.id());
         let request = self.server.access.check_authorization(&query).unwrap();
@@ -86,7 +86,7 @@ impl House {
         self.post("/oauth2/token", &fields).await
     }
 
-    /// Status and code of a business call with a token.
+    /// Status and code of an API call with a token.
     async fn business(&self, tokens: &Value) -> (u16, i64) {
         let head = format!("authorization: Bearer {}\r\n", tokens["access_token"].as_str().unwrap());
         let answer = self.server.http("GET", "/v1/socket/token", &head, b"").await;
@@ -106,7 +106,7 @@ async fn register(server: &Running, metadata: &Value) -> Response {
     server.http("POST", "/oauth2/register", JSON, metadata.to_string().as_bytes()).await
 }
 
-/// Status and error of an answer that has the shape of the standard.
+/// Status and error of an answer in the form of the standard.
 #[track_caller]
 fn refused(answer: &Response) -> (u16, String) {
     let object = answer.json();
@@ -123,7 +123,7 @@ fn is(answer: &Response, status: u16, error: &str) {
 }
 
 #[tokio::test]
-async fn the_metadata_names_what_there_is_under_a_name_that_is_ours() {
+async fn the_metadata_lists_the_endpoints_under_our_own_address() {
     let house = House::new().await;
     let answer = house.server.http("GET", "/.well-known/oauth-authorization-server", "", b"").await;
     let metadata = answer.json();
@@ -144,7 +144,7 @@ async fn the_metadata_names_what_there_is_under_a_name_that_is_ours() {
 }
 
 #[tokio::test]
-async fn what_a_client_says_in_host_is_not_repeated_to_anybody() {
+async fn the_host_header_of_a_client_is_not_repeated() {
     let house = House::new().await;
     let ours = house.server.addresses.http;
     for (host, named) in [
@@ -178,7 +178,7 @@ async fn what_a_client_says_in_host_is_not_repeated_to_anybody() {
 }
 
 #[tokio::test]
-async fn a_registration_is_json_and_says_so() {
+async fn a_registration_has_to_be_json() {
     let house = House::new().await;
     let body = br#"{"client_name":"x"}"#;
     for (kind, expected) in [
@@ -199,7 +199,7 @@ async fn a_registration_is_json_and_says_so() {
 }
 
 #[tokio::test]
-async fn every_answer_is_to_be_shown_as_what_it_says_it_is() {
+async fn every_answer_forbids_content_sniffing() {
     let house = House::new().await;
     for (method, path) in [
         ("GET", "/health"),
@@ -221,7 +221,7 @@ async fn every_answer_is_to_be_shown_as_what_it_says_it_is() {
 }
 
 #[tokio::test]
-async fn a_public_url_is_what_everybody_is_told() {
+async fn the_public_url_appears_in_all_answers() {
     let public_url = Some("https://candles.example.com/".parse().unwrap());
     let house = House::with(Settings { public_url, ..Settings::default() }, Region::Ap).await;
     let uri = house.client["registration_client_uri"].as_str().unwrap();
@@ -234,7 +234,7 @@ async fn a_public_url_is_what_everybody_is_told() {
 }
 
 #[tokio::test]
-async fn a_registration_has_what_the_public_client_reads_and_is_deleted_where_it_says() {
+async fn a_registration_has_the_fields_of_the_public_client_and_is_deleted_at_its_address() {
     let house = House::new().await;
     let field =
         |name: &str| house.client[name].as_str().unwrap_or_else(|| panic!("{}", house.client)).to_owned();
@@ -272,7 +272,7 @@ async fn a_registration_has_what_the_public_client_reads_and_is_deleted_where_it
 }
 
 #[tokio::test]
-async fn registrations_that_cannot_be_are_told_why() {
+async fn invalid_registrations_are_refused_with_a_reason() {
     let house = House::new().await;
     for body in
         ["", "[]", "7", "{", "null", r#"{"client_name":7}"#, r#"{"redirect_uris":"x"}"#, &"[".repeat(10_000)]
@@ -311,7 +311,7 @@ async fn a_device_flow_as_the_public_client_runs_it() {
         complete,
         format!("{base}/oauth2/device/authorize/confirm?user_code={user_code}&client_id={}", house.id())
     );
-    // Two pollers at once, and one of them once more.
+    // Two concurrent pollers, and one of them again.
     is(&house.poll(&device, "ap").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "authorization_pending");
     is(&house.poll(&device, "us").await, 400, "slow_down");
@@ -327,7 +327,7 @@ async fn a_device_flow_as_the_public_client_runs_it() {
         (Some("Bearer"), Some(2_592_000))
     );
     assert_eq!(tokens["scope"], "openapi");
-    // The region is the account's, whatever the header said.
+    // The region is the account's, whatever the header says.
     assert!(tokens["access_token"].as_str().unwrap().starts_with("ap_"));
     assert!(tokens["refresh_token"].as_str().unwrap().starts_with("ap_rt_"));
     let (_, other) = refused(&house.poll(&device, "ap").await);
@@ -361,7 +361,7 @@ async fn a_code_becomes_tokens_and_a_refresh_replaces_them() {
 }
 
 #[tokio::test]
-async fn every_wrong_request_has_the_error_of_the_standard() {
+async fn every_invalid_request_has_the_error_of_the_standard() {
     let house = House::new().await;
     let id = house.id();
     let wrong: &[(&[(&str, &str)], &str)] = &[
@@ -403,7 +403,7 @@ async fn every_wrong_request_has_the_error_of_the_standard() {
 }
 
 #[tokio::test]
-async fn a_client_with_a_secret_says_it_in_the_form_or_in_the_header() {
+async fn a_client_secret_is_accepted_in_the_form_or_in_the_header() {
     use base64::Engine;
     let house = House::new().await;
     let metadata = json!({"token_endpoint_auth_method": "client_secret_basic", "redirect_uris": [BACK]});
@@ -467,7 +467,8 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
     is(&house.post("/oauth2/revoke", &theirs).await, 400, "unauthorized_client");
     assert_eq!(house.business(&tokens).await, (401, 401_004));
     assert_eq!(house.business(&other).await, (200, 0));
-    // A look at the databases counts as the present for half a millisecond; the requests above took longer.
+    // A version check of the databases is reused for half a millisecond; the requests above took
+    // longer.
     let answer: Result<TradingSessionsResponse, _> = ended.ask(8, &TradingSessionsResponse::default()).await;
     assert_eq!(answer.unwrap_err().0, 5, "not signed in any more");
     let answer: Result<TradingSessionsResponse, _> = kept.ask(8, &TradingSessionsResponse::default()).await;
@@ -491,7 +492,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
         let head = format!("authorization: Bearer {token}\r\n");
         house.server.http(method, path, &head, b"").await
     };
-    // A program sees them too, and which is its own.
+    // A program sees them too, and which one is its own.
     let programs = [&tokens, &other].map(|tokens| tokens["access_token"].as_str().unwrap());
     let seen = ask("GET", "/v1/sign-ins", programs[0]).await.json();
     let own = |current: bool| {
@@ -504,7 +505,8 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
     assert!(sign_ins.iter().all(|one| one["current"] == false), "{sign_ins:?}");
     let (mine, its) = (own(true), own(false));
     assert_eq!(ask("DELETE", &mine, stranger.access_token.expose()).await.status, 404);
-    // It may end its own, and then is nobody; another's and none at all are the same to it.
+    // It may end its own, and is then unauthenticated; another's and an unknown one are the same to
+    // it.
     for path in [its.as_str(), "/v1/sign-ins/unknown"] {
         let refused = ask("DELETE", path, programs[0]).await;
         assert_eq!((refused.status, &refused.json()["code"]), (403, &json!(403_008)));
@@ -520,7 +522,7 @@ async fn an_owner_sees_and_ends_the_sign_ins_of_their_own_account() {
 }
 
 #[tokio::test]
-async fn a_door_of_another_region_knows_nothing_of_the_account() {
+async fn a_listener_of_another_region_does_not_know_the_account() {
     let any = "127.0.0.1:0".parse().unwrap();
     let regional = vec![(Region::Ap, any), (Region::Us, any)];
     let house = House::with(Settings { regional, ..Settings::default() }, Region::Us).await;
@@ -551,7 +553,7 @@ async fn a_door_of_another_region_knows_nothing_of_the_account() {
 }
 
 #[tokio::test]
-async fn of_many_requests_with_one_device_code_one_is_answered_with_tokens() {
+async fn of_many_requests_with_one_device_code_one_gets_tokens() {
     let house = House::new().await;
     let device = house.start().await;
     house.decide(&device, true);
@@ -567,7 +569,7 @@ async fn of_many_requests_with_one_device_code_one_is_answered_with_tokens() {
 }
 
 #[tokio::test]
-async fn a_grant_that_comes_twice_and_a_wrong_secret_are_in_the_audit() {
+async fn a_repeated_grant_and_a_wrong_secret_are_in_the_audit() {
     let house = House::new().await;
     let code = house.code();
     let fields = [

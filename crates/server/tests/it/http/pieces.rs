@@ -1,4 +1,4 @@
-//! Candles as a file that is read in pieces.
+//! Candles as a file that is read in byte ranges.
 
 use access::{Actor, Created, Right, Terms};
 
@@ -20,7 +20,7 @@ fn rate(text: &str) -> Terms {
 }
 
 #[tokio::test]
-async fn the_pieces_of_an_answer_make_the_whole_and_count_once() {
+async fn the_ranges_of_an_answer_make_the_whole_and_count_once() {
     let server = Running::start().await;
     let account = server.account("ann", rate("2/3600"));
     let head = ask(&server, &account, "HEAD", "").await;
@@ -56,7 +56,7 @@ async fn the_pieces_of_an_answer_make_the_whole_and_count_once() {
 }
 
 #[tokio::test]
-async fn a_piece_is_nobody_elses_and_ends_with_the_right_to_it() {
+async fn a_cached_range_answer_is_private_and_ends_with_the_right_to_it() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", rate("1/3600")), server.account("bob", rate("1/3600")));
     let piece = "range: bytes=0-3\r\n";
@@ -74,7 +74,7 @@ async fn a_piece_is_nobody_elses_and_ends_with_the_right_to_it() {
 }
 
 #[tokio::test]
-async fn hours_that_may_not_be_seen_any_more_are_in_no_piece() {
+async fn sessions_without_a_right_any_more_are_in_no_range() {
     let server = Running::start().await;
     let ann = server.account_with("ann", OVERNIGHT, rate("unlimited"));
     let path = "/v1/quote/history-candlesticks?symbol=AAPL.US&period=60m&session=all&limit=200&format=csv";

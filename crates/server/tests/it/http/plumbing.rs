@@ -1,4 +1,4 @@
-//! HTTP itself: what is odd but allowed, what is refused, and what has a limit.
+//! HTTP itself: unusual but valid requests, refused ones, and limits.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ fn bearer(account: &Created) -> String {
     format!("authorization: Bearer {}\r\n", account.access_token.expose())
 }
 
-/// Sends bytes as they are and reads until the server closes.
+/// Sends raw bytes and reads until the server closes.
 async fn raw(server: &Running, request: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();
     stream.write_all(request).await.unwrap();
@@ -28,7 +28,7 @@ fn refused(answer: &Response) -> (u16, i64) {
 }
 
 #[tokio::test]
-async fn headers_may_be_there_twice_unless_they_prove_who_asks() {
+async fn headers_may_be_repeated_unless_they_are_credentials() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let twice = format!("{}user-agent: cli/1\r\nuser-agent: openapi-sdk\r\n", bearer(&account));
@@ -43,7 +43,7 @@ async fn headers_may_be_there_twice_unless_they_prove_who_asks() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_says_so_in_the_envelope() {
+async fn not_found_is_reported_in_the_envelope() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for path in [
@@ -72,7 +72,7 @@ async fn what_is_not_there_says_so_in_the_envelope() {
 }
 
 #[tokio::test]
-async fn head_is_get_without_a_body_and_options_needs_nobody() {
+async fn head_is_get_without_a_body_and_options_needs_no_credentials() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let path = "/v1/quote/history-candlesticks?symbol=700.HK";
@@ -94,7 +94,7 @@ async fn head_is_get_without_a_body_and_options_needs_nobody() {
 }
 
 #[tokio::test]
-async fn a_question_mark_and_slashes_too_many_change_nothing() {
+async fn an_empty_query_and_extra_slashes_change_nothing() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for path in ["/v1/quote/cmd?", "//v1/quote/cmd", "//v1/quote/cmd?", "/v1/quote/cmd?cmd=kline"] {
@@ -105,7 +105,7 @@ async fn a_question_mark_and_slashes_too_many_change_nothing() {
 }
 
 #[tokio::test]
-async fn every_answer_has_a_name_of_its_own() {
+async fn every_answer_has_a_unique_trace_id() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut seen = HashSet::new();
@@ -118,7 +118,7 @@ async fn every_answer_has_a_name_of_its_own() {
 }
 
 #[tokio::test]
-async fn an_old_client_and_one_that_keeps_its_connection_are_both_served() {
+async fn http_1_0_and_keep_alive_clients_are_served() {
     let server = Running::start().await;
     let old = raw(&server, b"GET /health HTTP/1.0\r\n\r\n").await;
     assert!(old.starts_with("HTTP/1.0 200 OK\r\n") && old.ends_with("\r\n\r\nsuccess"), "{old}");
@@ -136,7 +136,7 @@ async fn a_body_has_a_limit() {
     assert_eq!(longest.len(), 256 << 10);
     assert_eq!(server.post("/quote/quotes", &account, &longest).await.status, 200);
     assert_eq!(refused(&server.post("/quote/quotes", &account, &format!("{longest} ")).await), (413, 413));
-    // In pieces, without saying how many will come.
+    // Chunked, without a length.
     let mut chunked = format!(
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nconnection: close\r\ntransfer-encoding: chunked\r\n{}\r\n",
         bearer(&account)
@@ -146,7 +146,7 @@ async fn a_body_has_a_limit() {
     }
     let whole = chunked.clone() + "0\r\n\r\n";
     assert!(raw(&server, whole.as_bytes()).await.starts_with("HTTP/1.1 413 "), "40 pieces of 8 KiB");
-    // Who asks before sending need not send.
+    // A client that expects a 100 need not send the body.
     let asking =
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\ncontent-length: 300000\r\n\r\n";
     let answer = raw(&server, asking.as_bytes()).await;
@@ -167,12 +167,12 @@ async fn a_head_has_a_limit() {
     let smuggled =
         "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\ncontent-length: 4\r\n\r\nabcd";
     assert!(raw(&server, smuggled.as_bytes()).await.starts_with("HTTP/1.1 400 "));
-    // Whatever came before, the next one is served.
+    // After all of these, the next request is served.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_head_or_body_that_does_not_come_is_not_waited_for() {
+async fn an_incomplete_head_or_body_times_out() {
     let server = Running::start().await;
     let mut head = TcpStream::connect(server.addresses.http).await.unwrap();
     head.write_all(b"GET /health HTTP/1.1\r\nhost: te").await.unwrap();
@@ -180,7 +180,7 @@ async fn a_head_or_body_that_does_not_come_is_not_waited_for() {
     body.write_all(b"POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n{")
         .await
         .unwrap();
-    // Both have been taken from the listener before somebody who came later is answered.
+    // The server accepts in order, so both have been accepted when a later request is answered.
     assert_eq!(server.http("GET", "/health", "", b"").await.status, 200);
     pass(31).await;
     let mut bytes = Vec::new();
@@ -193,7 +193,7 @@ async fn a_head_or_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn browsers_may_remember_that_there_is_no_icon() {
+async fn browsers_may_cache_that_there_is_no_icon() {
     let server = Running::start().await;
     let answer = server.http("GET", "/favicon.ico", "", b"").await;
     assert_eq!((answer.status, answer.body.len()), (204, 0));
@@ -201,7 +201,7 @@ async fn browsers_may_remember_that_there_is_no_icon() {
 }
 
 #[tokio::test]
-async fn a_proof_that_is_refused_is_in_the_audit_without_being_quoted() {
+async fn refused_credentials_are_in_the_audit_without_being_quoted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let refused = || {

@@ -1,4 +1,4 @@
-//! A program that an operator has let in is a program like any other.
+//! A program that an operator has authorized has no more rights than any other.
 
 use access::{Actor, Created, Grant, Moment, NewAccount, NewClient, PresentedClient, Role, Terms};
 use serde_json::json;
@@ -57,11 +57,11 @@ async fn a_program_of_an_operator_has_no_power_over_other_accounts() {
         assert!(body["message"].as_str().unwrap().contains("API key"), "{body}");
     }
     assert!(client.is_alive().await);
-    // What is the account's own is the program's to see.
+    // The account's own data is visible to the program.
     for path in ["/v1/quota", "/v1/quota?account=olga", "/v1/connections", "/v1/connections?account=olga"] {
         assert_eq!(ask(&server, "GET", path, &program).await.status, 200, "{path}");
     }
-    // And the operator has what the program has not.
+    // The operator has the rights that the program lacks.
     let token = olga.access_token.expose();
     for (method, path) in
         [("GET", "/v1/admin/accounts"), ("GET", "/v1/quota?account=ann"), ("DELETE", &close)]

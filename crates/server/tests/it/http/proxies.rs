@@ -1,4 +1,4 @@
-//! Behind a proxy: whose address counts.
+//! Behind a proxy: which address counts as the client's.
 
 use access::{Actor, AuditFilter, Secret, Terms};
 use server::Settings;
@@ -17,7 +17,7 @@ async fn register(server: &Running, head: &str) -> Response {
     server.http("POST", "/oauth2/register", &format!("{JSON}{head}"), body.as_bytes()).await
 }
 
-/// Registers until that is too often; how many were not.
+/// Registers until refused. Returns the number of successes.
 async fn registrations(server: &Running, head: &str) -> usize {
     for number in 0..100 {
         match register(server, head).await.status {
@@ -30,12 +30,12 @@ async fn registrations(server: &Running, head: &str) -> usize {
 }
 
 #[tokio::test]
-async fn each_client_of_a_trusted_proxy_has_limits_of_its_own() {
+async fn each_client_of_a_trusted_proxy_has_its_own_limits() {
     let server = behind(&["127.0.0.0/8"]).await;
     let one = registrations(&server, "x-forwarded-for: 192.0.2.1\r\n").await;
     assert!(one > 0);
     assert_eq!(register(&server, "x-forwarded-for: 192.0.2.2\r\n").await.status, 201);
-    // What a client writes itself stands before what the proxy adds.
+    // A client's own header comes before the part that the proxy adds.
     let forged = "x-forwarded-for: 192.0.2.3, 192.0.2.1\r\n";
     assert_eq!(register(&server, forged).await.status, 429);
     assert_eq!(register(&server, "forwarded: for=192.0.2.4\r\n").await.status, 201);
@@ -43,7 +43,7 @@ async fn each_client_of_a_trusted_proxy_has_limits_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_header_from_anybody_else_changes_nothing() {
+async fn a_header_from_an_untrusted_address_changes_nothing() {
     let server = behind(&["10.0.0.0/8"]).await;
     registrations(&server, "x-forwarded-for: 192.0.2.1\r\n").await;
     assert_eq!(register(&server, "x-forwarded-for: 192.0.2.2\r\n").await.status, 429);
@@ -51,7 +51,7 @@ async fn a_header_from_anybody_else_changes_nothing() {
 }
 
 #[tokio::test]
-async fn sign_ins_and_their_audit_are_of_the_client() {
+async fn sign_ins_and_their_audit_have_the_clients_address() {
     let server = behind(&["127.0.0.1"]).await;
     let ann = server.account("ann", Terms::default());
     let password = Secret::new("paraffin and twine".to_owned());

@@ -26,7 +26,7 @@ fn operator(server: &Running) -> Created {
 }
 
 #[tokio::test]
-async fn a_month_is_told_from_all_sides() {
+async fn the_quota_of_a_month_is_reported_in_detail() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let table =
@@ -68,12 +68,12 @@ async fn a_month_is_told_from_all_sides() {
     ] {
         assert_eq!(quota.pointer(pointer), Some(&wanted), "{pointer}: {quota:#}");
     }
-    // Looking costs nothing.
+    // Reading it costs nothing.
     assert_eq!(data(&server.get("/v1/quota", &account).await)["used"], 2);
 }
 
 #[tokio::test]
-async fn an_override_is_told_as_one() {
+async fn an_override_is_reported_as_such() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { level: Level::new(4), quota: Some(7), ..unlimited() });
     let quota = data(&server.get("/v1/quota", &account).await);
@@ -91,7 +91,7 @@ async fn an_override_is_told_as_one() {
 }
 
 #[tokio::test]
-async fn only_operators_look_at_others() {
+async fn only_operators_see_other_accounts() {
     let server = Running::start().await;
     let (ann, op) = (server.account("ann", unlimited()), operator(&server));
     server.account("bob", unlimited());
@@ -128,7 +128,7 @@ async fn a_preview_sorts_the_symbols_and_spends_nothing() {
     let after =
         server.access.allowance(&server_caller(&server, &account), std::time::Duration::ZERO).unwrap();
     assert_eq!(before, after);
-    // One more than there is room for.
+    // One more than the quota allows.
     server.change_terms(&account, &Terms { quota: Some(1), ..Terms::default() }).await;
     let body = json!({"symbols": ["600519.SH"]});
     let preview = data(&server.post("/v1/quota/preview", &account, &body.to_string()).await);
@@ -209,7 +209,7 @@ async fn an_uncharged_request_is_answered_with_its_cost_where_it_would_be_charge
     let charged = data(&server.get(&uncharged("700.HK"), &account).await);
     assert_eq!((charged["candlesticks"].as_array().unwrap().len(), charged.get("would_charge")), (1, None));
     assert_eq!(server.http("GET", &uncharged("700.HK"), &ranged, b"").await.status, 206);
-    // The quota is used up.
+    // The quota is exhausted.
     let spent = data(&server.get(&uncharged("AAPL.US"), &account).await);
     assert_eq!(
         spent["would_charge"],

@@ -1,4 +1,5 @@
-//! What SDKs ask for besides candles, answered from what is stored: dividends, corporate actions, states of markets, exchange rates.
+//! Further endpoints for SDKs, answered from the store: dividends, corporate actions, states of
+//! markets, exchange rates.
 
 use access::{Actor, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ fn data(answer: &Response) -> Value {
 }
 
 #[tokio::test]
-async fn stored_actions_are_told_as_dividends_and_as_acts_of_the_company() {
+async fn stored_actions_are_returned_as_dividends_and_as_corporate_actions() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for path in ["/v1/quote/dividends", "/v1/quote/dividends/details"] {
@@ -47,9 +48,9 @@ async fn stored_actions_are_told_as_dividends_and_as_acts_of_the_company() {
     assert_eq!(server.get("/v1/quote/dividends?symbol=700.HK", &bob).await.status, 403);
 }
 
-/// As the SDKs from 4 on and the official CLI name securities.
+/// As the SDKs from version 4 on and the official CLI name securities.
 #[tokio::test]
-async fn a_counter_id_is_read_wherever_a_symbol_is() {
+async fn a_counter_id_is_accepted_in_place_of_a_symbol() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for path in [
@@ -110,7 +111,7 @@ async fn a_counter_id_is_read_wherever_a_symbol_is() {
         let message = answer.json()["message"].as_str().unwrap().to_owned();
         assert!(answer.status == 400 && message.contains(says), "{path}: {message}");
     }
-    // Where there is no symbol, it is no name either.
+    // An endpoint without a symbol does not accept it either.
     let answer = server.get("/v1/securities?counter_id=ST/HK/700", &ann).await;
     assert_eq!(answer.status, 400);
     let document = server.http("GET", "/openapi.json", "", b"").await.json();
@@ -174,7 +175,7 @@ async fn exchange_rates_are_those_of_the_day() {
         {"currency": "CNY", "day": "2026-11-01", "rate": "1.09"},
     ]});
     data(&server.post("/v1/admin/rates", &op, &rows.to_string()).await);
-    // CNH has the rate that was reported for CNY.
+    // CNH has the rate reported for CNY.
     let of_hkd =
         |rows: Vec<String>| rows.into_iter().take_while(|row| row.starts_with("HKD/")).collect::<Vec<_>>();
     assert_eq!(

@@ -16,7 +16,7 @@ async fn works(server: &Running, account: &Created, token: &str) -> bool {
 }
 
 #[tokio::test]
-async fn a_renewed_token_serves_and_the_old_one_a_moment_longer() {
+async fn a_renewed_token_works_and_the_old_one_briefly() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let old = ann.access_token.expose().to_owned();
@@ -30,7 +30,7 @@ async fn a_renewed_token_serves_and_the_old_one_a_moment_longer() {
     let ends: jiff::Timestamp = data["expired_at"].as_str().unwrap().parse().unwrap();
     assert!((86_380..=86_400).contains(&(ends.as_second() - machine_now().0)), "{ends}");
     assert!(works(&server, &ann, new).await);
-    // The answer may have been lost: who still has the old one asks again.
+    // The answer may have been lost: a client with the old token may repeat the request.
     assert!(works(&server, &ann, &old).await);
     let again = Signed::get(&ann, "/v1/token/refresh").send(&server).await.json();
     let newest = again["data"]["token"].as_str().unwrap();
@@ -66,7 +66,7 @@ async fn a_token_is_renewed_only_with_the_secret_it_came_with() {
 }
 
 #[tokio::test]
-async fn an_end_that_no_token_has_is_refused() {
+async fn an_invalid_expiry_is_refused() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let far = instant(11 * 365 * 86_400);
@@ -80,7 +80,7 @@ async fn an_end_that_no_token_has_is_refused() {
 }
 
 #[tokio::test]
-async fn a_client_that_renews_all_the_time_is_told_to_wait() {
+async fn frequent_renewals_are_rate_limited() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let mut last = ann.access_token.expose().to_owned();

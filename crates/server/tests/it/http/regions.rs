@@ -1,4 +1,4 @@
-//! Listeners of single regions, and accounts of another.
+//! Listeners of single regions, and accounts of other regions.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use wire::quote;
 
 use crate::support::{Client, Response, Running, machine_now};
 
-/// A server with a listener for each region beside the one for all.
+/// A server with a listener for each region in addition to the one for all.
 async fn start() -> Running {
     let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
     let regional = vec![(Region::Us, any), (Region::Ap, any)];
@@ -26,7 +26,7 @@ fn account(server: &Running, region: Region) -> Created {
     server.access.create(&new, &Actor::Operator, machine_now()).unwrap()
 }
 
-/// A request with a hint that says the wrong region, which nobody is to look at.
+/// A request with a header that hints at the wrong region, which must be ignored.
 async fn ask(
     server: &Running,
     address: SocketAddr,
@@ -42,7 +42,7 @@ async fn ask(
 const HISTORY: &str = r#"{"symbol":"700.HK","period":1000,"query_type":1,"offset_request":{"count":1}}"#;
 
 #[tokio::test]
-async fn tokens_are_named_after_their_region() {
+async fn tokens_are_prefixed_with_their_region() {
     let server = start().await;
     for region in Region::ALL {
         let token = account(&server, region).access_token;
@@ -109,7 +109,7 @@ async fn prices_are_not_for_accounts_of_another_region_over_http() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_said_before_where_it_came_in() {
+async fn an_invalid_request_is_refused_before_its_listener_is_checked() {
     let server = start().await;
     let (account, address) = (account(&server, Region::Us), at(&server, Region::Ap));
     for (body, code) in [
@@ -120,7 +120,7 @@ async fn what_is_wrong_with_a_request_is_said_before_where_it_came_in() {
         let answer = ask(&server, address, &account, (request.0, request.1, &request.2)).await;
         assert_eq!(answer.json()["code"], code, "{answer:?}");
     }
-    // And nothing was charged for what was refused.
+    // Nothing was charged for refused requests.
     let charged = server.access.charged(account.account_id, crate::support::NOW).unwrap();
     assert!(charged.is_empty());
 }
@@ -156,7 +156,7 @@ async fn candles(client: &mut Client) -> Result<quote::SecurityCandlestickRespon
 }
 
 #[tokio::test]
-async fn the_listener_of_a_connection_decides_and_not_that_of_its_password() {
+async fn the_listener_of_a_connection_decides_and_not_the_listener_of_its_password() {
     let server = start().await;
     let account = account(&server, Region::Us);
     let mut sessions = Vec::new();
@@ -184,13 +184,13 @@ async fn the_listener_of_a_connection_decides_and_not_that_of_its_password() {
         let known: quote::StaticInfoResponse = client.ask(10, &symbols).await.unwrap();
         assert_eq!(known.secu_static_info.len(), 1);
     }
-    // A session that goes on through another listener is that one's.
+    // A session that is resumed on another listener belongs to that one.
     let mut client = server.websocket_to(at(&server, Region::Ap), "/v2").await;
     let request =
         wire::control::ReconnectRequest { session_id: sessions.remove(0), metadata: Default::default() };
     let _: wire::control::AuthResponse = client.ask(3, &request).await.unwrap();
     assert_eq!(candles(&mut client).await.unwrap_err().1, 301_604);
-    // TCP is for all.
+    // TCP serves all regions.
     let mut client = server.enter(crate::support::TransportLabel::Tcp, &account, &[]).await;
     candles(&mut client).await.unwrap();
 }

@@ -1,4 +1,4 @@
-//! Securities and the search for them, for accounts that may see them.
+//! Securities and the search for them, limited by the rights of accounts.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn securities_are_found_by_code_and_by_name_in_three_languages() {
         ("%EF%BC%97%EF%BC%90%EF%BC%90", vec!["700.HK"]),
         ("aap", vec!["AAPL.US"]),
         (".s", vec!["600519.SH"]),
-        // Known, and without candles.
+        // Known, but without candles.
         ("hsbc", vec![]),
     ] {
         let answer = data(&server.get(&format!("/v1/securities?query={query}"), &ann).await);
@@ -41,11 +41,11 @@ async fn securities_are_found_by_code_and_by_name_in_three_languages() {
         first["securities"][0],
         json!({"symbol": "700.HK", "name_en": "Tencent", "name_cn": "腾讯控股", "name_hk": "騰訊控股"})
     );
-    // Something with extended hours before what has none.
+    // Securities with extended hours come first.
     assert_eq!(symbols(&data(&server.get("/v1/securities", &ann).await)), ["AAPL.US", "700.HK", "600519.SH"]);
     let one = data(&server.get("/v1/securities?limit=1", &ann).await);
     assert_eq!((symbols(&one), &one["more"]), (vec!["AAPL.US"], &json!(true)));
-    // None of it is history.
+    // None of these requests counts as history.
     assert_eq!(data(&server.get("/v1/quota", &ann).await)["used"], 0);
 }
 
@@ -63,7 +63,7 @@ async fn markets_without_a_right_are_not_shown() {
     assert_eq!((none.status, none.json()["code"].as_u64()), (401, Some(401_004)));
 }
 
-/// Sixty securities of one market that are more worth a look than those of the others.
+/// Sixty securities of one market that rank above those of the others.
 fn crowd(server: &Running) {
     let mut rows = "symbol,time,open,high,low,close,volume\n".to_owned();
     for number in 0..60 {
@@ -78,7 +78,7 @@ fn crowd(server: &Running) {
 }
 
 #[tokio::test]
-async fn what_is_worth_a_look_is_chosen_among_what_may_be_seen() {
+async fn the_ranking_considers_only_visible_securities() {
     let server = Running::start().await;
     crowd(&server);
     server.noticed().await;
@@ -86,7 +86,7 @@ async fn what_is_worth_a_look_is_chosen_among_what_may_be_seen() {
     let seen = data(&server.get("/v1/securities", &ann).await);
     assert_eq!(symbols(&seen), ["600519.SH", "000002.SZ", "399001.SZ"]);
     assert_eq!((&seen["more"], &seen["store_is_empty"]), (&json!(false), &json!(false)));
-    // A chart asks for one place or kind, and with all markets in sight.
+    // A chart filters by exchange or kind, with all markets visible.
     let bob = server.account("bob", Terms::default());
     for (question, found) in [
         ("exchange=SZ", vec!["000002.SZ", "399001.SZ"]),
@@ -103,7 +103,7 @@ async fn what_is_worth_a_look_is_chosen_among_what_may_be_seen() {
 }
 
 #[tokio::test]
-async fn nothing_imported_is_told_from_nothing_that_may_be_seen() {
+async fn an_empty_store_is_distinguished_from_no_visible_securities() {
     let dir = tempfile::tempdir().unwrap();
     drop(store::Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap());
     let empty = Running::start_in(dir, server::Settings::default()).await;
@@ -116,12 +116,12 @@ async fn nothing_imported_is_told_from_nothing_that_may_be_seen() {
 }
 
 #[tokio::test]
-async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
+async fn a_security_has_the_hours_that_the_account_may_see() {
     let server = Running::start().await;
     let (ann, bob) =
         (server.account("ann", Terms::default()), server.account_with("bob", OVERNIGHT, Terms::default()));
     let mut facts = data(&server.get("/v1/securities/00700.hk", &ann).await);
-    // The next test is about these.
+    // Covered by the next test.
     for name in ["now", "stored"] {
         assert!(facts.as_object_mut().unwrap().remove(name).is_some(), "{name}");
     }
@@ -173,7 +173,7 @@ async fn a_security_is_told_with_the_hours_that_the_account_may_see() {
 }
 
 #[tokio::test]
-async fn a_security_tells_what_is_stored_of_it_up_to_the_market_s_clock() {
+async fn a_security_lists_its_stored_series_up_to_the_market_clock() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let told = |facts: &Value| -> Vec<(String, String, String)> {
@@ -187,11 +187,11 @@ async fn a_security_tells_what_is_stored_of_it_up_to_the_market_s_clock() {
     let version = facts["stored"][0]["version"].as_i64().unwrap();
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"][0]["version"], version);
     let facts = data(&server.get("/v1/securities/700.HK", &ann).await);
-    // Those that came from files; what is rolled up from minutes is no data of its own.
+    // Only imported periods; rollups of minutes are not listed.
     let periods: Vec<String> = told(&facts).into_iter().map(|(period, ..)| period).collect();
     assert_eq!(periods, ["1m", "day"]);
     assert_eq!(data(&server.get("/v1/securities/5.HK", &ann).await)["stored"], json!([]));
-    // 2026-10-20, noon in Shanghai; and a week before anything is stored.
+    // 2026-10-20, noon in Shanghai; and a week before the first stored candle.
     server.set_now(1_792_468_800);
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
     assert_eq!(told(&facts), [since("day", "2026-10-19")], "the day is not over");
@@ -249,7 +249,7 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
 }
 
 #[tokio::test]
-async fn actions_are_told_once_they_are_effective() {
+async fn actions_are_listed_once_they_are_effective() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let told = data(&server.get("/v1/securities/700.HK/actions", &ann).await);
@@ -257,7 +257,7 @@ async fn actions_are_told_once_they_are_effective() {
         "ex_date": "2026-11-02", "cash": "3.4", "split": "1", "bonus": "0", "rights": "0", "rights_price": "0",
     });
     assert_eq!(told, json!({"symbol": "700.HK", "actions": [action]}));
-    // The evening before, by Hong Kong's clock.
+    // The evening before in Hong Kong.
     server.set_now(1_793_548_799);
     assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"], json!([]));
     server.set_now(1_793_548_800);

@@ -24,7 +24,7 @@ fn data(answer: &Response) -> Value {
     body["data"].clone()
 }
 
-/// Names, and two more securities with overnight hours; one more without.
+/// Names, and two more securities with overnight candles; one more without.
 fn import(server: &Running) {
     let names = "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n\
                  AAPL.US,Apple,苹果,蘋果,NASD,USD,1,USMain\nB.US,Barnes,,,NASD,USD,1,USMain\n";
@@ -51,7 +51,7 @@ async fn securities_with_overnight_candles_are_listed_with_one_name() {
     for (language, rows) in [
         ("en", [row("AAPL.US", "", "", "Apple"), row("B.US", "", "", "Barnes"), row("C.US", "", "", "")]),
         ("zh-HK", [row("AAPL.US", "", "蘋果", ""), row("B.US", "", "Barnes", ""), row("C.US", "", "", "")]),
-        // Without the header, as the list has been known from the beginning.
+        // Without the header, as the list has always been.
         ("", [row("AAPL.US", "苹果", "", ""), row("B.US", "Barnes", "", ""), row("C.US", "", "", "")]),
         ("zh-CN", [row("AAPL.US", "苹果", "", ""), row("B.US", "Barnes", "", ""), row("C.US", "", "", "")]),
     ] {
@@ -66,7 +66,7 @@ async fn securities_with_overnight_candles_are_listed_with_one_name() {
 }
 
 #[tokio::test]
-async fn a_page_says_how_many_there_are() {
+async fn a_page_has_the_total_count() {
     let server = Running::start().await;
     import(&server);
     server.noticed().await;
@@ -87,21 +87,21 @@ async fn a_page_says_how_many_there_are() {
 }
 
 #[tokio::test]
-async fn only_what_may_be_known_and_seen_is_listed() {
+async fn only_visible_securities_are_listed() {
     let server = Running::start().await;
     import(&server);
     server.noticed().await;
     let (ann, bob) = (server.account("ann", unhurried()), server.account_with("bob", "HK", unhurried()));
     assert_eq!(data(&ask(&server, &bob, "market=US", "en").await), json!({"list": []}));
     assert_eq!(data(&ask(&server, &bob, "market=US&page=1", "en").await), json!({"list": [], "total": 0}));
-    // The two came with their first night.
+    // The two have existed since their first night.
     server.set_now(1_794_500_000);
     let listed = data(&ask(&server, &ann, "market=US", "en").await);
     assert_eq!(listed["list"].as_array().unwrap().len(), 1, "{listed}");
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_has_the_code_of_the_list() {
+async fn an_invalid_request_has_the_code_of_the_list() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     for (query, words) in [

@@ -1,4 +1,4 @@
-//! Requests of API-key mode, signed as the SDKs sign them.
+//! Requests of API-key mode, signed as the SDKs do.
 
 use access::{Actor, Created, NewAccount, Terms};
 use hmac::{Hmac, KeyInit, Mac};
@@ -10,7 +10,7 @@ use crate::support::{Response, Running, machine_now};
 
 const NAMES: &str = "authorization;x-api-key;x-timestamp";
 
-/// A request in API-key mode. What is signed and what is sent can be told apart.
+/// A request in API-key mode. The signed and the sent request can differ.
 #[derive(Clone)]
 pub(super) struct Signed {
     pub(super) method: &'static str,
@@ -50,7 +50,7 @@ impl Signed {
         hex(&mac.finalize().into_bytes())
     }
 
-    /// Sends what this is, with the signature of something.
+    /// Sends this request with a given signature.
     async fn send_as(&self, server: &Running, signature: &str) -> Response {
         let Signed { method, path, query, token, key, timestamp, body, .. } = self;
         let head = format!(
@@ -58,7 +58,7 @@ impl Signed {
              x-api-signature: HMAC-SHA256 SignedHeaders={NAMES}, Signature={signature}\r\n\
              content-type: application/json; charset=utf-8\r\nuser-agent: openapi-sdk\r\nx-papertrading: true\r\n"
         );
-        // The question mark is always there, as SDKs write it.
+        // The question mark is always sent, as SDKs do.
         server.http(method, &format!("{path}?{query}"), &head, body.as_bytes()).await
     }
 
@@ -73,7 +73,7 @@ fn refused(answer: &Response) -> (u16, i64) {
 }
 
 #[test]
-fn the_signature_made_here_is_that_of_the_worked_example() {
+fn the_signature_matches_the_worked_example() {
     let example = Signed {
         method: "GET",
         path: "/v1/socket/token".to_owned(),
@@ -88,7 +88,7 @@ fn the_signature_made_here_is_that_of_the_worked_example() {
 }
 
 #[tokio::test]
-async fn a_signed_request_is_let_in() {
+async fn a_signed_request_is_accepted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for path in ["/v1/socket/token", "/v2/socket/token", "//v1/socket/token"] {
@@ -115,7 +115,7 @@ async fn time_may_be_off_by_five_minutes_and_counted_in_milliseconds() {
     let account = server.account("ann", Terms::default());
     let at = |timestamp: String| Signed { timestamp, ..Signed::get(&account, "/v1/socket/token") };
     let now = machine_now().0;
-    // The clock of the machine goes on during the test, so the edges are left some seconds wide.
+    // The machine's clock advances during the test, so the bounds have a margin of some seconds.
     for timestamp in [
         (now - 290).to_string(),
         (now + 290).to_string(),
@@ -138,7 +138,7 @@ async fn time_may_be_off_by_five_minutes_and_counted_in_milliseconds() {
 }
 
 #[tokio::test]
-async fn whatever_is_changed_on_the_way_is_noticed() {
+async fn any_change_of_a_signed_request_is_detected() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let sent = Signed {
@@ -170,20 +170,20 @@ async fn whatever_is_changed_on_the_way_is_noticed() {
 }
 
 #[tokio::test]
-async fn keys_and_tokens_are_refused_each_with_a_code_of_its_own() {
+async fn invalid_keys_and_tokens_have_distinct_codes() {
     let server = Running::start().await;
     let (account, other) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
     let sent = Signed::get(&account, "/v1/socket/token");
     let key = Signed { key: "nobody".to_owned(), ..sent.clone() };
     assert_eq!(refused(&key.send(&server).await), (403, 403_203));
-    // Well signed, but the token is nobody's, or another's.
+    // Correctly signed, but the token is unknown, or another account's.
     for token in ["ap_unknown", other.access_token.expose()] {
         let sent = Signed { token: token.to_owned(), ..sent.clone() };
         assert_eq!(refused(&sent.send(&server).await), (401, 401_004));
     }
     let bearer = server.http("GET", "/v1/socket/token", "authorization: Bearer ap_unknown\r\n", b"").await;
     assert_eq!(refused(&bearer), (401, 401_004));
-    // A token that has lost its signature on the way does not stand for itself.
+    // A token without its signature is not accepted as a bearer token.
     let head = format!("authorization: {}\r\n", account.access_token.expose());
     assert_eq!(refused(&server.http("GET", "/v1/socket/token", &head, b"").await), (403, 403_201));
 
@@ -202,7 +202,7 @@ async fn keys_and_tokens_are_refused_each_with_a_code_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
+async fn a_signed_change_is_accepted_once_and_reads_may_be_repeated() {
     let server = Running::start().await;
     let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -219,7 +219,7 @@ async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
         assert_eq!(refused(&again), (403, 403_201));
         assert!(again.json()["message"].as_str().unwrap().contains("sign it anew"), "{again:?}");
     }
-    // Signed anew, as SDKs do when they try again, it is another request.
+    // Signed again, as SDKs do for a retry, it is another request.
     let anew = Signed { timestamp: format!("{}.5", change.timestamp), ..change.clone() };
     assert_eq!(anew.send(&server).await.status, 200);
     let removal =
@@ -227,11 +227,11 @@ async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
     let first = removal.send(&server).await.status;
     assert_ne!(first, 403);
     assert_eq!(refused(&removal.send(&server).await), (403, 403_201));
-    // A forged one uses nothing up.
+    // A forged one does not use up the signature.
     let next = post("/v1/admin/accounts/ann", r#"{"quota": 8}"#);
     assert_eq!(refused(&next.send_as(&server, &"0".repeat(64)).await), (403, 403_201));
     assert_eq!(next.send(&server).await.status, 200);
-    // What changes nothing may be asked twice: it is what SDKs and people do when an answer was lost.
+    // Reads may be repeated, as SDKs and users do when an answer was lost.
     for question in [
         Signed::get(&operator, "/v1/admin/accounts"),
         Signed {
@@ -251,10 +251,10 @@ async fn a_signed_change_is_made_once_and_questions_may_be_repeated() {
 }
 
 #[tokio::test]
-async fn of_two_equal_orders_within_a_second_both_count() {
+async fn two_equal_orders_within_a_second_are_both_processed() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    // What is wrong with them is not that they were signed at the same time.
+    // They are refused for other reasons than the repeated signature.
     for (method, path, words) in [
         ("POST", "/v1/trade/order", "symbol required"),
         ("PUT", "/v1/trade/order", "order_id required"),
@@ -271,7 +271,7 @@ async fn of_two_equal_orders_within_a_second_both_count() {
 }
 
 #[tokio::test]
-async fn of_many_who_send_the_same_signed_change_at_once_one_is_let_in() {
+async fn of_concurrent_copies_of_a_signed_change_one_is_accepted() {
     let server = Running::start().await;
     let new = NewAccount { role: access::Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let operator = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
@@ -285,7 +285,7 @@ async fn of_many_who_send_the_same_signed_change_at_once_one_is_let_in() {
     assert!(answers.iter().all(|answer| [200, 403].contains(&answer.status)));
 }
 
-/// All of them at once.
+/// Awaits all of them concurrently.
 async fn futures_all<F: Future<Output = Response>>(all: impl Iterator<Item = F>) -> Vec<Response> {
     let mut waiting: Vec<_> = all.map(Box::pin).collect();
     let mut answers = Vec::new();

@@ -1,4 +1,5 @@
-//! Those of whom nothing is known yet: how much is read of them, how many of them there may be, and what a head must be like.
+//! Unauthenticated clients: how much is read from them, how many may connect, and how strictly
+//! heads are parsed.
 
 use access::Terms;
 use server::{Limits, Settings};
@@ -12,7 +13,8 @@ async fn connect(server: &Running) -> TcpStream {
     TcpStream::connect(server.addresses.http).await.unwrap()
 }
 
-/// Everything until the server closes. What it refuses it may also cut off, while a client still writes.
+/// Reads until the server closes. After a refusal the server may also reset the connection while
+/// the client still writes.
 async fn rest(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("the connection ends").ok();
@@ -27,7 +29,7 @@ async fn status(server: &Running, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn heads_are_held_to_their_size_and_to_their_line_ends() {
+async fn heads_are_limited_in_size_and_need_crlf_line_ends() {
     let server = Running::start().await;
     let padded = |size: usize| {
         let frame = "GET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\nx-long: \r\n\r\n".len();
@@ -45,9 +47,9 @@ async fn heads_are_held_to_their_size_and_to_their_line_ends() {
         ("GET /health HTTP/1.1\r\nhost: test\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("GET /health HTTP/1.1\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "400"),
         ("\r\nGET /health HTTP/1.1\r\nhost: test\r\nconnection: close\r\n\r\n".to_owned(), "200"),
-        // Where a body ends must be plain: a length that is not followed would hide the next head.
+        // The end of a body must be unambiguous: an ignored length would hide the next head.
         (format!("POST /health HTTP/1.1\r\nhost: test\r\ncontent-length:{}0\r\n\r\n", " ".repeat(60)), "400"),
-        // The second request of a connection is held to it as well, behind whatever body.
+        // It also applies to the second request of a connection, after any body.
         (
             "POST /health HTTP/1.1\r\nhost: test\r\ncontent-length: 3\r\n\r\n\n\n\nGET /health HTTP/1.1\nhost: test\n\n"
                 .to_owned(),
@@ -63,7 +65,8 @@ async fn heads_are_held_to_their_size_and_to_their_line_ends() {
     stream.write_all(two.as_bytes()).await.unwrap();
     let answers = rest(&mut stream).await;
     assert!(answers.starts_with("HTTP/1.1 405 ") && answers.contains("HTTP/1.1 400 "), "{answers}");
-    // A wish for another protocol that is not granted ends the connection, so that nothing slips through behind it.
+    // An upgrade that is not accepted ends the connection, so that no request is smuggled behind
+    // it.
     let upgrade =
         "GET /health HTTP/1.1\r\nhost: test\r\nupgrade: h2c\r\n\r\nGET /health HTTP/1.1\nhost: test\n\n";
     let mut stream = connect(&server).await;
@@ -74,7 +77,7 @@ async fn heads_are_held_to_their_size_and_to_their_line_ends() {
 }
 
 #[tokio::test]
-async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
+async fn little_is_read_from_unauthenticated_clients_and_nothing_if_credentials_are_required() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let bearer = format!("authorization: Bearer {}\r\n", account.access_token.expose());
@@ -88,12 +91,12 @@ async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
     let guessed = "authorization: Bearer ap_guessed\r\n";
     let unknown_key = "authorization: ap_guessed\r\nx-api-key: nobody\r\nx-api-signature: x\r\n";
     for (path, head, length, expected) in [
-        // Where strangers may ask, as much as they can need.
+        // Public endpoints read as much as they can need.
         ("/oauth2/register", json, 64 << 10, "400"),
         ("/oauth2/register", json, (72 << 10) + 1, "413"),
         ("/oauth2/token", "", 200 << 10, "413"),
         ("/signin", "", 200 << 10, "413"),
-        // Where they may not, it makes no difference what they send.
+        // For others the size makes no difference.
         ("/quote/quotes", "", 10, "401"),
         ("/quote/quotes", "", 250 << 10, "401"),
         ("/quote/quotes", guessed, 250 << 10, "401"),
@@ -101,7 +104,7 @@ async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
         ("/v1/admin/reported-orders", "", 250 << 10, "401"),
         ("/v1/admin/orders", "", 250 << 10, "410"),
         ("/nowhere", "", 250 << 10, "404"),
-        // Who has a token is read, with the first request already.
+        // With a token the body is read, already for the first request.
         ("/quote/quotes", &bearer, 250 << 10, "400"),
         ("/quote/quotes", &bearer, (256 << 10) + 1, "413"),
     ] {
@@ -110,7 +113,7 @@ async fn of_strangers_little_is_read_and_nothing_where_a_proof_is_needed() {
 }
 
 #[tokio::test]
-async fn unfinished_bodies_of_an_address_are_bounded_together() {
+async fn unfinished_bodies_of_an_address_share_a_limit() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut unfinished = Vec::new();
@@ -121,7 +124,7 @@ async fn unfinished_bodies_of_an_address_are_bounded_together() {
         stream.write_all(&[b'a'; 60_000]).await.unwrap();
         unfinished.push(stream);
     }
-    // One mebibyte has room for seventeen of them; some of the rest are told so.
+    // One mebibyte has room for seventeen of them; some of the rest are refused.
     let mut refused = 0;
     for mut stream in unfinished.split_off(20) {
         let mut head = [0; 12];
@@ -129,16 +132,16 @@ async fn unfinished_bodies_of_an_address_are_bounded_together() {
         refused += u32::from(read.is_ok() && &head == b"HTTP/1.1 429");
     }
     assert!(refused > 0);
-    // A known account is not held up by strangers of the same address.
+    // An authenticated account is not delayed by unauthenticated clients of the same address.
     assert_eq!(server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await.status, 200);
 }
 
 #[tokio::test]
-async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves_make_room() {
+async fn unauthenticated_connections_are_limited_and_authentication_frees_a_slot() {
     let limits = Limits { unproven_connections: 4, ..Limits::default() };
     let server = Running::start_with(Settings { limits, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
-    // One after the other, each with its own proof, there may be any number of them.
+    // One after the other, each with credentials, there may be any number of them.
     let mut authenticated = Vec::new();
     for _ in 0..10 {
         let mut stream = connect(&server).await;
@@ -156,7 +159,7 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
         let client = server.enter(transport, &account, &[]).await;
         authenticated.push(client.stream);
     }
-    // Four strangers are served, and the fifth once one of them has gone.
+    // Four unauthenticated clients are served, and the fifth after one of them has closed.
     let mut strangers = Vec::new();
     for _ in 0..4 {
         let mut stream = connect(&server).await;
@@ -171,8 +174,8 @@ async fn connections_of_strangers_have_few_places_and_those_who_prove_themselves
 }
 
 #[tokio::test]
-async fn an_account_keeps_few_connections_over_http_and_is_answered_on_any_number() {
-    // A quarter of all is sixteen.
+async fn an_account_retains_few_http_connections_and_is_answered_on_any_number() {
+    // A quarter of 64 is sixteen.
     let server = Running::start_with(Settings { connections_max: 64, ..Settings::default() }).await;
     let account = server.account("ann", Terms::default());
     let ask = async || {
@@ -201,7 +204,7 @@ async fn an_account_keeps_few_connections_over_http_and_is_answered_on_any_numbe
         assert!(closes);
         rest(&mut stream).await;
     }
-    // One that is gone makes room, as soon as the server has seen it go.
+    // A closed one frees its slot, as soon as the server has noticed.
     drop(kept.pop());
     let stays = async {
         while ask().await.1 {

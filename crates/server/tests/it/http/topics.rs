@@ -1,4 +1,4 @@
-//! Topics and replies: who may read and write them, what they may be, and how they are hidden.
+//! Topics and replies: who may read and write them, which texts are valid, and how they are hidden.
 
 use access::{Actor, Created, NewAccount, Role, Terms};
 use serde_json::{Value, json};
@@ -44,7 +44,7 @@ impl Hall {
         self.server.post(path, account, &body.to_string()).await
     }
 
-    /// Writes a topic; its number.
+    /// Writes a topic. Returns its number.
     async fn write(&self, account: &Created, body: Value) -> String {
         let item = data(&self.post(TOPICS, account, body).await)["item"].clone();
         item["id"].as_str().unwrap().to_owned()
@@ -55,7 +55,7 @@ impl Hall {
     }
 }
 
-/// An account that has been opened, with what every account begins with.
+/// An account that has been opened with the defaults.
 async fn trader(server: &Running, name: &str) -> Created {
     let account = server.account(name, Terms::default());
     data(&server.get("/v1/asset/stock", &account).await);
@@ -63,7 +63,7 @@ async fn trader(server: &Running, name: &str) -> Created {
 }
 
 #[tokio::test]
-async fn a_topic_is_answered_as_it_was_written_under_either_path() {
+async fn a_topic_is_returned_as_written_under_either_path() {
     let hall = Hall::open().await;
     let body = "# Lots\n\nOf **5.HK** <script>alert(1)</script> & \u{202e}more 🙂";
     let sent = json!({
@@ -85,7 +85,7 @@ async fn a_topic_is_answered_as_it_was_written_under_either_path() {
     for path in [format!("{TOPICS}/{id}"), format!("/content/topics/{id}?")] {
         assert_eq!(hall.get(&path, &hall.ann).await["item"], expected);
     }
-    // Whoever else opens it is counted once.
+    // Each other reader is counted once.
     for _ in 0..2 {
         hall.get(&format!("{TOPICS}/{id}"), &hall.bo).await;
     }
@@ -102,7 +102,7 @@ async fn a_topic_is_answered_as_it_was_written_under_either_path() {
 }
 
 #[tokio::test]
-async fn lists_are_newest_first_by_kind_and_by_page() {
+async fn lists_are_newest_first_filtered_by_kind_and_paged() {
     let hall = Hall::open().await;
     let first = hall
         .write(&hall.ann, json!({"title": "", "body": "on 700.HK", "tickers": [], "hashtags": null}))
@@ -130,7 +130,7 @@ async fn lists_are_newest_first_by_kind_and_by_page() {
 }
 
 #[tokio::test]
-async fn replies_are_to_the_topic_or_to_one_of_its_replies() {
+async fn replies_refer_to_the_topic_or_to_one_of_its_replies() {
     let hall = Hall::open().await;
     let topic = hall.write(&hall.ann, json!({"body": "hello"})).await;
     let other = hall.write(&hall.ann, json!({"body": "another"})).await;
@@ -162,7 +162,7 @@ async fn replies_are_to_the_topic_or_to_one_of_its_replies() {
     assert_eq!(ids(&oldest), [two.as_str().unwrap()]);
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/{topic}/comments?page=9"), &hall.bo).await), [""; 0]);
     assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), &hall.ann).await["item"]["comments_count"], 3);
-    // A reply to another topic, no reply at all, a topic: none of them is there to be replied to.
+    // A reply to another topic, no reply at all, a topic: none of them is a valid target.
     for to in [one.as_str().unwrap(), "99999", "-1", "x", &other] {
         let answer = hall.reply(&other, &hall.bo, json!({"body": "hm", "reply_to_id": to})).await;
         assert_eq!(refused(&answer), (404, 404, "reply not found".to_owned()), "{to}");
@@ -180,7 +180,7 @@ async fn replies_are_to_the_topic_or_to_one_of_its_replies() {
 }
 
 #[tokio::test]
-async fn texts_that_are_wrong_are_named_and_nothing_is_written() {
+async fn invalid_texts_are_reported_and_nothing_is_written() {
     let hall = Hall::open().await;
     let [title, post, article, tag] = [
         social::TITLE_CHARS_MAX,
@@ -250,7 +250,7 @@ async fn texts_that_are_wrong_are_named_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn only_an_opened_account_that_holds_something_may_write() {
+async fn only_an_opened_account_with_assets_may_write() {
     let hall = Hall::open().await;
     let topic = hall.write(&hall.ann, json!({"body": "hello"})).await;
     let new = hall.server.account("new", Terms::default());
@@ -266,17 +266,17 @@ async fn only_an_opened_account_that_holds_something_may_write() {
             let (status, code, text) = refused(&answer);
             assert!((status, code) == (403, 403_008) && text.starts_with(says), "{status} {code} {text}");
         }
-        // Reading is for everybody.
+        // All accounts may read.
         assert_eq!(hall.get(&format!("{TOPICS}/{topic}"), account).await["item"]["id"], json!(topic));
     }
-    // Asking whether it may write has not opened the account.
+    // Checking whether it may write has not opened the account.
     let opened = hall.server.get("/v1/asset/stock", &new).await;
     assert_eq!(opened.status, 200);
     hall.write(&new, json!({"body": "now it may"})).await;
 }
 
 #[tokio::test]
-async fn whoever_writes_too_often_is_told_how_long_to_wait() {
+async fn frequent_writes_are_refused_with_a_retry_delay() {
     let hall = Hall::open().await;
     let mut topics = Vec::new();
     for body in ["one", "two", "three"] {
@@ -288,7 +288,7 @@ async fn whoever_writes_too_often_is_told_how_long_to_wait() {
     let wait: i64 = fourth.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=60).contains(&wait), "{wait}");
     assert_eq!(ids(&hall.get(&format!("{TOPICS}/mine"), &hall.ann).await).len(), 3);
-    // Each account has a limit of its own, and each topic is free for three replies.
+    // Each account has its own limit, and each topic is free for three replies.
     hall.write(&hall.bo, json!({"body": "one"})).await;
     for topic in &topics {
         for _ in 0..3 {
@@ -302,7 +302,7 @@ async fn whoever_writes_too_often_is_told_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn what_an_operator_hides_is_there_for_its_author_alone() {
+async fn a_hidden_post_is_visible_only_to_its_author() {
     let hall = Hall::open().await;
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("op", Terms::default()) };
     let op = hall.server.access.create(&new, &Actor::Operator, NOW).unwrap();
@@ -338,7 +338,7 @@ async fn what_an_operator_hides_is_there_for_its_author_alone() {
     );
     data(&hall.post(&desk(reply, "restore"), &op, json!({})).await);
     assert_eq!(ids(&hall.get(&comments, &hall.ann).await), [reply]);
-    // Then the topic; doing it twice changes nothing.
+    // Then the topic; hiding it twice changes nothing.
     for _ in 0..2 {
         data(&hall.post(&desk(&topic, "hide"), &op, json!({"reason": "advertising"})).await);
     }

@@ -1,4 +1,4 @@
-//! TradingView's protocol, as a datafeed speaks it.
+//! TradingView's UDF protocol, as a datafeed uses it.
 
 use access::{Created, Terms};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ const FRIDAY: i64 = 1_794_528_000;
 const THURSDAY: i64 = FRIDAY - DAY;
 const SATURDAY: i64 = FRIDAY + DAY;
 const DAY: i64 = 86_400;
-/// When everything has closed, the late hours of the United States too.
+/// After all markets have closed, including the late hours of the US.
 const NOW: i64 = crate::support::NOW.0;
 
 fn unlimited() -> Terms {
@@ -21,7 +21,7 @@ async fn ask(server: &Running, account: &Created, question: &str) -> Response {
     server.get(&format!("/udf/{question}"), account).await
 }
 
-/// An answer that must be one.
+/// An answer that must succeed.
 async fn good(server: &Running, account: &Created, question: &str) -> Value {
     let answer = ask(server, account, question).await;
     assert_eq!(answer.status, 200, "{question}: {answer:?}");
@@ -35,7 +35,7 @@ fn numbers(value: &Value) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_datafeed_is_told_what_it_may_ask() {
+async fn a_datafeed_gets_its_configuration() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let config = good(&server, &account, "config").await;
@@ -53,7 +53,7 @@ async fn a_datafeed_is_told_what_it_may_ask() {
 }
 
 #[tokio::test]
-async fn candles_are_those_of_the_other_doors() {
+async fn candles_are_those_of_the_other_transports() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     for (ticker, resolution, other) in [
@@ -80,7 +80,7 @@ async fn candles_are_those_of_the_other_doors() {
         assert_eq!(numbers(&found["t"]).len(), candles.len(), "{ticker} {resolution}");
         for (row, candle) in candles.iter().enumerate() {
             let stamp = match candle["time"].as_str().unwrap().split_once('T').unwrap() {
-                // What the protocol wants of days, whatever the market's offset.
+                // The protocol's format of days, whatever the market's offset.
                 (date, time) if resolution.ends_with(['D', 'W', 'M']) => {
                     assert!(time.starts_with("00:00:00"), "{candle}");
                     format!("{date}T00:00:00Z").parse::<jiff::Timestamp>().unwrap().as_second()
@@ -112,7 +112,7 @@ async fn prices_are_written_digit_by_digit() {
 }
 
 #[tokio::test]
-async fn a_span_holds_its_beginning_and_not_its_end_and_a_number_of_candles_wins_over_it() {
+async fn a_range_is_half_open_and_countback_overrides_it() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     // 9:30 in Hong Kong.
@@ -125,9 +125,9 @@ async fn a_span_holds_its_beginning_and_not_its_end_and_a_number_of_candles_wins
         ("1D", THURSDAY + 1, FRIDAY + 1, "", vec![FRIDAY]),
         ("1D", FRIDAY, SATURDAY, "&countback=2", vec![THURSDAY, FRIDAY]),
         ("1D", 0, SATURDAY, "&countback=1", vec![FRIDAY]),
-        // Charts that are scrolled far ask for times before all time.
+        // Charts that are scrolled far request times before all time.
         ("1D", -9_000_000_000, 99_999_999_999, "&countback=1", vec![FRIDAY]),
-        // And every datafeed has parameters of its own.
+        // Every datafeed has its own parameters, which are ignored.
         ("1D", THURSDAY, FRIDAY, "&currencyCode=HKD&firstDataRequest=true&countback=", vec![THURSDAY]),
     ] {
         let question =
@@ -139,7 +139,7 @@ async fn a_span_holds_its_beginning_and_not_its_end_and_a_number_of_candles_wins
 }
 
 #[tokio::test]
-async fn a_span_without_candles_says_where_there_are_older_ones() {
+async fn a_range_without_candles_names_the_time_of_older_ones() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let sunday = SATURDAY + DAY;
@@ -159,7 +159,7 @@ async fn a_span_without_candles_says_where_there_are_older_ones() {
 }
 
 #[tokio::test]
-async fn a_refusal_is_told_in_the_words_of_the_protocol() {
+async fn a_refusal_has_the_form_of_the_protocol() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK", unlimited());
     for (question, code, text) in [
@@ -192,7 +192,7 @@ async fn a_refusal_is_told_in_the_words_of_the_protocol() {
 }
 
 #[tokio::test]
-async fn history_counts_as_it_does_everywhere_and_the_rest_costs_nothing() {
+async fn history_is_counted_as_elsewhere_and_the_rest_costs_nothing() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { rate: Some("3/3600".parse().unwrap()), ..Terms::default() });
     for free in [
@@ -206,7 +206,7 @@ async fn history_counts_as_it_does_everywhere_and_the_rest_costs_nothing() {
         assert_eq!((answer.status, answer.header("x-quota-used")), (200, None), "{free}");
     }
     let history = format!("history?symbol=700.HK&resolution=1&from=0&to={SATURDAY}");
-    // Two thousand candles are worth two calls.
+    // Two thousand candles count as two calls.
     let answer = ask(&server, &account, &format!("{history}&countback=2000")).await;
     assert_eq!(answer.json()["s"], "ok");
     assert_eq!(answer.header("x-ratelimit-remaining"), Some("1"));
@@ -215,14 +215,14 @@ async fn history_counts_as_it_does_everywhere_and_the_rest_costs_nothing() {
     let refused = ask(&server, &account, &format!("{history}&countback=1")).await;
     assert_eq!((refused.status, &refused.json()["code"]), (200, &json!(301_606)));
     assert!(refused.header("retry-after").is_some());
-    // What would never be let in is cut to what may be: charts go on from there.
+    // A request above the limit is truncated to it: charts continue from there.
     let poor = server.account("bob", Terms { rate: Some("1/3600".parse().unwrap()), ..Terms::default() });
     let cut = ask(&server, &poor, &format!("{history}&countback=9000")).await;
     assert_eq!(numbers(&cut.json()["t"]).len(), 1000);
 }
 
 #[tokio::test]
-async fn a_chart_learns_hours_zone_and_decimals_of_a_security() {
+async fn a_chart_gets_hours_zone_and_decimals_of_a_security() {
     let server = Running::start().await;
     let account = server.account_with("ann", OVERNIGHT, unlimited());
     let mut info = good(&server, &account, "symbols?symbol=700.HK&lang=zh-HK").await;
@@ -252,13 +252,13 @@ async fn a_chart_learns_hours_zone_and_decimals_of_a_security() {
         assert_eq!((&info["session"], &info["ticker"]), (&json!(session), &json!(ticker)));
         assert_eq!(info["timezone"], "America/New_York");
     }
-    // Without the right to nights there are none in the candles either.
+    // Without the right to overnight hours the candles have none either.
     let bob = server.account("bob", unlimited());
     assert_eq!(good(&server, &bob, "symbols?symbol=AAPL.US@all").await["session"], "0400-2000");
 }
 
 #[tokio::test]
-async fn securities_are_found_by_code_and_name_with_the_ways_to_see_them() {
+async fn securities_are_found_by_code_and_name_with_their_variants() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let tickers = async |question: &str| -> Vec<String> {
@@ -270,7 +270,7 @@ async fn securities_are_found_by_code_and_name_with_the_ways_to_see_them() {
     assert_eq!(tickers("query=%E8%85%BE%E8%AE%AF&limit=1").await, ["700.HK"]);
     assert_eq!(tickers("query=700@for").await, ["700.HK@forward"]);
     assert_eq!(tickers("query=AAPL@all").await, ["AAPL.US@all", "AAPL.US@forward@all"]);
-    // What is behind the @ is looked for first, and then the first few are taken.
+    // The part after the @ filters first, then the limit applies.
     assert_eq!(tickers("query=@all&limit=1").await, ["AAPL.US@all"]);
     assert_eq!(tickers("query=aapl").await.len(), 6);
     assert!(tickers("query=700&exchange=US").await.is_empty());
@@ -282,7 +282,7 @@ async fn securities_are_found_by_code_and_name_with_the_ways_to_see_them() {
         json!({"symbol": "700.HK@forward", "ticker": "700.HK@forward", "full_name": "700.HK@forward",
                "description": "腾讯控股 (前复权)", "exchange": "SEHK", "type": "stock"})
     );
-    // Neither what has no candles nor what the account may not see.
+    // Neither securities without candles nor those that the account may not see.
     assert!(tickers("query=HSBC").await.is_empty());
     let abroad = server.account_with("bob", "US", unlimited());
     let found = good(&server, &abroad, "search?query=700").await;
@@ -290,7 +290,7 @@ async fn securities_are_found_by_code_and_name_with_the_ways_to_see_them() {
 }
 
 #[tokio::test]
-async fn corporate_actions_are_marks_where_the_candle_of_their_day_is() {
+async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     // The second of November 2026.
@@ -307,7 +307,7 @@ async fn corporate_actions_are_marks_where_the_candle_of_their_day_is() {
         let asked = format!("marks?symbol=700.HK&from={from}&to={to}&resolution=D");
         assert_eq!(good(&server, &account, &asked).await, json!([]));
     }
-    // A mark is the same one whichever span it is found in.
+    // A mark has the same id in every range.
     let more = server.dir.path().join("more.csv");
     let actions = "symbol,ex_date,cash,split,bonus,rights,rights_price\n700.HK,2026-10-20,1.5,1,0,0,0\n";
     std::fs::write(&more, actions).unwrap();
@@ -319,14 +319,14 @@ async fn corporate_actions_are_marks_where_the_candle_of_their_day_is() {
     };
     assert_eq!(ids(0).await, ["2026-10-20-0", "2026-11-02-0"]);
     assert_eq!(ids(day).await, ["2026-11-02-0"]);
-    // Before its day an action is no more than announced.
+    // Before its day an action is not shown.
     server.set_now(day - 100_000);
     let asked = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
     assert_eq!(good(&server, &account, &asked).await, json!([]));
 }
 
 #[tokio::test]
-async fn a_chart_that_knows_only_an_address_has_its_token_there() {
+async fn a_chart_may_have_its_token_in_the_url() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let token = account.access_token.expose();

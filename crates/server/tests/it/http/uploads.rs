@@ -1,4 +1,4 @@
-//! Files that operators send to be imported.
+//! Files that operators upload for import.
 
 use std::path::PathBuf;
 
@@ -42,13 +42,13 @@ async fn send(server: &Running, account: &Created, name: &str, file: &[u8]) -> R
     server.http("POST", &format!("/v1/uploads?name={name}"), &as_file(account), file).await
 }
 
-/// The path of a file that has arrived.
+/// Uploads a file. Returns its path.
 async fn sent(server: &Running, account: &Created, name: &str, file: &[u8]) -> String {
     let upload = data(&send(server, account, name, file).await);
     format!("/v1/uploads/{}", upload["upload"].as_str().unwrap())
 }
 
-/// What became of an import, once it has ended.
+/// Waits for an import to end. Returns its result.
 async fn ended(server: &Running, account: &Created, upload: &str) -> Value {
     let wait = async {
         loop {
@@ -61,7 +61,7 @@ async fn ended(server: &Running, account: &Created, upload: &str) -> Value {
     timeout(PATIENCE, wait).await.unwrap()
 }
 
-/// What lies in the folder of uploads.
+/// The contents of the uploads folder.
 fn folder(server: &Running) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(server.dir.path().join("uploads"));
     entries.map(|entries| entries.map(|entry| entry.unwrap().path()).collect()).unwrap_or_default()
@@ -77,7 +77,7 @@ async fn until_folder_has(server: &Running, count: usize) {
 }
 
 #[tokio::test]
-async fn a_dry_run_of_trades_has_the_first_of_them() {
+async fn a_dry_run_of_trades_shows_the_first_of_them() {
     let server = Running::start().await;
     let op = operator(&server);
     let trades = "symbol,time,price,volume,type\n700.HK,2026-11-13T09:30:05+08:00,612.5,1200,U\n";
@@ -95,7 +95,7 @@ async fn a_dry_run_of_trades_has_the_first_of_them() {
 }
 
 #[tokio::test]
-async fn a_file_is_looked_at_then_imported_and_then_undone() {
+async fn a_file_is_previewed_imported_and_undone() {
     let server = Running::start().await;
     let op = operator(&server);
     let upload = sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await;
@@ -130,7 +130,7 @@ async fn a_file_is_looked_at_then_imported_and_then_undone() {
     server.noticed().await;
     assert_eq!(server.get("/v1/securities/TSLA.US", &op).await.status, 200);
 
-    // The same file is told to be known, under another upload too.
+    // The same file is recognised, also under another upload.
     let again = sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await;
     let looked = data(&server.post(&format!("{again}/dry-run"), &op, "").await);
     assert_eq!(looked["files"][0]["outcome"], "known", "{looked:#}");
@@ -153,10 +153,10 @@ async fn a_file_is_looked_at_then_imported_and_then_undone() {
     assert_eq!((twice.status, twice.json()["code"].as_u64()), (409, Some(409)), "{}", twice.text());
     assert_eq!(server.post("/v1/imports/999/undo", &op, "{}").await.status, 404);
 
-    // What was undone can be imported again, from the file that is still there.
+    // An undone import can be repeated from the stored file.
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
-    // The audit says who did what; looking at a file or at an undo is none of it.
+    // The audit records who did what; a preview of a file or of an undo is not recorded.
     for (event, reasons) in [
         ("import.begun", vec![format!("TSLA.US.csv, {} bytes", DAYS.len()); 3]),
         ("import.undone", vec![format!("import {import}, TSLA.US.csv: 2 candles removed, 0 restored")]),
@@ -172,7 +172,7 @@ async fn a_file_is_looked_at_then_imported_and_then_undone() {
 }
 
 #[tokio::test]
-async fn what_a_file_does_not_say_is_said_beside_it() {
+async fn options_supply_what_a_file_does_not_say() {
     let server = Running::start().await;
     let op = operator(&server);
     let upload = sent(&server, &op, "prices.csv", DAYS.as_bytes()).await;
@@ -197,7 +197,7 @@ async fn what_a_file_does_not_say_is_said_beside_it() {
         assert_eq!(refused.status, 400, "{options}: {}", refused.text());
         assert_eq!(server.post(&format!("{upload}/import"), &op, options).await.status, 400, "{options}");
     }
-    // Neither paths nor names of others lead to a file.
+    // Neither paths nor other names lead to a file.
     for path in ["/v1/uploads/x", "/v1/uploads/..%2f..", "/v1/uploads/1-0000000000000000"] {
         assert_eq!(server.get(path, &op).await.status, 404, "{path}");
         assert_eq!(server.post(&format!("{path}/import"), &op, "{}").await.status, 404, "{path}");
@@ -205,7 +205,7 @@ async fn what_a_file_does_not_say_is_said_beside_it() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_taken_is_refused_and_leaves_nothing() {
+async fn an_unacceptable_file_is_refused_and_leaves_nothing() {
     let server = Running::start_with(Settings { upload_bytes: 1 << 20, ..Settings::default() }).await;
     let op = operator(&server);
     let plain = server.account("plain", Terms::default());
@@ -224,7 +224,7 @@ async fn a_file_that_cannot_be_taken_is_refused_and_leaves_nothing() {
     let refused = server.raw(&format!("{head}content-length: 10737418240\r\n\r\n")).await;
     assert_eq!((refused.status, refused.json()["code"].as_u64()), (413, Some(413)));
     assert!(refused.text().contains("1 MiB"), "{}", refused.text());
-    // And without a length as soon as they are too many.
+    // Without a length they are refused as soon as the limit is exceeded.
     let piece = "x".repeat((1 << 20) + 1);
     let chunked = format!(
         "{head}connection: close\r\ntransfer-encoding: chunked\r\n\r\n{:x}\r\n{piece}\r\n0\r\n\r\n",
@@ -233,13 +233,13 @@ async fn a_file_that_cannot_be_taken_is_refused_and_leaves_nothing() {
     assert_eq!(server.raw(&chunked).await.status, 413);
     until_folder_has(&server, 0).await;
 
-    // A picture arrives, and is no table.
+    // An image is uploaded, but is not a table.
     let upload = sent(&server, &op, "AAPL.png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR").await;
     let looked = data(&server.post(&format!("{upload}/dry-run"), &op, "{}").await);
     assert_eq!(looked["files"][0]["outcome"], "failed", "{looked:#}");
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "failed");
-    // Four of the largest fit beside each other.
+    // There is room for four of the largest size.
     let large = "x".repeat(1 << 20);
     for _ in 0..3 {
         sent(&server, &op, "large.csv", large.as_bytes()).await;
@@ -249,7 +249,7 @@ async fn a_file_that_cannot_be_taken_is_refused_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_cut_leaves_nothing() {
+async fn a_broken_connection_leaves_nothing() {
     let server = Running::start().await;
     let op = operator(&server);
     let mut stream = TcpStream::connect(server.addresses.http).await.unwrap();
@@ -267,7 +267,7 @@ async fn a_connection_that_is_cut_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn while_another_import_runs_the_next_is_told_to_wait() {
+async fn an_import_is_refused_while_another_one_runs() {
     let server = Running::start().await;
     let op = operator(&server);
     let upload = sent(&server, &op, "TSLA.US.csv", DAYS.as_bytes()).await;
@@ -280,7 +280,7 @@ async fn while_another_import_runs_the_next_is_told_to_wait() {
     drop(writer);
     data(&server.post(&format!("{upload}/import"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
-    // Stopping what has ended changes nothing.
+    // Stopping an import that has ended changes nothing.
     data(&server.post(&format!("{upload}/stop"), &op, "{}").await);
     assert_eq!(ended(&server, &op, &upload).await["state"], "done");
 }

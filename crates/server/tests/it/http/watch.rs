@@ -1,4 +1,4 @@
-//! Health, readiness, metrics and status: who sees them, and what they say.
+//! Health, readiness, metrics and status: who may see them, and their contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::support::{PATIENCE, Response, Running, machine_now};
 
 const WATCHED: [&str; 4] = ["/healthz", "/readyz", "/metrics", "/status"];
 
-/// As a program on the same machine asks.
+/// A request as a program on the same machine sends it.
 async fn local(server: &Running, path: &str, head: &str) -> Response {
     let request =
         format!("GET {path} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n{head}\r\n", server.addresses.http);
@@ -37,7 +37,7 @@ fn history(symbol: &str, count: i32) -> quote::SecurityHistoryCandlestickRequest
     }
 }
 
-/// Each sample by its name and labels. Panics where the text is not the format.
+/// Parses samples by name and labels. Panics if the text is malformed.
 fn samples(text: &str) -> BTreeMap<String, f64> {
     let mut kinds: BTreeMap<&str, &str> = BTreeMap::new();
     let (mut samples, mut family, mut helped) = (BTreeMap::new(), "", "");
@@ -89,7 +89,7 @@ async fn metrics(server: &Running) -> BTreeMap<String, f64> {
 }
 
 #[tokio::test]
-async fn what_happens_is_counted_and_nobody_is_named() {
+async fn events_are_counted_without_names() {
     let server = Running::start().await;
     let ann = server.account("ann-of-the-metrics", Terms::default());
     let mut client = server.signed_in(&ann).await;
@@ -145,7 +145,7 @@ async fn what_happens_is_counted_and_nobody_is_named() {
     assert!(value("chandler_calendar_end_timestamp_seconds{market=\"HK\"}") > 1_794_708_000.0);
     assert!(value("process_start_time_seconds") <= machine_now().0 as f64);
     assert!(!found.contains_key("chandler_tls_certificate_expiry_timestamp_seconds"));
-    // Whatever was asked for and by whom, no label tells it.
+    // No label contains the account or the subject of a request.
     for series in found.keys() {
         for word in ["ann-of", "700", "HK.", "5.HK", "ap_wrong", "127.0.0.1", "nothing"] {
             assert!(!series.contains(word), "{series}");
@@ -176,7 +176,7 @@ async fn buckets_of_a_histogram_ascend_to_its_count() {
 }
 
 #[tokio::test]
-async fn health_and_readiness_are_for_all_and_the_rest_for_this_machine_and_operators() {
+async fn health_and_readiness_are_public_and_the_rest_is_for_this_machine_and_operators() {
     let server = Running::start().await;
     for path in WATCHED {
         assert_eq!(local(&server, path, "").await.status, 200, "{path}");
@@ -191,11 +191,12 @@ async fn health_and_readiness_are_for_all_and_the_rest_for_this_machine_and_oper
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("ops", Terms::default()) };
     let ops = server.access.create(&new, &Actor::Operator, machine_now()).unwrap();
     for path in ["/metrics", "/status"] {
-        // Asked for under another name than this machine's own, as a web page would that made a name lead here.
+        // Under another host name than this machine's, as a web page with DNS rebinding would
+        // request it.
         assert_eq!(server.http("GET", path, "", b"").await.status, 401, "{path}");
         assert_eq!(server.get(path, &ann).await.status, 403, "{path}");
         assert_eq!(server.get(path, &ops).await.status, 200, "{path}");
-        // Passed on by a proxy on this machine that nobody has told us of.
+        // Forwarded by an unconfigured proxy on this machine.
         for head in [
             "x-forwarded-for: 127.0.0.1\r\n",
             "forwarded: for=127.0.0.1\r\n",
@@ -206,14 +207,14 @@ async fn health_and_readiness_are_for_all_and_the_rest_for_this_machine_and_oper
         ] {
             assert_eq!(local(&server, path, head).await.status, 401, "{path} {head}");
         }
-        // And by one that was told nothing but where to: nginx speaks HTTP/1.0 then.
+        // Also by one that adds no headers: nginx then uses HTTP/1.0.
         let request = format!("GET {path} HTTP/1.0\r\nhost: {}\r\n\r\n", server.addresses.http);
         assert_eq!(sent(&server, &request).await.status, 401, "{path}");
     }
 }
 
 #[tokio::test]
-async fn behind_a_proxy_that_is_not_named_nobody_is_of_this_machine() {
+async fn behind_an_unconfigured_proxy_no_request_counts_as_local() {
     let public_url = Some("https://candles.example.com".parse().unwrap());
     let server = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     assert_eq!(local(&server, "/metrics", "").await.status, 401);
@@ -225,7 +226,7 @@ async fn behind_a_proxy_that_is_not_named_nobody_is_of_this_machine() {
 }
 
 #[tokio::test]
-async fn the_internal_listener_has_these_and_nothing_else() {
+async fn the_internal_listener_serves_only_these() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let at = server.internal.unwrap();
@@ -247,14 +248,14 @@ async fn the_internal_listener_has_these_and_nothing_else() {
     let kinds: Vec<&str> =
         listeners.as_array().unwrap().iter().map(|one| one["kind"].as_str().unwrap()).collect();
     assert_eq!(kinds, ["http", "tcp", "internal"]);
-    // Where the numbers have a listener of their own, the others have them for operators alone.
+    // With an internal listener, the others serve the numbers only to operators.
     for path in ["/metrics", "/status"] {
         assert_eq!(local(&server, path, "").await.status, 401, "{path}");
     }
 }
 
 #[tokio::test]
-async fn what_is_counted_as_sent_has_been_sent() {
+async fn only_sent_candles_and_bytes_are_counted() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let bearer = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
@@ -268,26 +269,26 @@ async fn what_is_counted_as_sent_has_been_sent() {
     let length: f64 = head.header("content-length").unwrap().parse().unwrap();
     let (candles, bytes) = counted().await;
     assert_eq!(candles, 0.0);
-    // The numbers themselves are sent as well; they are shorter.
+    // The metrics themselves are sent as well; they are shorter.
     assert!(bytes - before < length, "{before} {bytes} {length}");
     server.http("GET", path, &format!("{bearer}range: bytes=0-999\r\n"), b"").await;
     let piece = counted().await.0;
     assert!(piece > 0.0 && piece < 100.0, "{piece}");
     server.http("GET", path, &format!("{bearer}range: bytes=1000-\r\n"), b"").await;
     assert_eq!(counted().await.0, 1000.0);
-    // A span of which nothing is sent counts nothing, although older candles were looked at.
+    // A range without candles counts nothing, although older candles were read.
     let nothing = "/udf/history?symbol=700.HK&resolution=1D&from=1794614400&to=1794700800";
     assert_eq!(server.get(nothing, &ann).await.json()["s"], "no_data");
     assert_eq!(counted().await.0, 1000.0);
 }
 
 #[tokio::test]
-async fn while_the_last_requests_end_the_server_says_that_it_is_not_ready() {
+async fn during_shutdown_the_server_is_not_ready() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let at = server.internal.unwrap();
     let mut watcher = TcpStream::connect(at).await.unwrap();
-    // A request whose body has not come yet keeps the server from ending.
+    // A request whose body is incomplete delays the shutdown.
     let mut slow = TcpStream::connect(server.addresses.http).await.unwrap();
     slow.write_all(b"POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 10\r\n\r\n{")
         .await
@@ -312,9 +313,9 @@ async fn while_the_last_requests_end_the_server_says_that_it_is_not_ready() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_be_read_is_not_ready_and_still_healthy() {
+async fn with_an_unreadable_store_the_server_is_not_ready_but_healthy() {
     let server = Running::start().await;
-    // Readers that are open keep the file that they have; a new one finds none.
+    // Open readers retain the file; a new one finds none.
     std::fs::rename(server.dir.path().join("candles.db"), server.dir.path().join("away.db")).unwrap();
     let answer = server.http("GET", "/readyz", "", b"").await;
     assert_eq!((answer.status, answer.json()["reasons"][0].as_str()), (503, Some("store")), "{answer:?}");
@@ -325,7 +326,7 @@ async fn a_store_that_cannot_be_read_is_not_ready_and_still_healthy() {
 }
 
 #[tokio::test]
-async fn the_status_tells_what_there_is_and_names_neither_paths_nor_people() {
+async fn the_status_contains_neither_paths_nor_names() {
     let server = Running::start().await;
     server.account("ann-of-the-status", Terms::default());
     let answer = local(&server, "/status", "").await;
@@ -348,7 +349,7 @@ async fn the_status_tells_what_there_is_and_names_neither_paths_nor_people() {
 }
 
 #[tokio::test]
-async fn a_calendar_about_to_end_is_warned_of() {
+async fn a_calendar_that_is_about_to_end_is_a_warning() {
     let server = Running::start().await;
     let warnings = async || local(&server, "/status", "").await.json()["warnings"].to_string();
     let end = metrics(&server).await["chandler_calendar_end_timestamp_seconds{market=\"HK\"}"] as i64;
@@ -361,7 +362,7 @@ async fn a_calendar_about_to_end_is_warned_of() {
     assert!(warnings().await.contains("the calendar of HK has ended"), "{}", warnings().await);
 }
 
-/// Names that stand in the queries of the dashboard.
+/// The names of metrics in the queries of the dashboard.
 fn queried(value: &serde_json::Value, names: &mut BTreeSet<String>) {
     match value {
         serde_json::Value::Object(fields) => {
@@ -386,7 +387,7 @@ fn queried(value: &serde_json::Value, names: &mut BTreeSet<String>) {
 }
 
 #[tokio::test]
-async fn the_dashboard_asks_for_numbers_that_there_are() {
+async fn the_dashboard_queries_existing_metrics() {
     let server = Running::start().await;
     let text = local(&server, "/metrics", "").await.text().to_owned();
     let mut known = BTreeSet::new();
@@ -406,8 +407,9 @@ async fn the_dashboard_asks_for_numbers_that_there_are() {
 }
 
 #[tokio::test]
-async fn the_dashboard_asks_how_fast_only_what_is_counted_from_nothing_on_grows() {
-    // A refusal has no series before the first one, which is no growth to those who compare two samples.
+async fn the_dashboard_uses_rates_only_of_series_that_start_at_zero() {
+    // A refused request has no series before the first one, and a rate between two samples misses
+    // that one.
     let server = Running::start().await;
     let fresh = metrics(&server).await;
     let requests: Vec<&String> =
@@ -439,7 +441,7 @@ async fn background_work_is_counted_by_name() {
 }
 
 #[tokio::test]
-async fn the_documentation_has_every_number() {
+async fn the_documentation_lists_every_metric() {
     let server = Running::start().await;
     let text = local(&server, "/metrics", "").await.text().to_owned();
     let page = include_str!("../../../../../docs/monitoring.md");

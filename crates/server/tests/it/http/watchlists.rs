@@ -1,4 +1,4 @@
-//! Watchlists over HTTP: what SDKs and pages do with them, and what is refused.
+//! Watchlists over HTTP: the requests of SDKs and pages, and refusals.
 
 use access::{Created, RateRule, Terms};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn send(server: &Running, method: &str, path: &str, account: &Created, bod
     server.http(method, path, &head, body.as_bytes()).await
 }
 
-/// Adds a group; its number as it is told.
+/// Adds a group. Returns its id.
 async fn create(server: &Running, account: &Created, name: &str, securities: &[&str]) -> String {
     let body = json!({"name": name, "securities": securities});
     let created = data(&send(server, "POST", GROUPS, account, body).await);
@@ -49,7 +49,7 @@ async fn update(server: &Running, account: &Created, body: Value) {
     assert_eq!(data(&send(server, "PUT", GROUPS, account, body).await), json!({}));
 }
 
-/// The groups as `name: SYMBOL SYMBOL*`, with a star for what is pinned.
+/// The groups as `name: SYMBOL SYMBOL*`, with a star for pinned ones.
 async fn told(server: &Running, account: &Created) -> String {
     let groups = data(&server.get(GROUPS, account).await)["groups"].as_array().unwrap().clone();
     let one = |security: &Value| {
@@ -64,7 +64,7 @@ async fn told(server: &Running, account: &Created) -> String {
 }
 
 #[tokio::test]
-async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
+async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
     let server = Running::start().await;
     store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
@@ -73,13 +73,13 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
         json!({"groups": [{"id": "1", "name": "all", "securities": []}]})
     );
     let first = create(&server, &ann, " first ", &["AAPL.US", "00700.hk", "AAPL.US"]).await;
-    // One SDK has null for none.
+    // One SDK sends null for no securities.
     let second =
         data(&send(&server, "POST", GROUPS, &ann, json!({"name": "second", "securities": null})).await);
     let second: i64 = second["id"].as_str().unwrap().parse().unwrap();
     assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK | first: AAPL.US 700.HK | second:");
 
-    // A number or a text; without a mode they are replaced.
+    // The id is a number or text; without a mode the securities are replaced.
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "700.HK"], "mode": "add"})).await;
     update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9002.HK"]})).await;
     update(&server, &ann, json!({"id": second, "name": "", "securities": null, "mode": "remove"})).await;
@@ -88,7 +88,7 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
         "all: AAPL.US 700.HK 5.HK 9002.HK | 1st: 700.HK 9002.HK | second: 5.HK 700.HK"
     );
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "1.HK"], "mode": "remove"})).await;
-    // What is removed from the group of all is removed from every group.
+    // Removing a security from the group of all removes it from every group.
     update(&server, &ann, json!({"id": 1, "securities": ["9002.HK"], "mode": "remove"})).await;
     assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
     update(&server, &ann, json!({"id": "1", "securities": ["5.HK", "700.HK", "600519.SH"]})).await;
@@ -101,7 +101,7 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
     let unpinned = json!({"mode": "remove", "securities": ["600519.SH", "1.HK"]});
     assert_eq!(data(&send(&server, "POST", PINNED, &ann, unpinned).await), json!({}));
 
-    // In the address as most SDKs have it, and in a body as one has it.
+    // In the URL, as in most SDKs, and in a body, as in one.
     let path = format!("{GROUPS}?id={first}&purge=false");
     assert_eq!(data(&send(&server, "DELETE", &path, &ann, Value::Null).await), json!({}));
     assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
@@ -111,7 +111,7 @@ async fn groups_are_made_changed_and_deleted_and_keep_their_order() {
 }
 
 #[tokio::test]
-async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
+async fn a_followed_security_retains_the_price_of_its_quote() {
     let server = Running::start().await;
     store(&server, [9_002].into_iter()).await;
     let ann = server.account("ann", unhurried());
@@ -132,10 +132,10 @@ async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
         "is_pinned": false,
     });
     assert_eq!(row(3).await, followed);
-    // One without a name is called by its ticker.
+    // One without a name is shown by its ticker.
     assert_eq!((row(2).await["market"].clone(), row(4).await["name"].clone()), (json!("CN"), json!("9002")));
 
-    // In the second minute of a Thursday: the price of the minute that runs.
+    // In the second minute of a Thursday: the price of the current minute.
     let before = row(0).await;
     server.set_now(1_794_447_060 + 30);
     update(&server, &ann, json!({"id": id, "securities": ["AAPL.US", "700.HK"]})).await;
@@ -149,7 +149,7 @@ async fn a_security_is_followed_at_the_price_that_a_quote_shows_and_keeps_it() {
 }
 
 #[tokio::test]
-async fn names_are_in_the_language_of_the_request_and_prices_for_those_who_may_see_them() {
+async fn names_follow_the_language_of_the_request_and_prices_need_a_right() {
     let server = Running::start().await;
     let bob = server.account_with("bob", "US", unhurried());
     create(&server, &bob, "mine", &["700.HK", "5.HK"]).await;
@@ -170,7 +170,7 @@ async fn names_are_in_the_language_of_the_request_and_prices_for_those_who_may_s
 }
 
 #[tokio::test]
-async fn other_accounts_groups_are_as_if_there_were_none() {
+async fn groups_of_other_accounts_are_not_found() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", unhurried()), server.account("bob", unhurried()));
     let hers = create(&server, &ann, "hers", &["700.HK"]).await;
@@ -188,7 +188,7 @@ async fn other_accounts_groups_are_as_if_there_were_none() {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
+async fn invalid_requests_are_refused_with_a_reason_and_change_nothing() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, &"蠟".repeat(40), &["700.HK"]).await;
@@ -248,7 +248,7 @@ async fn wrong_requests_are_told_what_is_wrong_and_change_nothing() {
 }
 
 #[tokio::test]
-async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() {
+async fn groups_their_securities_and_all_followed_securities_are_limited() {
     let server = Running::start().await;
     store(&server, 1..=1_000).await;
     let ann = server.account("ann", unhurried());
@@ -259,7 +259,7 @@ async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() 
     for number in 2..=50 {
         create(&server, &ann, &format!("{number}"), &[]).await;
     }
-    // Limits come first: nothing is looked up for a request that they refuse.
+    // Limits are checked first: nothing is read for a request that they refuse.
     let body = json!({"name": "51", "securities": ["1001.HK"]});
     let (status, _, words) = refused(&send(&server, "POST", GROUPS, &ann, body).await);
     assert_eq!((status, words.contains("at most 50 watchlist groups")), (400, true), "{words}");
@@ -285,10 +285,10 @@ async fn there_is_a_limit_on_groups_on_securities_and_on_all_that_is_followed() 
 }
 
 #[tokio::test]
-async fn a_security_that_is_not_stored_is_refused_by_name_and_one_that_is_there_stays() {
+async fn an_unknown_security_is_refused_by_name_and_a_followed_one_stays() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
-    // From before there was this rule, or from before the security was removed.
+    // From before this rule existed, or from before the security was removed.
     let old = access::PricedSecurity { symbol: "9999.HK".parse().unwrap(), price: None };
     let name = access::WatchlistName::parse("mine").unwrap();
     let id = server.access.create_watchlist(ann.account_id, &name, &[old], NOW).unwrap().0;
@@ -320,7 +320,7 @@ async fn a_security_that_is_not_stored_is_refused_by_name_and_one_that_is_there_
 }
 
 #[tokio::test]
-async fn of_two_writers_at_once_none_loses_anything() {
+async fn of_two_concurrent_changes_none_is_lost() {
     let server = Running::start().await;
     store(&server, (1..=10).chain(101..=110)).await;
     let ann = server.account("ann", unhurried());
@@ -339,7 +339,7 @@ async fn of_two_writers_at_once_none_loses_anything() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_read_only_looks_and_changes_nothing() {
+async fn a_read_only_account_reads_and_changes_nothing() {
     let server = Running::start().await;
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, "mine", &["700.HK"]).await;
@@ -357,7 +357,7 @@ async fn an_account_that_is_read_only_looks_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn an_account_asks_about_lists_ten_times_in_a_second_and_is_told_to_wait() {
+async fn watchlist_requests_are_limited_to_ten_per_second() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", unhurried()));
     let mut answered = 0;

@@ -1,11 +1,11 @@
-//! Breaches of the protocol. The client is told and closed; other connections are not affected.
+//! Protocol violations. The client is notified and closed; other connections are not affected.
 
 use access::Terms;
 use wire::quote;
 
 use crate::support::{Client, DOORS, Read, Running, TransportLabel, request};
 
-/// A packet whose body is packed. The bytes of gzip are those of zeros, so that a little becomes much.
+/// A packet with a compressed body of zeros, which is small and inflates to much.
 fn packed_zeros(zeros: usize) -> Vec<u8> {
     let body = wire::compress(&vec![0; zeros]).unwrap();
     let mut packet = wire::request_header(1, 1, 0, wire::Packing::Gzip, body.len()).unwrap().to_vec();
@@ -27,7 +27,7 @@ async fn told(client: &mut Client) -> (i32, Option<u16>, String) {
     }
 }
 
-/// Packets that are none, each with a word of the reason that is given.
+/// Invalid packets, each with a word of the expected reason.
 fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
     let signed_short = [vec![0x11, 1], request(1, 1, 0, b"")[2..].to_vec()].concat();
     let mut packets = vec![
@@ -42,7 +42,7 @@ fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
             "gzip",
         ),
     ];
-    // On TCP the rest of these would simply be waited for.
+    // On TCP the server would wait for the rest of these.
     packets.push((signed_short, "ends within"));
     packets.push((request(27, 1, 0, b"body")[..13].to_vec(), "ends within"));
     packets.push((vec![1], "ends within"));
@@ -53,7 +53,7 @@ fn broken_packets() -> Vec<(Vec<u8>, &'static str)> {
 const WAITED_FOR_ON_TCP: usize = 5;
 
 #[tokio::test]
-async fn a_packet_that_cannot_be_read_ends_its_connection_and_no_other() {
+async fn an_invalid_packet_ends_only_its_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let (mut near, mut far) =
@@ -79,7 +79,7 @@ async fn a_packet_that_cannot_be_read_ends_its_connection_and_no_other() {
 }
 
 #[tokio::test]
-async fn a_frame_that_breaks_the_rules_ends_its_connection() {
+async fn an_invalid_frame_ends_its_connection() {
     let server = Running::start().await;
     let long = {
         let mut frame = vec![0x82, 0xff];
@@ -88,7 +88,7 @@ async fn a_frame_that_breaks_the_rules_ends_its_connection() {
         frame
     };
     let cases: [(&str, Vec<u8>, u16); 10] = [
-        // As text a packet is taken, and this is none.
+        // A packet is accepted in a text frame, but this is not one.
         ("type 4", [&[0x81, 0x84, 0, 0, 0, 0][..], b"text"].concat(), 1002),
         ("not masked", [&[0x82, 11][..], &request(1, 1, 0, b"")].concat(), 1002),
         ("reserved bits", vec![0xc2, 0x80], 1002),
@@ -107,7 +107,7 @@ async fn a_frame_that_breaks_the_rules_ends_its_connection() {
         assert_eq!((code, close), (3, Some(websocket)), "{reason}");
         assert!(text.contains(reason), "{text:?} does not say {reason:?}");
     }
-    // Many small pieces are no way around the limit.
+    // Fragmentation does not bypass the limit.
     let mut client = server.websocket().await;
     client.frame(0x02, &[1; 30_000]).await;
     client.frame(0x00, &[1; 30_000]).await;
@@ -116,7 +116,7 @@ async fn a_frame_that_breaks_the_rules_ends_its_connection() {
 }
 
 #[tokio::test]
-async fn another_dialect_is_told_so_and_closed() {
+async fn another_protocol_version_is_notified_and_closed() {
     let server = Running::start().await;
     for query in ["version=2&codec=1&platform=9", "version=1&codec=0&platform=9", "platform=1", "codec="] {
         let mut client = server.websocket_at(&format!("/v2?{query}")).await;
@@ -132,13 +132,14 @@ async fn another_dialect_is_told_so_and_closed() {
         assert_eq!(code, 3, "{handshake:?}");
         assert!(text.contains("handshake"), "{text}");
     }
-    // The reserved half of the second byte says nothing, and the first packet may come with the handshake.
+    // The reserved half of the second byte is ignored, and the first packet may arrive with the
+    // handshake.
     let mut client = server.tcp_with(&[&[0x11, 0xf9][..], &request(1, 5, 0, b"x")].concat()).await;
     assert_eq!(client.response().await, (5, Ok(b"x".to_vec())));
 }
 
 #[tokio::test]
-async fn a_body_that_cannot_be_decoded_costs_its_request_only() {
+async fn an_undecodable_body_fails_only_its_request() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -157,7 +158,7 @@ async fn a_body_that_cannot_be_decoded_costs_its_request_only() {
 }
 
 #[tokio::test]
-async fn commands_that_are_unknown_or_not_offered_are_refused_in_words() {
+async fn unknown_and_unoffered_commands_are_refused_with_a_message() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -177,7 +178,7 @@ async fn commands_that_are_unknown_or_not_offered_are_refused_in_words() {
 }
 
 #[tokio::test]
-async fn answers_and_pushes_of_a_client_are_passed_over() {
+async fn responses_and_pushes_of_a_client_are_ignored() {
     let server = Running::start().await;
     for transport in DOORS {
         let mut client = server.connect(transport).await;
@@ -193,7 +194,7 @@ async fn answers_and_pushes_of_a_client_are_passed_over() {
 }
 
 #[tokio::test]
-async fn a_request_comes_in_pieces_packed_or_signed_and_is_understood() {
+async fn fragmented_compressed_and_signed_requests_are_accepted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -204,7 +205,7 @@ async fn a_request_comes_in_pieces_packed_or_signed_and_is_understood() {
             assert_eq!(answered, id);
             answer.unwrap();
         }
-        // A nonce and a signature behind the body, and reserved bits in front.
+        // A nonce and a signature after the body, and reserved bits before it.
         let mut signed = request(1, 2, 0, b"signed");
         signed[0] |= 0x10 | 0xc0;
         signed.extend_from_slice(&[7; 24]);
@@ -219,7 +220,7 @@ async fn a_request_comes_in_pieces_packed_or_signed_and_is_understood() {
         let answer: quote::StaticInfoResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
         assert_eq!(answer.secu_static_info.len(), 1);
     }
-    // Fragments with a ping between them, a byte at a time.
+    // Fragments with a ping between them, byte by byte.
     let mut client = server.websocket().await;
     let whole = request(1, 6, 0, b"in pieces");
     client.frame(0x02, &whole[..4]).await;
@@ -237,7 +238,7 @@ async fn a_request_comes_in_pieces_packed_or_signed_and_is_understood() {
 }
 
 #[tokio::test]
-async fn half_a_frame_and_no_word_at_all_cost_nobody_anything() {
+async fn partial_frames_and_idle_connections_do_not_affect_others() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut held = Vec::new();
@@ -254,7 +255,7 @@ async fn half_a_frame_and_no_word_at_all_cost_nobody_anything() {
         }
         held.push(half);
     }
-    // Nor does a connection that has not even shaken hands.
+    // Also a connection without a complete handshake.
     held.push(server.tcp_with(&[0x11]).await);
     for transport in DOORS {
         let mut client = server.enter(transport, &account, &[]).await;

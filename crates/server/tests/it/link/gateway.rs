@@ -1,11 +1,12 @@
-//! Both gateways share an address, and commands 16 and 17 mean different things on them.
+//! Both gateways share an address, and commands 16 and 17 have a different meaning on each.
 
 use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
 use crate::support::{Client, DOORS, Running, TransportLabel, request};
 
-/// Bodies of 16 and 17: what a client of either gateway sends, and what none does. The last one shows what the client is.
+/// Bodies of 16 and 17 that clients of either gateway send, and invalid ones. The last one
+/// identifies a trade client.
 const BODIES: [(u8, &str, &[u8]); 9] = [
     (16, "nothing", &[]),
     (16, "an unknown field", &[0x10, 5]),
@@ -18,7 +19,7 @@ const BODIES: [(u8, &str, &[u8]); 9] = [
     (16, "topics", b"\x0a\x07private"),
 ];
 
-/// What became of the request: done as the trade gateway does, refused as the quote gateway does, or not understood.
+/// How the request was interpreted: by the trade gateway, by the quote gateway, or as malformed.
 async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str {
     client.send(&request(command, 8, 0, body)).await;
     match client.response().await.1 {
@@ -32,12 +33,12 @@ async fn meaning(client: &mut Client, command: u8, body: &[u8]) -> &'static str 
     }
 }
 
-/// What is meant is asked as fast as it is told.
+/// No rate limit, because the tests send many requests.
 fn unlimited() -> Terms {
     Terms { rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// A kind of client: the door, and what it puts in its upgrade.
+/// A kind of client: its transport, and the headers of its upgrade.
 #[derive(Clone, Copy, Debug)]
 struct Kind(&'static str, TransportLabel, &'static str);
 
@@ -52,7 +53,7 @@ const KINDS: [Kind; 4] = [
     Kind("core SDK", TransportLabel::WebSocket, "accept-language: en\r\nx-dc-region: ap\r\n"),
 ];
 
-/// What a client has done before it is asked what 16 and 17 mean.
+/// What a client has sent before 16 and 17.
 const HISTORIES: [&str; 8] = [
     "",
     "asked",
@@ -106,7 +107,7 @@ async fn client(
     client
 }
 
-/// The rule of the specification, in words of its own.
+/// The rule of the specification, implemented independently.
 fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) -> &'static str {
     let has_subscribed = history.starts_with("subscribed");
     let is_quote = !has_subscribed && (is_quote || history.starts_with("profile"));
@@ -115,7 +116,7 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
         (16, _) if is_quote => "participants",
         (17, _) if is_quote && body != "garbage" => "trades",
         (_, "garbage") => "malformed",
-        // The one request that the SDK makes of itself when it comes back to the trade gateway.
+        // The one request that the SDK sends by itself when it reconnects to the trade gateway.
         (16, _) if has_subscribed || (kind.0 == "core SDK" && history == "came back") => "subscribed",
         (16, _) => "participants",
         (17, "symbol and count" | "symbol and no count") => "trades",
@@ -124,7 +125,7 @@ fn wanted(kind: Kind, is_quote: bool, history: &str, command: u8, body: &str) ->
 }
 
 #[tokio::test]
-async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant() {
+async fn the_history_of_a_client_and_then_the_body_determine_the_gateway() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
     for kind in KINDS {
@@ -146,7 +147,7 @@ async fn what_a_client_has_shown_and_then_the_body_tell_which_gateway_is_meant()
 }
 
 #[tokio::test]
-async fn the_path_of_the_upgrade_decides_whatever_a_client_shows() {
+async fn the_path_of_the_upgrade_determines_the_gateway() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 1000, ..unlimited() });
     for (_, metadata) in METADATA {
@@ -163,7 +164,7 @@ async fn the_path_of_the_upgrade_decides_whatever_a_client_shows() {
                         let found = meaning(&mut client, command, bytes).await;
                         assert_eq!(found, wanted, "{path}, metadata {metadata:?}: {command} with {body}");
                     }
-                    // What only the other gateway has changes nothing, and is answered as ever.
+                    // A command of the other gateway changes nothing, and is answered as usual.
                     client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
                 }
             }
@@ -172,7 +173,7 @@ async fn the_path_of_the_upgrade_decides_whatever_a_client_shows() {
 }
 
 #[tokio::test]
-async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_of_them() {
+async fn an_empty_list_of_topics_is_answered_to_a_trade_client_without_topics() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for transport in DOORS {
@@ -190,7 +191,7 @@ async fn an_empty_list_of_topics_is_answered_to_a_trade_client_that_has_no_more_
 }
 
 #[tokio::test]
-async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
+async fn a_second_sign_in_does_not_change_the_gateway_of_a_connection() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut client = server.enter(TransportLabel::WebSocket, &account, &[]).await;
@@ -200,7 +201,7 @@ async fn a_second_sign_in_on_a_connection_does_not_make_another_client_of_it() {
 }
 
 #[tokio::test]
-async fn a_packet_in_a_text_frame_is_a_packet() {
+async fn a_packet_in_a_text_frame_is_accepted() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut client = server.websocket().await;
@@ -208,7 +209,7 @@ async fn a_packet_in_a_text_frame_is_a_packet() {
     let auth = control::AuthRequest { token: otp, metadata: Default::default() };
     client.frame(0x81, &request(2, 1, 0, &prost::Message::encode_to_vec(&auth))).await;
     client.response().await.1.unwrap();
-    // In pieces, and with bytes that are no text.
+    // Fragmented, and with bytes that are not UTF-8.
     let days = quote::TradingDaysRequest {
         market: "HK".to_owned(),
         beg_day: "20261019".to_owned(),
@@ -222,7 +223,7 @@ async fn a_packet_in_a_text_frame_is_a_packet() {
     assert_eq!(id, 0xffff_fffe);
     let answer: quote::TradingDaysResponse = prost::Message::decode(&*answer.unwrap()).unwrap();
     assert!(answer.trade_day.contains(&"20261020".to_owned()), "{answer:?}");
-    // Answers are never text, which other clients do not take.
+    // Answers are never text frames, which other clients refuse.
     client.frame(0x82, &request(1, 3, 0, b"binary")).await;
     assert_eq!(client.response().await, (3, Ok(b"binary".to_vec())));
 }

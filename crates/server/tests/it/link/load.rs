@@ -1,5 +1,5 @@
-//! Too much at once, too slow, and the end of the server. The runtime of these tests has one thread for whatever may wait
-//! for the disk, and the tests can keep it busy: so they decide when a request ends.
+//! Overload, slow requests, and shutdown. The runtime of these tests has one blocking thread, and
+//! the tests can occupy it: so they decide when a request ends.
 
 use std::future::Future;
 use std::sync::mpsc;
@@ -9,11 +9,11 @@ use wire::quote;
 
 use crate::support::{Client, DOORS, NOW, Read, Running, TransportLabel, request};
 
-/// Keeps the one thread busy until it is pulled.
+/// Occupies the only blocking thread until it is pulled.
 struct Plug(mpsc::Sender<()>);
 
 impl Plug {
-    /// Once it has the thread: whatever ran there before may not be over when its answer is.
+    /// Waits until it has the thread: an earlier task may end later than its answer.
     async fn new() -> Plug {
         let (pull, pulled) = mpsc::channel();
         let (begin, begun) = tokio::sync::oneshot::channel();
@@ -61,7 +61,7 @@ async fn refused(client: &mut Client) -> (u32, u8, u64) {
 }
 
 #[test]
-fn a_request_that_is_not_done_in_its_time_is_told_so_and_not_charged() {
+fn a_request_that_times_out_is_refused_and_not_charged() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
@@ -71,7 +71,7 @@ fn a_request_that_is_not_done_in_its_time_is_told_so_and_not_charged() {
             client.send(&request(27, 1, 20, &history())).await;
             assert_eq!(refused(&mut client).await, (1, 1, 301_602));
             plug.pull();
-            // The thread does one thing after the other, so the first request has ended by the time of this answer.
+            // The thread runs tasks in order, so the first request has ended by this answer.
             client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
             assert_eq!(server.access.usage(account.account_id, NOW).unwrap().unwrap().used, 0);
         }
@@ -97,7 +97,7 @@ fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
             for id in 70..=72 {
                 assert_eq!(refused(&mut client).await, (id, 3, 301_606));
             }
-            // What one connection has too much of is no matter of the other's.
+            // One connection's overload does not affect the other.
             assert!(other.is_alive().await);
             plug.pull();
             let mut answered = Vec::new();
@@ -122,7 +122,7 @@ fn days() -> Vec<u8> {
 }
 
 #[test]
-fn time_in_the_queue_counts_and_impatience_frees_no_place() {
+fn time_in_the_queue_counts_and_a_timeout_frees_no_slot() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
@@ -132,7 +132,7 @@ fn time_in_the_queue_counts_and_impatience_frees_no_place() {
             client.send(&request(9, id, 1, &days())).await;
             assert_eq!(refused(&mut client).await, (id, 1, 301_602));
         }
-        // All five are still on their way, so this one waits, and not for ever.
+        // All five still run, so this one is queued, and times out.
         client.send(&request(9, 6, 20, &days())).await;
         assert_eq!(refused(&mut client).await, (6, 1, 301_602));
         for id in 7..=71 {
@@ -147,13 +147,13 @@ fn time_in_the_queue_counts_and_impatience_frees_no_place() {
 }
 
 #[test]
-fn large_requests_that_wait_are_bounded_in_bytes() {
+fn queued_large_requests_are_limited_in_bytes() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
         let mut client = server.signed_in(&account).await;
         let plug = Plug::new().await;
-        // An unknown field of 60,000 bytes: five run, seventeen wait within a megabyte.
+        // An unknown field of 60,000 bytes: five run, seventeen are queued within a megabyte.
         let mut body = days();
         body.extend_from_slice(&[0x7a, 0xe0, 0xd4, 0x03]);
         body.resize(body.len() + 60_000, 0);
@@ -169,7 +169,7 @@ fn large_requests_that_wait_are_bounded_in_bytes() {
 }
 
 #[test]
-fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
+fn a_server_that_stops_finishes_running_requests_and_notifies_clients() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
@@ -204,7 +204,7 @@ fn a_server_that_stops_finishes_what_runs_and_says_goodbye() {
     });
 }
 
-/// The folder of a server, for another one.
+/// A copy of a server's folder, for another one.
 fn copy_of(server: &Running) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     for entry in std::fs::read_dir(server.dir.path()).unwrap() {
@@ -215,7 +215,7 @@ fn copy_of(server: &Running) -> tempfile::TempDir {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_in_the_middle_of_its_answers_takes_nobody_with_it() {
+async fn a_client_that_disconnects_during_its_answers_does_not_affect_others() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut stays = server.signed_in(&account).await;
@@ -236,12 +236,13 @@ async fn a_client_that_leaves_in_the_middle_of_its_answers_takes_nobody_with_it(
 }
 
 #[tokio::test]
-async fn answers_to_a_flood_come_complete_and_each_once() {
+async fn answers_to_a_flood_are_complete_and_unique() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     for transport in DOORS {
         let mut client = server.enter(transport, &account, &[]).await;
-        // Into memory, so that all the others are answered on the spot: twelve megabytes, many times what may wait.
+        // Cached, so that all others are answered immediately: twelve megabytes, many times the
+        // limit of unsent answers.
         client.send(&request(27, 0, 0, &history())).await;
         let first = client.response().await.1.unwrap();
         let count = 200;

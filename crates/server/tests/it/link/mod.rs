@@ -1,5 +1,5 @@
-//! Long connections from outside: signing in, what is not the protocol, and too much at once. What happens as time
-//! passes is tested beside the code, where the clock can stand still.
+//! Long connections from the outside: signing in, protocol violations, and overload. Timeouts are
+//! tested beside the code, where the clock can be paused.
 
 mod broken;
 mod gateway;

@@ -17,7 +17,7 @@ fn one_connection() -> Terms {
 }
 
 #[tokio::test]
-async fn signing_in_gives_a_session_that_ends_a_day_later() {
+async fn signing_in_creates_a_session_that_ends_a_day_later() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -32,7 +32,7 @@ async fn signing_in_gives_a_session_that_ends_a_day_later() {
 }
 
 #[tokio::test]
-async fn a_password_opens_one_connection() {
+async fn a_one_time_password_opens_one_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     for transport in DOORS {
@@ -47,7 +47,7 @@ async fn a_password_opens_one_connection() {
 }
 
 #[tokio::test]
-async fn a_sign_in_that_finds_no_seat_leaves_the_password_good() {
+async fn a_sign_in_without_a_free_slot_does_not_use_up_the_password() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     let first = server.signed_in(&account).await;
@@ -74,7 +74,7 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
             assert_eq!((status, code), (5, 401_004), "command {command}");
             assert!(text.contains("sign in"), "{text}");
         }
-        // A socket on which nobody has signed in does not count.
+        // An unauthenticated connection does not count.
         assert_eq!(server.slots(&account).await.0, 0);
         let otp = server.one_time_password(&account).await;
         client.sign_in(&otp, &[]).await;
@@ -85,7 +85,7 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
 }
 
 #[tokio::test]
-async fn a_second_sign_in_on_one_connection_is_one_connection() {
+async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", one_connection()), server.account("bob", one_connection()));
     for transport in DOORS {
@@ -94,13 +94,13 @@ async fn a_second_sign_in_on_one_connection_is_one_connection() {
         let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         assert_ne!(first.session_id, second.session_id);
         assert_eq!((first.online, second.online), (1, 1));
-        // By its own session as well, and that is no other connection which would have to go.
+        // Also with its own session, which does not close the connection.
         let third = reconnect(&mut client, &second.session_id).await.unwrap();
         assert_eq!(third.online, 1);
-        // A refused one changes nothing.
+        // A refused sign-in changes nothing.
         client.try_sign_in("o_nothing", &[]).await.unwrap_err();
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
-        // As somebody else.
+        // As another account.
         client.sign_in(&server.one_time_password(&bob).await, &[]).await;
         assert_eq!((server.slots(&ann).await.0, server.slots(&bob).await.0), (0, 1));
         let profile: quote::QuoteProfileResponse = client.ask(4, &()).await.unwrap();
@@ -111,7 +111,7 @@ async fn a_second_sign_in_on_one_connection_is_one_connection() {
 }
 
 #[tokio::test]
-async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_ends() {
+async fn a_reconnecting_client_takes_over_its_slot_and_the_old_connection_ends() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     for transport in DOORS {
@@ -125,7 +125,7 @@ async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_end
         assert_eq!((answer.online, answer.limit), (1, 1));
         assert_eq!(old.closed().await.0, 6);
         new.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
-        // The first id stays good, and so does the second.
+        // The first session id stays valid, and so does the second.
         let mut newer = server.connect(transport).await;
         reconnect(&mut newer, &session.session_id).await.unwrap();
         assert_eq!(new.closed().await.0, 6);
@@ -139,7 +139,7 @@ async fn a_client_that_comes_back_takes_its_seat_over_and_the_old_connection_end
 }
 
 #[tokio::test]
-async fn of_many_who_come_back_at_once_with_one_session_one_stays() {
+async fn of_many_concurrent_reconnects_with_one_session_one_stays() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     let session = {
@@ -164,7 +164,7 @@ async fn of_many_who_come_back_at_once_with_one_session_one_stays() {
     for mut client in clients {
         ending.spawn(async move { client.closed().await.0 });
     }
-    // All but one are told to go.
+    // All but one are closed.
     for _ in 0..7 {
         assert_eq!(ending.join_next().await.unwrap().unwrap(), 6);
     }
@@ -172,7 +172,7 @@ async fn of_many_who_come_back_at_once_with_one_session_one_stays() {
 }
 
 #[tokio::test]
-async fn a_session_outlives_the_server() {
+async fn a_session_survives_a_restart_of_the_server() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let otp = server.one_time_password(&account).await;
@@ -187,13 +187,13 @@ async fn a_session_outlives_the_server() {
         reconnect(&mut client, &session.session_id).await.unwrap();
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
     }
-    // One-time passwords do not: a client asks for another one.
+    // One-time passwords do not: a client requests another one.
     let refused = server.websocket().await.try_sign_in(&unused, &[]).await.unwrap_err();
     assert_eq!((refused.0, refused.1), (5, 401_004));
 }
 
 #[tokio::test]
-async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
+async fn an_invalid_session_or_one_of_a_revoked_account_is_refused() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let otp = server.one_time_password(&account).await;
@@ -204,7 +204,7 @@ async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
         let refused = reconnect(&mut server.tcp().await, wrong).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
     }
-    // Nothing that long is read of somebody who has not signed in.
+    // A packet that long is not read from an unauthenticated client.
     for transport in DOORS {
         let mut client = server.connect(transport).await;
         client.send(&request(3, 1, 0, &[b'A'; 5_000])).await;
@@ -218,7 +218,7 @@ async fn a_session_that_is_none_or_of_a_revoked_account_is_refused() {
 }
 
 #[tokio::test]
-async fn connections_are_counted_and_those_that_died_are_not() {
+async fn connections_are_counted_without_dead_ones() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { connections: 4, ..Terms::default() });
     let mut clients = Vec::new();
@@ -230,7 +230,7 @@ async fn connections_are_counted_and_those_that_died_are_not() {
         clients.push(client);
     }
     assert_eq!(server.slots(&account).await, (4, 4));
-    // One is cut off without a word, one says goodbye.
+    // One is dropped, one closes properly.
     drop(clients.pop());
     server.until_online(&account, 3).await;
     let mut websocket = clients.remove(1);
@@ -239,7 +239,7 @@ async fn connections_are_counted_and_those_that_died_are_not() {
 }
 
 #[tokio::test]
-async fn a_password_or_session_that_is_refused_is_in_the_audit() {
+async fn a_refused_password_or_session_is_in_the_audit() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
     let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };

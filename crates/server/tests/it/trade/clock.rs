@@ -1,11 +1,11 @@
-//! One clock for candles and orders: what a question shows, and what an order may be filled by.
+//! One clock for candles and orders: which candles a query shows, and which may fill an order.
 
 use serde_json::{Value, json};
 
 use super::hall::{Hall, at, data, event};
 use crate::support::import_files;
 
-/// The last minute of the day and the candle of its closing auction, besides those of the hall.
+/// The last minute of the day and its closing auction, in addition to the candles of the hall.
 const EVENING: [&str; 2] = ["15:59 304.8 305 304.4 304.8 20000", "16:00 304.6 304.6 304.6 304.6 900000"];
 
 fn import_evening(hall: &Hall) {
@@ -33,7 +33,7 @@ fn thousandths(text: &Value) -> i64 {
 }
 
 #[tokio::test]
-async fn a_question_and_a_position_see_the_same_price_at_every_instant() {
+async fn a_query_and_a_position_see_the_same_price_at_every_instant() {
     let hall = Hall::open().await;
     import_evening(&hall);
     let position = json!({"symbol": "700.HK", "quantity": "100", "cost": "300"});
@@ -49,7 +49,7 @@ async fn a_question_and_a_position_see_the_same_price_at_every_instant() {
         ("12:30:00", 305_200),
         ("15:59:30", 304_800),
         ("16:00:00", 304_800),
-        // The auction is told when it is over.
+        // The auction is visible when it is over.
         ("16:09:59", 304_800),
         ("16:10:00", 304_600),
         ("23:00:00", 304_600),
@@ -64,7 +64,7 @@ async fn a_question_and_a_position_see_the_same_price_at_every_instant() {
 }
 
 #[tokio::test]
-async fn no_order_is_filled_by_what_a_question_has_shown() {
+async fn no_order_is_filled_by_a_candle_that_a_query_has_shown() {
     let hall = Hall::open().await;
     import_evening(&hall);
     for clock in
@@ -78,14 +78,14 @@ async fn no_order_is_filled_by_what_a_question_has_shown() {
             let is_open_alone = candle["volume"] == 0 && prices.iter().all(|price| *price == prices[0]);
             assert!(acts <= at(clock) || (stamp <= at(clock) && is_open_alone), "{clock}: {candle}");
         }
-        // Whoever orders now can be filled by candles that are stamped later alone, so none of those above.
+        // An order can be filled only by later candles, so by none of those above.
         let id = hall.submit(json!({"submitted_price": "280.00"})).await;
         assert_eq!(hall.detail(&id).await["executed_quantity"], "0", "{clock}");
     }
 }
 
 #[tokio::test]
-async fn the_candle_that_runs_while_an_order_comes_does_not_fill_it() {
+async fn the_current_candle_does_not_fill_a_new_order() {
     let hall = Hall::open().await;
     hall.step("10:01:30").await;
     let shown = minutes(&hall, 1).await[0].clone();
@@ -94,7 +94,7 @@ async fn the_candle_that_runs_while_an_order_comes_does_not_fill_it() {
         (&json!(at("10:01")), &json!("305.200"), &json!(0))
     );
     let id = hall.submit(json!({"submitted_price": "306.00", "submitted_quantity": "100"})).await;
-    // The minute goes through the limit until it ends.
+    // The minute trades through the limit before it ends.
     hall.step("10:02:00").await;
     assert_eq!(minutes(&hall, 2).await[0]["high"], "305.800");
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
@@ -104,7 +104,7 @@ async fn the_candle_that_runs_while_an_order_comes_does_not_fill_it() {
 }
 
 #[tokio::test]
-async fn a_jump_tells_of_everything_between_each_with_its_own_instant() {
+async fn a_jump_pushes_everything_between_with_its_own_instant() {
     let hall = Hall::open().await;
     let mut client = hall.listener().await;
     hall.step("10:00:15").await;

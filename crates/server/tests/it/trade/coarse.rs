@@ -1,4 +1,4 @@
-//! A security with daily candles alone: the clock of a server moves over the end of its day.
+//! A security with only daily candles: the clock of a server moves over the end of its day.
 
 use serde_json::{Value, json};
 
@@ -38,7 +38,7 @@ async fn an_order_is_filled_and_pushed_at_the_end_of_the_day() {
     }
     hall.step("16:09:59").await;
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // No request comes: the server itself advances the account.
+    // Without a request, the server itself advances the account.
     hall.step("16:30").await;
     let filled = event(&mut listener).await;
     assert_eq!(

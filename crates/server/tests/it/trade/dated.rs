@@ -1,4 +1,4 @@
-//! A paper account that is answered as of a date.
+//! A paper account that is pinned to an interface date.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ impl Hall {
 }
 
 #[tokio::test]
-async fn account_funds_have_the_fields_and_read_the_parameters_of_their_date() {
+async fn account_funds_have_the_fields_and_parameters_of_their_date() {
     let hall = Hall::open().await;
     let (newest, currency) = hall.funds().await;
     assert_eq!((newest.len(), currency.as_str()), (12, "USD"));
@@ -44,7 +44,7 @@ async fn account_funds_have_the_fields_and_read_the_parameters_of_their_date() {
 }
 
 #[tokio::test]
-async fn endpoints_words_and_positions_are_those_of_the_date() {
+async fn endpoints_values_and_positions_follow_the_date() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -64,7 +64,7 @@ async fn endpoints_words_and_positions_are_those_of_the_date() {
     let words = "not found: it was added on 2023-04-11, and this account is answered as of 2023-04-10";
     let refusal = refused(&hall.ask("GET", &detail, &Value::Null).await);
     assert_eq!(refusal, (404, 404, words.to_owned()));
-    // The list of the day was there all along.
+    // Today's list has always existed.
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"][0]["order_id"], json!(id));
     let (status, code, text) = refused(&hall.try_submit(json!({"outside_rth": "OVERNIGHT"})).await);
     assert_eq!((status, code), (400, 602_001));
@@ -75,7 +75,7 @@ async fn endpoints_words_and_positions_are_those_of_the_date() {
 }
 
 #[tokio::test]
-async fn trailing_market_orders_are_taken_as_of_a_date_before_they_were_withdrawn() {
+async fn trailing_market_orders_are_accepted_before_the_date_of_their_removal() {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
     let by_percent = json!({"order_type": "TSMPCT", "trailing_percent": "1", "submitted_price": null});
@@ -100,7 +100,7 @@ async fn trailing_market_orders_are_taken_as_of_a_date_before_they_were_withdraw
 }
 
 #[tokio::test]
-async fn a_listener_is_told_in_the_form_of_the_date_at_which_it_subscribed() {
+async fn pushes_have_the_form_of_the_date_at_subscription() {
     let hall = Hall::open().await;
     hall.pin(json!("2024-04-14")).await;
     let mut older = hall.listener().await;
@@ -116,7 +116,7 @@ async fn a_listener_is_told_in_the_form_of_the_date_at_which_it_subscribed() {
 }
 
 #[tokio::test]
-async fn a_date_is_set_by_an_operator_and_nonsense_is_refused() {
+async fn a_date_is_set_by_an_operator_and_an_invalid_one_is_refused() {
     let hall = Hall::open().await;
     for nonsense in [json!("yesterday"), json!("2024-13-01"), json!(""), json!(20_240_801)] {
         let answer = hall.manage("/v1/admin/accounts/ann", json!({ "api_date": nonsense })).await;

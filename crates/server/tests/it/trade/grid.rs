@@ -13,7 +13,7 @@ const GRID_KEYS: &str = "\
     multiple_trigger trigger_times total_buy_quantity total_sell_quantity total_profit_balance \
     settlement_currency time_in_force gtd created_at rth support_shortsell grid_order_type_up \
     grid_order_type_down";
-/// Those of a detail that a list has not, and those of a list that it has not.
+/// Keys that only a detail has, and keys that only a list has.
 const DETAIL_ONLY: &str = "\
     suspend_reason sleeping_reason updated_at expire_time grid_sub_orders sub_has_more \
     grid_order_history history_has_more";
@@ -23,14 +23,15 @@ const LIST_ONLY: &str = "\
 const TRIGGER_KEYS: &str = "\
     id status name symbol price quantity executed_price executed_qty submitted_at action order_type \
     trigger_price msg currency last_done updated_at time_in_force gtd trigger_at trigger_status";
-/// Keys of the event, all of them text but these.
+/// Keys of the event. All of them are text, except these.
 const EVENT_KEYS: &str = "\
     order_id status symbol suspend_reason submitted_base_price current_base_price upper_limit_price \
     lower_limit_price trigger_price_type trigger_quantity settlement_currency time_in_force rth \
     grid_order_type_up grid_order_type_down";
 const EVENT_NUMBERS: [&str; 3] = ["trigger_price_type", "time_in_force", "rth"];
 
-/// 305.2 with steps of 0.4 between 300 and 310, 100 each while there are 100 to 1,000.
+/// A base of 305.2 with steps of 0.4 between 300 and 310; 100 per step, and a position of 100 to
+/// 1,000.
 pub(super) fn rule() -> Value {
     json!({
         "submitted_base_price": "305.2", "upper_limit_price": "310", "lower_limit_price": "300", "trigger_price_type": 1,
@@ -57,7 +58,7 @@ pub(super) async fn submit(hall: &Hall, rule: &Value) -> String {
     data(&answer)["order_id"].as_str().unwrap().to_owned()
 }
 
-/// Does something to a grid.
+/// Sends an action to a grid.
 async fn tell(hall: &Hall, what: &str, id: &str) {
     let answer = hall.ask("POST", &format!("/v1/gridtrading/{what}"), &json!({"order_id": id})).await;
     assert_eq!(data(&answer), json!({}));
@@ -67,7 +68,7 @@ async fn detail(hall: &Hall, id: &str) -> Value {
     hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await
 }
 
-/// A morning on which there are 500 to trade with.
+/// A morning with a position of 500.
 async fn open() -> Hall {
     let hall = Hall::open().await;
     let position = json!({"symbol": "700.HK", "quantity": "500", "cost": "300"});
@@ -81,14 +82,14 @@ fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// The words of some texts in their order.
+/// The sorted words of some texts.
 fn sorted<'a>(texts: &[&'a str]) -> Vec<&'a str> {
     let mut words: Vec<&str> = texts.iter().flat_map(|text| text.split_whitespace()).collect();
     words.sort_unstable();
     words
 }
 
-/// What one is told of: of a grid its state and base, of an order its state.
+/// An event in short: of a grid its state and base, of an order its state.
 fn short((kind, event): &(String, Value)) -> String {
     let of = |name: &str| event[name].as_str().unwrap().to_owned();
     match kind.as_str() {
@@ -98,14 +99,15 @@ fn short((kind, event): &(String, Value)) -> String {
 }
 
 #[tokio::test]
-async fn a_grid_trades_at_its_levels_and_whoever_listens_is_told_in_order() {
+async fn a_grid_trades_at_its_levels_and_pushes_are_in_order() {
     let hall = open().await;
     let mut client = hall.listener().await;
     hall.step("10:00:15").await;
     let id = submit(&hall, &rule()).await;
     let account = hall.ann.account_id.0;
     assert_eq!(id, (account * 1_000_000_000 + 900_000_001).to_string());
-    // Nobody asks: the clock alone brings the triggers. 305.8 reaches 305.6, and 305 then reaches 305.2.
+    // Without a request, the clock alone causes the triggers. 305.8 reaches 305.6, and 305 then
+    // reaches 305.2.
     hall.step("10:05").await;
     let mut events = Vec::new();
     for _ in 0..8 {
@@ -239,7 +241,7 @@ async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
 }
 
 #[tokio::test]
-async fn a_grid_pauses_goes_on_is_replaced_and_ends() {
+async fn a_grid_is_paused_resumed_replaced_and_ended() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -250,7 +252,7 @@ async fn a_grid_pauses_goes_on_is_replaced_and_ends() {
         (short(&paused), &paused.1["suspend_reason"]),
         ("grid Suspended 305.2".to_owned(), &json!("user"))
     );
-    // What it does not watch does nothing to it.
+    // Prices while it is paused have no effect.
     hall.server.set_now(at("10:02"));
     let grid = detail(&hall, &id).await;
     assert_eq!((&grid["status"], &grid["suspend_reason"]), (&json!("Suspended"), &json!("user")));
@@ -295,7 +297,7 @@ async fn a_grid_pauses_goes_on_is_replaced_and_ends() {
         ("1", "Performing"),
     ];
     assert_eq!(told, rows.map(|(number, status)| (json!(number), json!(status))));
-    // Its rows before another one.
+    // The rows before a given one.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}&history_id=3&limit=1")).await;
     assert_eq!(
         (&before["grid_order_history"][0]["history_id"], &before["history_has_more"]),
@@ -357,7 +359,7 @@ async fn grids_are_listed_by_page_state_market_and_number() {
 }
 
 #[tokio::test]
-async fn a_security_says_what_a_grid_of_it_needs() {
+async fn a_security_shows_the_inputs_of_a_grid() {
     let hall = open().await;
     hall.server.set_now(at("10:04"));
     let info = hall.get("/v1/orders/info?symbol=700.HK").await;
@@ -395,7 +397,7 @@ async fn a_security_says_what_a_grid_of_it_needs() {
 }
 
 #[tokio::test]
-async fn a_preview_tells_the_levels_and_does_nothing() {
+async fn a_preview_shows_the_levels_and_does_nothing() {
     let hall = open().await;
     hall.server.set_now(at("10:00:15"));
     let wide = rule_with(&json!({"trigger_spread_up": "2", "trigger_spread_down": "2"}));
@@ -408,7 +410,7 @@ async fn a_preview_tells_the_levels_and_does_nothing() {
         })
     );
     assert_eq!(preview["purchases"]["levels"], json!(["303.200", "301.200"]));
-    // Of six hundred that may be held, one more.
+    // One more purchase reaches the maximum of six hundred.
     let little = rule_with(&json!({"trigger_spread_down": "2", "upper_limit_quantity": "600"}));
     let preview = data(&hall.ask("POST", "/v1/gridtrading/preview", &body(&little)).await);
     let buys = &preview["purchases"];

@@ -6,7 +6,7 @@ use super::hall::{Hall, at, data, refused};
 
 const SUBMIT: &str = "/v1/gridtrading/submit";
 
-/// A whole number that stands for one of a few words.
+/// Fields whose whole numbers are codes.
 const NUMBERS: [&str; 8] = [
     "trigger_price_type",
     "time_in_force",
@@ -26,7 +26,7 @@ const PRICES: [&str; 5] = [
 ];
 const QUANTITIES: [&str; 3] = ["trigger_quantity", "upper_limit_quantity", "lower_limit_quantity"];
 
-/// Code and words of a rule that is wrong in some fields.
+/// Code and text of the refusal of a rule with these fields.
 async fn refuse(hall: &Hall, fields: &Value) -> (i64, String) {
     let answer = hall.ask("POST", SUBMIT, &body(&rule_with(fields))).await;
     let (status, code, told) = refused(&answer);
@@ -35,7 +35,7 @@ async fn refuse(hall: &Hall, fields: &Value) -> (i64, String) {
 }
 
 #[tokio::test]
-async fn a_rule_that_does_not_hold_is_refused_with_its_code_and_its_field() {
+async fn an_invalid_rule_is_refused_with_its_code_and_field() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let percent =
@@ -100,7 +100,7 @@ async fn a_rule_that_does_not_hold_is_refused_with_its_code_and_its_field() {
 }
 
 #[tokio::test]
-async fn every_field_that_is_missing_or_no_number_is_named() {
+async fn every_missing_or_non_numeric_field_is_named() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for field in ["trigger_price_type", "time_in_force"].into_iter().chain(PRICES).chain(QUANTITIES) {
@@ -144,7 +144,7 @@ async fn every_field_that_is_missing_or_no_number_is_named() {
 }
 
 #[tokio::test]
-async fn what_is_at_its_limit_is_taken() {
+async fn values_at_their_limits_are_accepted() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for fields in [
@@ -164,7 +164,7 @@ async fn what_is_at_its_limit_is_taken() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_none_and_a_security_without_grids_are_refused() {
+async fn an_invalid_body_and_a_security_without_grids_are_refused() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for (name, value, words) in [
@@ -209,7 +209,7 @@ async fn a_body_that_is_none_and_a_security_without_grids_are_refused() {
 }
 
 #[tokio::test]
-async fn wrong_questions_are_refused_with_the_parameter() {
+async fn invalid_queries_are_refused_with_the_parameter() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -246,7 +246,7 @@ async fn wrong_questions_are_refused_with_the_parameter() {
 }
 
 #[tokio::test]
-async fn a_grid_of_another_account_is_as_if_it_did_not_exist() {
+async fn a_grid_of_another_account_is_not_found() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -275,7 +275,7 @@ async fn a_grid_of_another_account_is_as_if_it_did_not_exist() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_the_state_of_a_grid_is_refused_and_changes_nothing() {
+async fn an_action_that_does_not_fit_the_state_of_a_grid_is_refused_and_changes_nothing() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -289,7 +289,7 @@ async fn what_does_not_fit_the_state_of_a_grid_is_refused_and_changes_nothing() 
     assert_eq!(refused(&ask("restart").await), words("Performing"));
     data(&ask("suspend").await);
     assert_eq!(refused(&ask("suspend").await), words("Suspended"));
-    // A wrong rule leaves it as it was.
+    // An invalid rule leaves it unchanged.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await;
     let crossed =
         json!({"order_id": id, "grid_trading_rule": rule_with(&json!({"upper_limit_price": "299"}))});
@@ -302,7 +302,7 @@ async fn what_does_not_fit_the_state_of_a_grid_is_refused_and_changes_nothing() 
 }
 
 #[tokio::test]
-async fn a_read_only_account_looks_at_its_grids_and_changes_none() {
+async fn a_read_only_account_reads_its_grids_and_changes_none() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
@@ -324,7 +324,7 @@ async fn a_read_only_account_looks_at_its_grids_and_changes_none() {
 }
 
 #[tokio::test]
-async fn where_the_operator_wants_it_grids_are_for_those_who_have_agreed() {
+async fn if_the_operator_requires_it_grids_need_an_agreement() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     data(&hall.manage("/v1/admin/paper/ann/settings", json!({"grid_questionnaire": "on"})).await);

@@ -1,4 +1,4 @@
-//! A server on 18 March 2026, with an account that has half a million and an operator.
+//! A server on 18 March 2026, with an account that has half a million, and an operator.
 
 use access::{Actor, Created, NewAccount, RateRule, Role, Terms};
 use prost::Message;
@@ -11,7 +11,7 @@ use crate::support::{Client, NOW, Response, Running, import_files};
 /// 2026-03-18, 00:00 in Hong Kong.
 const MIDNIGHT: i64 = 1_773_792_000 - 8 * 3_600;
 
-/// G1 of the specification, and a candle in which little is traded.
+/// G1 of the specification, and a candle with a small volume.
 pub(super) const CANDLES: [&str; 4] = [
     "10:00 305 305 300 305 50000",
     "10:01 305.2 305.8 305 305.6 50000",
@@ -32,14 +32,14 @@ pub(super) fn at(clock: &str) -> i64 {
     MIDNIGHT + hours * 3_600 + minutes * 60 + seconds
 }
 
-/// The data of an answer that is one.
+/// The data of an answer that must succeed.
 pub(super) fn data(answer: &Response) -> Value {
     let json = answer.json();
     assert_eq!((answer.status, &json["code"]), (200, &json!(0)), "{answer:?}");
     json["data"].clone()
 }
 
-/// Status, code and words of a refusal.
+/// Status, code and text of a refusal.
 pub(super) fn refused(answer: &Response) -> (u16, i64, String) {
     let json = answer.json();
     (answer.status, json["code"].as_i64().unwrap(), json["message"].as_str().unwrap().to_owned())
@@ -68,18 +68,18 @@ impl Hall {
         hall.server.set_now(at("09:00"));
         let rates = json!({"rows": [{"currency": "USD", "day": "2026-01-02", "rate": "7.8"}]});
         data(&hall.manage("/v1/admin/rates", rates).await);
-        // Half a million is left of what every account begins with.
+        // Leaves half a million of the default cash.
         let half = json!({"amount": "500000", "currency": "HKD"});
         data(&hall.manage("/v1/admin/paper/ann/withdraw", half).await);
         hall
     }
 
-    /// What the operator does.
+    /// A request of the operator.
     pub(super) async fn manage(&self, path: &str, body: Value) -> Response {
         self.server.post(path, &self.op, &body.to_string()).await
     }
 
-    /// Moves the market's clock as an operator does.
+    /// Moves the market clock, as an operator.
     pub(super) async fn step(&self, clock: &str) {
         data(&self.manage("/v1/admin/clock", json!({"now": at(clock)})).await);
     }

@@ -1,4 +1,4 @@
-//! Levels that follow from the paper account, unless the server goes by reports alone.
+//! Levels from the paper account, unless the server uses only reports.
 
 use access::{Actor, LevelsFrom, Table};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ async fn level(hall: &Hall) -> [Value; 4] {
 }
 
 #[tokio::test]
-async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day() {
+async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day() {
     let hall = hall(LevelsFrom::default()).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -38,7 +38,7 @@ async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day(
         (&quota["limit"], &quota["level"]["because"]["paper_hkd"]),
         (&json!(1_000), &json!("499915.25"))
     );
-    // What an operator reports takes its place.
+    // An operator's report overrides it.
     let table = Table::csv(b"account,day,currency,amount\nann,2026-03-18,HKD,3600000\n").unwrap();
     hall.server.access.report_assets(&table, &Actor::Operator, hall.server.present()).unwrap();
     hall.server.noticed().await;
@@ -50,14 +50,14 @@ async fn what_an_account_has_and_does_on_paper_counts_from_the_next_trading_day(
 }
 
 #[tokio::test]
-async fn a_paper_account_that_was_never_opened_counts_nothing() {
+async fn a_paper_account_that_was_never_opened_does_not_count() {
     let hall = Hall::open_with(Settings::default()).await;
     for time in ["10:00", "34:00", "58:00"] {
         hall.step(time).await;
         let [number, assets, ..] = level(&hall).await;
         assert_eq!((number, assets), (json!(1), Value::Null), "at {time}");
     }
-    // A question opens it; it counts from the next trading day on.
+    // A read opens it; it counts from the next trading day on.
     hall.get("/v1/asset/account").await;
     assert_eq!(level(&hall).await[0], 1);
     // That is Monday.
@@ -66,7 +66,7 @@ async fn a_paper_account_that_was_never_opened_counts_nothing() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
+async fn a_rewound_account_loses_the_level_that_it_had_earned() {
     let hall = hall(LevelsFrom::default()).await;
     hall.step("09:30").await;
     hall.get("/v1/asset/account").await;
@@ -77,13 +77,13 @@ async fn an_account_that_is_rewound_has_not_earned_what_was_taken_back() {
     data(&hall.manage("/v1/admin/paper/ann/rewind", json!({"to": at("10:00"), "name": "one"})).await);
     let [number, assets, orders, _] = level(&hall).await;
     assert_eq!((&number, &assets["hkd"], &orders["count"]), (&json!(4), &json!("500000.00"), &json!(0)));
-    // One that has not begun has earned nothing.
+    // An account that has not begun has earned nothing.
     data(&hall.manage("/v1/admin/paper/ann/reset", json!({"name": "two"})).await);
     assert_eq!(level(&hall).await[0], 1);
 }
 
 #[tokio::test]
-async fn a_server_that_goes_by_reports_counts_no_paper_account() {
+async fn a_server_that_uses_only_reports_counts_no_paper_account() {
     let hall = hall(LevelsFrom::Reported).await;
     hall.step("10:00:15").await;
     hall.submit(json!({"submitted_price": "306.00"})).await;

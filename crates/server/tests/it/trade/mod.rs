@@ -1,4 +1,4 @@
-//! Paper accounts through the doors: whole sessions, pushes, wrong input, an operator's hands.
+//! Paper accounts over HTTP and long connections: whole sessions, pushes, invalid input, operators.
 
 mod clock;
 mod coarse;

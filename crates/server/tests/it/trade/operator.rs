@@ -8,7 +8,7 @@ async fn clock(hall: &Hall, body: Value) -> Response {
 }
 
 #[tokio::test]
-async fn a_clock_that_stands_is_moved_forward() {
+async fn a_fixed_clock_is_moved_forward() {
     let hall = Hall::open().await;
     let shown = data(&hall.server.get("/v1/admin/clock", &hall.op).await);
     assert_eq!(shown, json!({"now": "2026-03-18T01:00:00Z", "pace": "standing", "speed": 0.0}));
@@ -34,7 +34,7 @@ async fn a_clock_that_stands_is_moved_forward() {
 }
 
 #[tokio::test]
-async fn an_operator_gives_takes_and_sets() {
+async fn an_operator_deposits_withdraws_and_sets_positions() {
     let hall = Hall::open().await;
     let shown = data(&hall.server.get("/v1/admin/paper/ann", &hall.op).await);
     assert_eq!(shown["cash"], json!({"HKD": "500000.00", "USD": "100000.00"}));
@@ -109,7 +109,7 @@ async fn an_operator_rewinds_forks_and_resets() {
     assert_eq!(rewound["horizon"], "2026-03-18T02:00:15Z");
     hall.server.set_now(at("10:01"));
     assert_eq!(hall.detail(&id).await["status"], "NewStatus");
-    // The copy has the order under an id of its own, and the other one under none.
+    // The copy has the order under its own id, and not under the original one.
     let theirs = hall.server.get(&format!("/v1/trade/order?order_id={id}"), &bob).await;
     assert_eq!(refused(&theirs).2, "order not found");
     let copied = bob.account_id.0 * 1_000_000_000 + 1;
@@ -123,7 +123,7 @@ async fn an_operator_rewinds_forks_and_resets() {
 }
 
 #[tokio::test]
-async fn an_account_that_is_read_only_looks_and_changes_nothing() {
+async fn a_read_only_account_reads_and_changes_nothing() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
@@ -143,7 +143,7 @@ async fn an_account_that_is_read_only_looks_and_changes_nothing() {
     hall.submit(json!({"submitted_price": "300.00"})).await;
 }
 
-/// What an account has, and what the audit has of it.
+/// The state of an account, and its audit.
 async fn standing(hall: &Hall, name: &str) -> (Value, Value) {
     let shown = data(&hall.server.get(&format!("/v1/admin/paper/{name}"), &hall.op).await);
     let audit = data(&hall.server.get(&format!("/v1/admin/audit?account={name}"), &hall.op).await);
@@ -151,7 +151,7 @@ async fn standing(hall: &Hall, name: &str) -> (Value, Value) {
 }
 
 #[tokio::test]
-async fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
+async fn a_refused_operation_changes_nothing() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -161,7 +161,7 @@ async fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
     let before = standing(&hall, "ann").await;
     let much = "9".repeat(40);
     for (what, body, words) in [
-        // Half a million, of which an order holds some back.
+        // Half a million, part of which is reserved for an order.
         ("withdraw", json!({"amount": "450000", "currency": "HKD"}), "insufficient funds"),
         ("withdraw", json!({"amount": "0.01", "currency": "CNH"}), "insufficient funds"),
         ("withdraw", json!({"amount": "0", "currency": "HKD"}), "amount must be above 0"),
@@ -214,7 +214,8 @@ async fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
         assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
     }
     assert_eq!(standing(&hall, "ann").await, before);
-    // Nobody is there, nothing is there, and nobody else may.
+    // An unknown account, a caller who is not an operator, an unknown destination, and an account
+    // that has not begun.
     for what in [
         "deposit", "withdraw", "exchange", "adjust", "position", "credit", "settings", "rewind", "reset",
         "fork",
@@ -240,7 +241,7 @@ async fn what_an_operator_may_not_do_is_refused_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
+async fn every_operation_is_in_the_audit_with_actor_and_reason() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -289,7 +290,7 @@ async fn everything_an_operator_does_is_in_the_audit_with_who_and_why() {
 }
 
 #[tokio::test]
-async fn an_account_that_an_operator_rewinds_while_it_is_asked_answers_with_what_it_was_or_is() {
+async fn requests_during_a_rewind_are_answered_from_before_or_after_it() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.get("/v1/asset/fund").await;

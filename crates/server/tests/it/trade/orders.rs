@@ -125,7 +125,7 @@ async fn an_order_is_filled_in_parts_replaced_and_cancelled() {
     let id = hall
         .submit(json!({"submitted_price": "305.80", "submitted_quantity": 300, "time_in_force": "GTC"}))
         .await;
-    // A tenth of what little was traded.
+    // A tenth of the small volume.
     hall.server.set_now(at("10:03"));
     let detail = hall.detail(&id).await;
     assert_eq!(
@@ -168,7 +168,7 @@ async fn an_order_is_filled_in_parts_replaced_and_cancelled() {
 }
 
 #[tokio::test]
-async fn lists_have_today_and_what_was_before_apart() {
+async fn lists_separate_today_from_history() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let filled = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -194,7 +194,7 @@ async fn lists_have_today_and_what_was_before_apart() {
         ids(&hall.get(&format!("/v1/trade/order/today?order_id={filled}")).await),
         std::slice::from_ref(&filled)
     );
-    // Without an order that it could be said of it says nothing.
+    // Without an order to apply it to, the parameter is ignored.
     assert_eq!(
         ids(&hall.get("/v1/trade/order/today?is_attached=true").await),
         [expired.clone(), filled.clone()]
@@ -227,7 +227,7 @@ async fn lists_have_today_and_what_was_before_apart() {
 }
 
 #[tokio::test]
-async fn estimates_ratios_and_funds_are_told_in_form() {
+async fn estimates_ratios_and_funds_have_the_documented_form() {
     let hall = Hall::open().await;
     let margins = hall.server.dir.path().join("margins.csv");
     std::fs::write(&margins, "symbol,im,mm,fm\n700.HK,0.35,0.3,0.25\n").unwrap();
@@ -236,7 +236,7 @@ async fn estimates_ratios_and_funds_are_told_in_form() {
     let query = "symbol=700.HK&order_type=LO&side=Buy&price=305.2&fractional_shares=false";
     let estimate = hall.get(&format!("/v1/trade/estimate/buy_limit?{query}")).await;
     assert_eq!(estimate, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
-    // Without a price it is the last one, which was 305.
+    // Without a price the last one is used, which was 305.
     let unpriced = hall.get("/v1/trade/estimate/buy_limit?symbol=700.HK&order_type=LO&side=Buy").await;
     assert_eq!(unpriced, json!({"cash_max_qty": "1600", "margin_max_qty": "1600"}));
     let ratio = hall.get("/v1/risk/margin-ratio?symbol=700.HK").await;
@@ -248,7 +248,7 @@ async fn estimates_ratios_and_funds_are_told_in_form() {
 }
 
 #[tokio::test]
-async fn a_request_that_is_sent_twice_is_one_order() {
+async fn a_repeated_request_is_one_order() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let order = json!({"submitted_price": "300.00", "client_request_id": "a-1"});
@@ -259,7 +259,8 @@ async fn a_request_that_is_sent_twice_is_one_order() {
         hall.submit(json!({"submitted_price": "300.00", "client_request_id": "a-2"}))
     );
     assert_eq!(both.0, both.1);
-    // The same terms may be written otherwise; other terms are another order, and need another id.
+    // Equal terms may be spelled differently; different terms are another order, and need another
+    // id.
     let same = json!({"submitted_price": 300, "submitted_quantity": "200.0", "client_request_id": "a-1"});
     assert_eq!(hall.submit(same).await, first);
     let other = hall.try_submit(json!({"submitted_price": "301.00", "client_request_id": "a-1"})).await;
@@ -270,7 +271,7 @@ async fn a_request_that_is_sent_twice_is_one_order() {
 }
 
 #[tokio::test]
-async fn an_account_is_what_it_was_when_the_clock_goes_back() {
+async fn with_the_clock_set_back_an_account_shows_its_past() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -284,7 +285,7 @@ async fn an_account_is_what_it_was_when_the_clock_goes_back() {
 }
 
 #[tokio::test]
-async fn an_order_keeps_the_time_it_was_submitted_for() {
+async fn a_replacement_retains_the_delay_of_an_order() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (time, later) = (at("10:01:30"), at("10:02:30"));
@@ -294,7 +295,7 @@ async fn an_order_keeps_the_time_it_was_submitted_for() {
         (&detail["status"], &detail["delayed_until"]),
         (&json!("DelayedNotReported"), &json!(time.to_string()))
     );
-    // 1 is how an SDK asks for no time at all.
+    // An SDK sends 1 for no delay.
     for other in [later, 1] {
         let put = json!({"order_id": id, "quantity": "200", "delayed_until": other});
         let refusal = refused(&hall.ask("PUT", "/v1/trade/order", &put).await);
@@ -309,7 +310,7 @@ async fn an_order_keeps_the_time_it_was_submitted_for() {
 }
 
 #[tokio::test]
-async fn a_range_of_cash_flow_is_named_and_may_be_open() {
+async fn a_range_of_cash_flow_is_required_and_may_be_open() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let names = async |query: &str| -> Vec<String> {
@@ -319,7 +320,7 @@ async fn a_range_of_cash_flow_is_named_and_may_be_open() {
     };
     let all = names("start_time=0&end_time=0").await;
     assert_eq!(all.len(), 3, "{all:?}");
-    // As one SDK has it.
+    // As one SDK sends it.
     assert_eq!(names(&format!("start_at=0&end_at={}&business_type=0", at("10:00:15"))).await, all);
     for (query, words) in [("end_time=0", "start_time required"), ("start_time=0", "end_time required")] {
         let answer = hall.ask("GET", &format!("/v1/asset/cashflow?{query}"), &Value::Null).await;
@@ -328,7 +329,7 @@ async fn a_range_of_cash_flow_is_named_and_may_be_open() {
 }
 
 #[tokio::test]
-async fn a_cancel_comes_before_a_fill_by_a_second_and_after_one_of_the_same_instant() {
+async fn a_cancel_one_second_before_a_fill_wins_and_at_the_same_instant_loses() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (early, late) = (
@@ -346,7 +347,7 @@ async fn a_cancel_comes_before_a_fill_by_a_second_and_after_one_of_the_same_inst
 }
 
 #[tokio::test]
-async fn an_account_has_so_many_orders_open_as_its_operator_lets_it_have() {
+async fn the_operators_setting_limits_open_orders() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     data(&hall.manage("/v1/admin/paper/ann/settings", json!({"open_orders": 2})).await);
@@ -355,7 +356,7 @@ async fn an_account_has_so_many_orders_open_as_its_operator_lets_it_have() {
     hall.submit(json!({"order_type": "LIT", "submitted_price": "311", "trigger_price": "310", "submitted_quantity": "100"})).await;
     let full = "at most 2 orders may be open: cancel some first";
     assert_eq!(refused(&hall.try_submit(cheap.clone()).await), (400, 602_001, full.to_owned()));
-    // A preview says the same.
+    // A preview reports the same.
     let body = json!({
         "symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "submitted_price": "300.00",
         "time_in_force": "Day",

@@ -1,4 +1,5 @@
-//! What the pages ask about a paper account beyond what SDKs know: its portfolio, what it was worth, what a chart shows of it.
+//! Endpoints of the pages for a paper account, in addition to those of SDKs: portfolio, equity
+//! curve, chart marks.
 
 use access::Terms;
 use serde_json::{Value, json};
@@ -65,7 +66,7 @@ async fn totals_at_built_in_rates_are_approximate() {
 }
 
 #[tokio::test]
-async fn a_chart_shows_open_orders_and_fills_and_begins_no_account() {
+async fn a_chart_shows_open_orders_and_fills_without_beginning_an_account() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let marks = "/v1/trade/marks?symbol=700.HK";
@@ -104,7 +105,7 @@ async fn a_chart_shows_open_orders_and_fills_and_begins_no_account() {
     assert_eq!(hall.get("/v1/trade/marks?symbol=5.HK").await["fills"], json!([]));
     let nameless = hall.ask("GET", "/v1/trade/marks", &Value::Null).await;
     assert_eq!(refused(&nameless), (400, 602_001, "symbol required".to_owned()));
-    // The operator has never traded, and looking at a chart does not begin an account.
+    // The operator has never traded, and reading a chart does not begin an account.
     for _ in 0..2 {
         let none = data(&hall.server.get(marks, &hall.op).await);
         assert_eq!((&none["entries"], &none["orders"], &none["fills"]), (&json!(0), &json!([]), &json!([])));
@@ -112,7 +113,7 @@ async fn a_chart_shows_open_orders_and_fills_and_begins_no_account() {
 }
 
 #[tokio::test]
-async fn what_an_account_was_worth_is_told_by_day() {
+async fn the_equity_of_an_account_is_reported_by_day() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     hall.submit(json!({"submitted_price": "306.00"})).await;
@@ -126,7 +127,7 @@ async fn what_an_account_was_worth_is_told_by_day() {
         .iter()
         .map(|point| (&point["date"], &point["net_assets"], &point["is_over"]))
         .collect();
-    // 200 at the last close, 305.2, and what is left of the cash.
+    // 200 at the last close, 305.2, and the remaining cash.
     assert_eq!(
         points,
         [
@@ -140,7 +141,7 @@ async fn what_an_account_was_worth_is_told_by_day() {
 }
 
 #[tokio::test]
-async fn a_long_curve_costs_more_of_the_rate_than_a_short_one() {
+async fn a_long_curve_counts_more_against_the_rate_limit_than_a_short_one() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let bob = hall.server.account("bob", Terms::default());

@@ -39,12 +39,12 @@ const EVENT_KEYS: [&str; 25] = [
 ];
 
 #[tokio::test]
-async fn whoever_listens_is_told_of_every_change_in_order() {
+async fn a_subscriber_gets_every_change_in_order() {
     let hall = Hall::open().await;
     let (mut one, mut other) = (hall.listener().await, hall.listener().await);
     hall.step("10:00:15").await;
     let id = hall.submit(json!({"submitted_price": "306.00", "remark": "demo"})).await;
-    // Nobody asks: the clock alone brings the fill.
+    // Without a request, the clock alone causes the fill.
     hall.step("10:05").await;
     for client in [&mut one, &mut other] {
         let mut statuses = Vec::new();
@@ -53,7 +53,7 @@ async fn whoever_listens_is_told_of_every_change_in_order() {
             for key in EVENT_KEYS {
                 assert!(event[key].is_string(), "{key}: {event}");
             }
-            // The names of older clients.
+            // The names for older clients.
             assert_eq!((&event["quantity"], &event["price"]), (&json!("200"), &json!("306.000")));
             assert_eq!(event["submitted_quantity"], event["quantity"]);
             assert_eq!(event["submitted_price"], event["price"]);
@@ -70,12 +70,12 @@ async fn whoever_listens_is_told_of_every_change_in_order() {
             (&json!(""), &json!("0"))
         );
     }
-    // Readable afterwards, too.
+    // Also readable afterwards.
     assert_eq!(hall.detail(&id).await["status"], "FilledStatus");
 }
 
 #[tokio::test]
-async fn topics_are_answered_with_what_is_current() {
+async fn subscriptions_are_answered_with_the_current_topics() {
     let hall = Hall::open().await;
     let mut client = hall.listener().await;
     let topics = vec!["private".to_owned(), "public".to_owned()];
@@ -83,7 +83,7 @@ async fn topics_are_answered_with_what_is_current() {
     assert_eq!((answer.success, answer.current), (vec!["private".to_owned()], vec!["private".to_owned()]));
     assert_eq!(answer.fail.len(), 1);
     assert_eq!(answer.fail[0].topic, "public");
-    // What one SDK sends when it has come back and had nothing.
+    // What one SDK sends when it reconnects without topics.
     let answer: trade::SubscribeResponse =
         client.ask(16, &trade::SubscribeRequest { topics: Vec::new() }).await.unwrap();
     assert_eq!(answer.current, ["private"]);
@@ -97,7 +97,7 @@ async fn topics_are_answered_with_what_is_current() {
 }
 
 #[tokio::test]
-async fn whoever_comes_back_reads_what_was_missed_and_hears_what_follows() {
+async fn a_reconnected_client_reads_missed_changes_and_gets_the_next_pushes() {
     let hall = Hall::open().await;
     let client = hall.listener().await;
     drop(client);
@@ -112,11 +112,11 @@ async fn whoever_comes_back_reads_what_was_missed_and_hears_what_follows() {
 }
 
 #[tokio::test]
-async fn whoever_has_just_subscribed_hears_of_what_another_process_does() {
+async fn a_new_subscriber_gets_changes_of_another_process() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let mut client = hall.listener().await;
-    // As a command line beside the server.
+    // As a command line in parallel to the server.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
     let journals = hall.server.access.journals();
@@ -136,7 +136,7 @@ async fn whoever_has_just_subscribed_hears_of_what_another_process_does() {
         let event = event(&mut client).await;
         assert_eq!((&event["order_id"], &event["status"]), (&json!(id), &json!(status)));
     }
-    // What the server does next comes next.
+    // The server's own changes follow.
     data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await);
     for status in ["WaitToCancel", "PendingCancelStatus", "CanceledStatus"] {
         assert_eq!(event(&mut client).await["status"], status);
@@ -144,7 +144,7 @@ async fn whoever_has_just_subscribed_hears_of_what_another_process_does() {
 }
 
 #[tokio::test]
-async fn orders_of_many_at_once_are_pushed_in_the_order_in_which_they_were_taken() {
+async fn concurrent_orders_are_pushed_in_the_order_of_acceptance() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let mut client = hall.listener().await;
@@ -164,7 +164,7 @@ async fn orders_of_many_at_once_are_pushed_in_the_order_in_which_they_were_taken
 }
 
 #[tokio::test]
-async fn a_jump_over_days_is_told_step_by_step() {
+async fn a_jump_over_days_is_pushed_step_by_step() {
     let hall = Hall::open().await;
     hall.step("10:00:15").await;
     let filled = hall.submit(json!({"submitted_price": "306.00"})).await;

@@ -1,4 +1,4 @@
-//! Statements through HTTP: listed, fetched by an address that nobody else can make, and gone with what an operator takes back.
+//! Statements over HTTP: listed, fetched by a signed link, and removed by an operator's rewind.
 
 use access::{Download, Terms};
 use market::Timestamp;
@@ -27,7 +27,7 @@ async fn newest_key(hall: &Hall) -> String {
     list["list"][0]["file_key"].as_str().unwrap().to_owned()
 }
 
-/// The address of a file, without the server's own.
+/// The link to a file, without the server's address.
 async fn address(hall: &Hall, key: &str) -> String {
     let path = format!("/v1/statement/download?file_key={}", key.replace('/', "%2F"));
     let url = hall.get(&path).await["url"].as_str().unwrap().to_owned();
@@ -35,13 +35,13 @@ async fn address(hall: &Hall, key: &str) -> String {
     url.strip_prefix(&format!("http://{http}")).unwrap_or_else(|| panic!("{url} is not at {http}")).to_owned()
 }
 
-/// Without any proof.
+/// Without credentials.
 async fn fetch(hall: &Hall, address: &str) -> Response {
     hall.server.http("GET", address, "", b"").await
 }
 
 #[tokio::test]
-async fn a_statement_is_listed_and_fetched_without_another_proof() {
+async fn a_statement_is_listed_and_fetched_without_credentials() {
     let hall = traded().await;
     hall.server.set_now(at("32:59:59"));
     assert!(dates(&hall.get("/v1/statement/list").await).is_empty(), "the date is not over in the US");
@@ -68,7 +68,7 @@ async fn a_statement_is_listed_and_fetched_without_another_proof() {
 }
 
 #[tokio::test]
-async fn both_forms_of_the_list_are_understood() {
+async fn both_forms_of_the_list_are_accepted() {
     let hall = traded().await;
     hall.server.set_now(at("202:00"));
     let all = [20_260_325, 20_260_324, 20_260_323, 20_260_320, 20_260_319, 20_260_318];
@@ -101,7 +101,7 @@ async fn both_forms_of_the_list_are_understood() {
 }
 
 #[tokio::test]
-async fn an_address_is_good_as_it_was_given_and_in_no_other_way() {
+async fn a_changed_link_is_refused() {
     let hall = traded().await;
     let key = newest_key(&hall).await;
     let good = address(&hall, &key).await;
@@ -134,21 +134,21 @@ async fn an_address_is_good_as_it_was_given_and_in_no_other_way() {
     ] {
         assert_eq!(refused(&fetch(&hall, &wrong).await), (403, 403_008, forged.clone()), "{wrong}");
     }
-    // One that was ours and is over.
+    // A genuine one that has expired.
     let past = format!("{path}?lang=en");
     let expires = Timestamp(machine_now().0 - 1);
     let download = Download { account: hall.ann.account_id, path: &past, expires };
     let signature = hall.server.access.sign_download(&download).unwrap().unwrap();
     let over = fetch(&hall, &format!("{past}&expires={}&sig={signature}", expires.0)).await;
     assert_eq!(refused(&over), (403, 403_008, "this address has expired: ask for a new one".to_owned()));
-    // An account that is revoked gives nothing away any more.
+    // The links of a revoked account are refused.
     hall.server.access.revoke(hall.ann.account_id, &access::Actor::Operator, "", machine_now()).unwrap();
     hall.server.noticed().await;
     assert_eq!(refused(&fetch(&hall, &good).await).0, 403);
 }
 
 #[tokio::test]
-async fn what_is_anothers_is_as_if_it_did_not_exist() {
+async fn a_statement_of_another_account_is_not_found() {
     let hall = traded().await;
     let key = newest_key(&hall).await;
     let bob = hall.server.account("bob", Terms::default());
@@ -174,7 +174,7 @@ async fn what_is_anothers_is_as_if_it_did_not_exist() {
 }
 
 #[tokio::test]
-async fn a_rewind_takes_statements_back_and_their_addresses_lead_nowhere() {
+async fn a_rewind_removes_statements_and_invalidates_their_links() {
     let hall = traded().await;
     hall.server.set_now(at("57:00"));
     assert_eq!(dates(&hall.get("/v1/statement/list").await), [20_260_319, 20_260_318]);
@@ -190,7 +190,7 @@ async fn a_rewind_takes_statements_back_and_their_addresses_lead_nowhere() {
 }
 
 #[tokio::test]
-async fn the_address_is_the_public_one_and_as_long_good_as_the_operator_says() {
+async fn the_link_has_the_public_address_and_the_configured_lifetime() {
     let public_url = Some("https://candles.example.com/api".parse().unwrap());
     let settings = Settings { public_url, statement_link_seconds: 60, ..Settings::default() };
     let hall = Hall::open_with(settings).await;

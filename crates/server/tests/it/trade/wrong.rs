@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use super::hall::{Hall, at, data, refused};
 
 #[tokio::test]
-async fn a_wrong_order_is_refused_with_the_field_and_nothing_is_stored() {
+async fn an_invalid_order_is_refused_with_the_field_and_nothing_is_stored() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for (fields, words) in [
@@ -55,15 +55,16 @@ async fn a_wrong_order_is_refused_with_the_field_and_nothing_is_stored() {
         assert_eq!(refused(&answer).1, 602_001, "{body:?}");
     }
     assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
-    // What the account cannot pay is an order that was rejected.
+    // An order that the account cannot pay for is stored as rejected.
     let id = hall.submit(json!({"submitted_price": "305.20", "submitted_quantity": "100000"})).await;
     let detail = hall.detail(&id).await;
     assert_eq!((&detail["status"], &detail["msg"]), (&json!("RejectedStatus"), &json!("insufficient funds")));
 }
 
-/// Numbers as they may come, in each field that is one: what is said of it, or nothing where it is taken as another order is.
+/// Numbers at their limits, in each numeric field: the refusal, or nothing if the order is
+/// accepted.
 #[tokio::test]
-async fn numbers_and_dates_at_their_limits_are_taken_or_refused_in_words() {
+async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_message() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let (forty, tiny) = ("9".repeat(40), format!("0.{}1", "0".repeat(38)));
@@ -152,7 +153,7 @@ async fn numbers_and_dates_at_their_limits_are_taken_or_refused_in_words() {
         assert!(told.contains(words), "{date}: {told}");
     }
     assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
-    // The last that is taken, each.
+    // The last accepted values.
     for fields in [
         json!({"submitted_quantity": 1e2}),
         json!({"submitted_quantity": "100.0000"}),
@@ -174,7 +175,7 @@ async fn numbers_and_dates_at_their_limits_are_taken_or_refused_in_words() {
     }
 }
 
-/// The words in which an order with one field that is wrong is refused.
+/// The text of the refusal of an order with one invalid field.
 async fn refuse(hall: &Hall, field: &str, value: Value) -> String {
     let mut body = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
     body[field] = value;
@@ -184,7 +185,7 @@ async fn refuse(hall: &Hall, field: &str, value: Value) -> String {
 }
 
 #[tokio::test]
-async fn a_replace_that_is_wrong_leaves_the_order_as_it_was() {
+async fn an_invalid_replacement_leaves_the_order_unchanged() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
@@ -219,9 +220,9 @@ async fn a_replace_that_is_wrong_leaves_the_order_as_it_was() {
     assert_eq!(hall.detail(&id).await, before);
 }
 
-/// In the words and with the code of every other operation that is not offered.
+/// With the text and code of every other operation that is not offered.
 #[tokio::test]
-async fn attached_orders_are_refused_as_all_that_is_not_offered() {
+async fn attached_orders_are_refused_as_not_offered() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
@@ -285,7 +286,7 @@ async fn a_refused_request_does_not_begin_an_account() {
     });
     let answer = hall.server.post("/v1/trade/order", &bob, &order.to_string()).await;
     assert_eq!(refused(&answer).2, "quantity must be a multiple of 100");
-    // The values of a list are no fields, whatever their order.
+    // The values of a list are not matched to fields by position.
     let answer = hall.server.post("/v1/trade/order", &bob, "[]").await;
     assert_eq!(refused(&answer).2, "the body cannot be read: a list is no object with fields");
     let replace =
@@ -298,7 +299,7 @@ async fn a_refused_request_does_not_begin_an_account() {
 }
 
 #[tokio::test]
-async fn a_wrong_question_is_refused_with_the_parameter() {
+async fn an_invalid_query_is_refused_with_the_parameter() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     for (path, words) in [
@@ -347,7 +348,7 @@ async fn a_wrong_question_is_refused_with_the_parameter() {
 }
 
 #[tokio::test]
-async fn who_asks_too_often_waits() {
+async fn frequent_requests_are_rate_limited() {
     let hall = Hall::open().await;
     let bob = hall.server.account("bob", Terms::default());
     for _ in 0..30 {

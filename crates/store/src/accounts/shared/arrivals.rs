@@ -1,4 +1,5 @@
-//! When candles arrived that came late, the same for all nodes: an order that waits for one is filled once, whichever node looks first.
+//! Arrival times of late candles, shared by all nodes: an order that waits for one is filled once,
+//! whichever node sees the candle first.
 
 use market::{Symbol, Timestamp};
 
@@ -20,18 +21,19 @@ const OF_SYMBOL: Sql = Sql::new(
 pub(super) const SWEEP: Sql =
     Sql::new("forget candles that came late", "delete from arrival where arrived_at < $1");
 
-/// A candle that came later than it would have acted.
+/// A candle that arrived after its effective time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The number of its session.
+    /// The session number.
     pub session: u8,
     pub stamp: Timestamp,
-    /// From when on it acts.
+    /// The time from which it takes effect.
     pub at: Timestamp,
 }
 
 impl Shared {
-    /// Notes candles that this node has seen for the first time. What another one has noted before stays as it is.
+    /// Records candles that this node has seen first. Arrivals recorded by another node are
+    /// unchanged.
     pub fn note_arrivals(&self, symbol: &Symbol, arrivals: &[Arrival]) -> Result<(), StoreError> {
         within(&self.durable(), |db| {
             for Arrival { session, stamp, at } in arrivals {

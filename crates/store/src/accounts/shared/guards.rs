@@ -1,5 +1,6 @@
-//! What holds up those who guess passwords, over all nodes: counters of failures, queues, places in them, addresses that are known, and devices that ask too
-//! often. What they mean is decided by the caller, over a few rows at a time that nobody else changes meanwhile.
+//! Limits against password guessing, shared by all nodes: failure counters, queues and places in
+//! them, known addresses, and devices that poll too often. The caller interprets the rows, a few at
+//! a time and under a lock.
 
 use std::collections::BTreeMap;
 
@@ -7,28 +8,28 @@ use super::{Shared, guards_sql as sql, within};
 use crate::StoreError;
 use crate::engine::Value;
 
-/// Rows that can be judged at once.
+/// Maximum rows per decision.
 const ROWS_MAX: usize = 7;
-/// Rows that are locked for a name or an address.
+/// Number of lock rows for names, and for addresses.
 const LOCKS: u8 = 16;
 
-/// Which of the rows: its kind, such as `queue`, and of whom.
+/// The key of a row: its kind, such as `queue`, and the name or address it is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GuardKey {
     pub kind: &'static str,
     pub key: String,
 }
 
-/// A counter, and when it last counted. What both mean is the kind's.
+/// A counter, and the time it last counted. The kind defines the meaning of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRow {
     pub number: i64,
     pub at_us: i64,
-    /// When it can be forgotten.
+    /// When the row can be removed.
     pub until_us: i64,
 }
 
-/// The rows that something is judged by.
+/// The rows that a decision is based on.
 #[derive(Debug, Default)]
 pub struct GuardTable {
     /// By the database's clock.
@@ -45,7 +46,7 @@ impl GuardTable {
         }
     }
 
-    /// Puts a row in the place of another, or takes it away.
+    /// Replaces a row, or removes it.
     pub fn put(&mut self, key: GuardKey, row: Option<GuardRow>) {
         if self.get(&key).map(|row| (row.number, row.at_us)) != row.map(|row| (row.number, row.at_us)) {
             self.changed.insert(key, row);
@@ -54,8 +55,8 @@ impl GuardTable {
 }
 
 impl Shared {
-    /// Judges something by at most seven rows, and keeps what it makes of them. Others that are about the same name or the same address
-    /// wait for that.
+    /// Locks the name and the address, passes up to seven rows to a decision, and writes the rows
+    /// that it changed. Concurrent decisions about the same name or address wait.
     pub fn judge<T>(
         &self,
         [name, address]: [&str; 2],
@@ -88,7 +89,7 @@ impl Shared {
     }
 }
 
-/// The same in every process and every release. Two that share a lock only wait for each other.
+/// Stable across processes and releases. Two names with the same lock only wait for each other.
 fn lock_of(text: &str) -> String {
     let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
     (first % LOCKS).to_string()
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_changed_is_written() {
+    fn only_changed_rows_are_written() {
         let key = |text: &str| GuardKey { kind: "pair", key: text.to_owned() };
         let row = |number| GuardRow { number, at_us: 7, until_us: 9 };
         let mut table = GuardTable::default();

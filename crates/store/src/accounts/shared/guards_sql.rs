@@ -1,4 +1,4 @@
-//! Statements of the guards of sign-ins. PostgreSQL's alone.
+//! SQL statements of the sign-in guards. PostgreSQL only.
 
 use super::now_us;
 use crate::engine::Sql;

@@ -1,12 +1,15 @@
-//! What one process keeps in memory, kept for all nodes of a database: the rate window, paces, one-time passwords, connections, signatures
-//! that were used, and failed sign-ins. PostgreSQL alone has it ([`Accounts::shared`]): with SQLite there is one server, and it stays in its memory.
+//! State shared by all nodes of a database: the rate window, paces, one-time passwords,
+//! connections, used signatures, and failed sign-ins. PostgreSQL only ([`Accounts::shared`]): with
+//! SQLite there is one server, which holds this state in memory.
 //!
-//! Every time in here is the database's, in microseconds, so that the clocks of nodes need not agree. What is decided here is decided by
-//! one statement, or by a few under a row lock: two nodes that ask at once are served one after the other.
+//! All times here are the database's, in microseconds, so the clocks of nodes need not agree. Each
+//! decision is one statement, or a few under a row lock: concurrent requests of two nodes are
+//! serialized.
 //!
-//! Decisions about rates and paces are committed without waiting for the disk: at ten thousand a second that wait would be most of the
-//! work. A crash of the database's server may take the last moments of them (up to 0.6 s with its default settings);
-//! `rates.rs` says how they are brought back. What lets somebody in once (passwords, signatures) is on the disk before it is acknowledged.
+//! Decisions about rates and paces are committed without waiting for the disk: at ten thousand per
+//! second that wait would dominate. A crash of the database server may lose the last of them (up to
+//! 0.6 s with its default settings); `rates.rs` describes how they are recovered. Single-use
+//! credentials (passwords, signatures) are durable before they are acknowledged.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -46,7 +49,7 @@ pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};
 pub use signatures::{SignatureLimits, SignatureOutcome};
 pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
 
-/// What all nodes of a database share.
+/// State shared by all nodes of a database.
 #[derive(Debug)]
 pub struct Shared {
     node: OnceLock<NodeId>,
@@ -55,7 +58,7 @@ pub struct Shared {
 }
 
 impl Accounts {
-    /// What is shared with other nodes; `None` where there are none, and everything stays in memory.
+    /// State shared with other nodes; `None` with SQLite, where it stays in memory.
     pub fn shared(&self) -> Option<&Arc<Shared>> {
         self.shared.as_ref()
     }
@@ -66,35 +69,35 @@ impl Shared {
         Shared { node: OnceLock::new(), pool, left: slots::Left::default() }
     }
 
-    /// A number that is another one when a connection was made anew: it may be to another server than the one before.
+    /// Changes whenever a connection was reestablished, possibly to another server.
     pub fn connections_made(&self) -> u64 {
         (self.pool.made)()
     }
 
-    /// A connection whose commits are on the disk when they return.
+    /// A connection with durable commits.
     fn durable(&self) -> Db {
         (self.pool.open)(Commit::Durable)
     }
 
-    /// A connection whose commits are not waited for.
+    /// A connection with asynchronous commits.
     fn quick(&self) -> Db {
         (self.pool.open)(Commit::Fleeting)
     }
 }
 
-/// What a commit promises.
+/// The durability of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// It is on the disk.
+    /// On the disk on return.
     Durable,
-    /// It will be in a moment, if the server does not crash.
+    /// On the disk shortly after, unless the server crashes.
     Fleeting,
 }
 
-/// Where connections come from: one of each kind for whoever asks.
+/// A connection factory.
 pub(crate) struct Pool {
     pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
-    /// How many of those that do not wait for the disk were made so far.
+    /// The number of asynchronous-commit connections made so far.
     pub(crate) made: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -104,13 +107,13 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// A decision that others kept from being made, again and again.
+/// The error for a decision that lost every race for its row.
 fn contended(db: &Db, what: &'static str) -> StoreError {
     let cause = "others changed the same row each time".into();
     db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
 }
 
-/// Does something in one transaction: all of it, or nothing.
+/// Runs `work` in one transaction, all or nothing.
 fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
     db.begin_write()?;
     match work(db) {
@@ -119,14 +122,14 @@ fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result
             Ok(done)
         }
         Err(error) => {
-            // The error is what matters; a connection that cannot roll back is closed.
+            // The first error is reported; a connection that cannot roll back is closed.
             db.rollback().ok();
             Err(error)
         }
     }
 }
 
-/// Microseconds, as the database counts them.
+/// Microseconds, the database's unit.
 fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
@@ -148,7 +151,7 @@ fn write_times(times: &[i64]) -> Vec<u8> {
     times.iter().flat_map(|time| time.to_be_bytes()).collect()
 }
 
-/// A number as 8 bytes, big-endian: so that bytes are compared as the numbers are.
+/// A number as 8 bytes, big-endian, so that byte order equals numeric order.
 macro_rules! bytes_of {
     ($number:expr) => {
         concat!("decode(lpad(to_hex(", $number, "), 16, '0'), 'hex')")
@@ -162,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_written_as_they_are_read() {
+    fn times_round_trip() {
         let times = [1_794_708_000_000_000, 1, 0, i64::MAX];
         assert_eq!(read_times(&write_times(&times)).unwrap(), times);
         assert!(read_times(&[0; 9]).is_err());

@@ -1,11 +1,12 @@
-//! The servers on one database. Each says every second that it is there; one that was not heard of for 15 s does not count, nor do its connections.
+//! The servers on one database. Each sends a heartbeat every second; a node silent for 15 s does
+//! not count, nor do its connections.
 
 use std::fmt;
 
 use super::{NewSlot, Shared, SlotEnding, node_sql as sql, within};
 use crate::StoreError;
 
-/// Names a server for as long as its process runs.
+/// Identifies a server process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(pub [u8; 16]);
 
@@ -21,7 +22,7 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A server as others see it.
+/// A server as listed to others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
     pub name: String,
@@ -29,37 +30,38 @@ pub struct NodeRow {
     pub seen_ms_ago: i64,
 }
 
-/// The incarnation of a database that does not tell its servers apart.
+/// The incarnation of a database that does not expose one.
 const ONE_SERVER: &str = "one";
 
-/// What a node learns when it says that it is there.
+/// The result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Nodes that are there, this one counted.
+    /// Live nodes, including this one.
     pub nodes: u32,
-    /// Nodes that have not brought back yet what they admitted last: see `rates.rs`.
+    /// Nodes that have not yet restored their last admissions: see `rates.rs`.
     pub unsettled: u32,
     /// The database's time.
     pub now_us: i64,
-    /// It was not known any more: then its connections have to be kept again.
+    /// The node was unknown to the database: its connections must be registered again.
     pub has_joined: bool,
     /// Connections that others have ended, for this node to close.
     pub ended: Vec<(i64, SlotEnding)>,
 }
 
 impl Shared {
-    /// This server, among the others. It has to have joined.
+    /// The id of this node, which must have joined.
     pub(super) fn node(&self) -> Result<NodeId, StoreError> {
         self.node.get().copied().ok_or_else(|| StoreError::unfit("a connection", "this process is no node"))
     }
 
-    /// Makes this process a node. Its row is written by the first beat.
+    /// Makes this process a node. The first heartbeat writes its row.
     pub fn join(&self, id: NodeId) {
         // A second id would be another node; the first one stays.
         self.node.set(id).ok();
     }
 
-    /// Says that this node is there, and to which incarnation of the database it has brought back what it admitted.
+    /// Sends a heartbeat, with the incarnation of the database to which this node has restored its
+    /// admissions.
     pub fn heartbeat(&self, name: &str, incarnation: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
         let is_known = db.run(sql::BEAT, (node.0, incarnation))? > 0;
@@ -75,8 +77,8 @@ impl Shared {
         Ok(Heartbeat { nodes, unsettled, now_us, has_joined: !is_known, ended })
     }
 
-    /// The server of the database, in a word: another one may lack what was committed last without waiting for the disk. Where a database
-    /// does not say, it is taken for one that loses nothing.
+    /// Identifies the running server of the database: another one may lack the last asynchronous
+    /// commits. A database that does not expose this is assumed to lose nothing.
     pub fn incarnation(&self) -> Result<String, StoreError> {
         match self.quick().one(sql::INCARNATION, [], |row| row.get(0)) {
             Err(StoreError::Engine { .. } | StoreError::NoRights { .. }) => Ok(ONE_SERVER.to_owned()),
@@ -84,12 +86,12 @@ impl Shared {
         }
     }
 
-    /// Keeps connections again that this node has.
+    /// Registers connections of this node again.
     pub fn renew_slots(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
         self.sit_again(slots)
     }
 
-    /// Takes this node away, with its connections: it stops.
+    /// Removes this node and its connections on shutdown.
     pub fn leave_nodes(&self) -> Result<(), StoreError> {
         let node = self.node()?;
         within(&self.durable(), |db| {
@@ -98,7 +100,7 @@ impl Shared {
         })
     }
 
-    /// All nodes, those that are gone for less than ten minutes included.
+    /// All nodes, including those gone for less than ten minutes.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.durable().all(sql::LIST, [], |row| {
             Ok(NodeRow {

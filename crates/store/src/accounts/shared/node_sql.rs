@@ -1,4 +1,4 @@
-//! Statements of nodes. PostgreSQL's alone.
+//! SQL statements of nodes. PostgreSQL only.
 
 use super::now_us;
 use crate::engine::Sql;
@@ -23,7 +23,8 @@ pub(super) const LEAVE: Sql = Sql::new("take this node away", "delete from node 
 
 pub(super) const LEAVE_SEATS: Sql = Sql::new("give connections up", "delete from seat where node = $1");
 
-/// Nodes that are there, of those the ones that have not brought back what they admitted, and what time it is.
+/// The number of live nodes, the number of those that have not restored their admissions, and the
+/// time.
 pub(super) const COUNT: Sql = Sql::new(
     "count nodes",
     concat!(
@@ -44,7 +45,7 @@ pub(super) const LIST: Sql = Sql::new(
     ),
 );
 
-/// The server of the database: another start of it, or another timeline after a promotion, is another one.
+/// Identifies the database server: a restart, or a new timeline after a promotion, changes it.
 pub(super) const INCARNATION: Sql = Sql::new(
     "look which server the database has",
     "select cast(cast(date_part('epoch', pg_postmaster_start_time()) * 1000000 as bigint) as text) || '/' || \

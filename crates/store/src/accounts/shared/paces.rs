@@ -1,25 +1,26 @@
-//! Paces over all nodes: exact windows by any key, as addresses and accounts have them, and several at once.
+//! Request limits over all nodes: exact sliding windows by any key, such as an address or an
+//! account, and several at a time.
 
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, paces_sql as sql, read_times, within, write_times};
 use crate::StoreError;
 
-/// How often a decision begins anew because another node has just removed or begun the row.
+/// Maximum attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
 
-/// A key, and how many requests it may make.
+/// A key and its request limit.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceLimit<'a> {
-    /// What is limited, such as `registration`.
+    /// The kind of request, such as `registration`.
     pub kind: &'static str,
-    /// Who is, such as an address.
+    /// The limited party, such as an address.
     pub key: &'a str,
     pub requests: u32,
     pub within: Duration,
 }
 
-/// What was counted, so that it can be taken back: each kind and key, and the time.
+/// A counted request, for taking it back: each kind and key, and the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaceTake {
     keys: Vec<(&'static str, String)>,
@@ -27,7 +28,7 @@ pub struct PaceTake {
 }
 
 impl Shared {
-    /// Counts a request for one key, or says how long to wait.
+    /// Counts a request for one key, or returns how long to wait.
     pub fn take_pace(&self, limit: &PaceLimit<'_>) -> Result<Result<(), Duration>, StoreError> {
         let PaceLimit { kind, key, requests, within } = *limit;
         let Some(decisive) = requests.checked_sub(1).map(i64::from) else { return Ok(Err(within)) };
@@ -50,13 +51,14 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, (kind, key))?),
             }
         }
-        // Other requests took every place that became free.
+        // Other requests took every free place.
         full.ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// Counts a request for several keys, each with a limit of its own: for all of them or for none. Otherwise how long to wait.
+    /// Counts a request for several keys, each with its own limit: for all of them or for none.
+    /// Otherwise returns how long to wait.
     pub fn take_paces(&self, limits: &[PaceLimit<'_>]) -> Result<Result<PaceTake, Duration>, StoreError> {
-        // Always in the same order, so that two requests with the same keys do not wait for each other.
+        // Always in the same order, so that requests with the same keys cannot deadlock.
         let mut limits = limits.to_vec();
         limits.sort_unstable_by_key(|limit| (limit.kind, limit.key));
         within(&self.quick(), |db| {
@@ -93,7 +95,7 @@ impl Shared {
         })
     }
 
-    /// Takes back a request that was counted.
+    /// Takes back a counted request.
     pub fn give_back_paces(&self, taken: &PaceTake) -> Result<(), StoreError> {
         within(&self.quick(), |db| {
             for (kind, key) in &taken.keys {
@@ -109,10 +111,11 @@ impl Shared {
     }
 }
 
-/// Longer than any pace looks back.
+/// Longer than the window of any pace.
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Whether one more request would pass, or how long until it would. Times that have left the window are forgotten.
+/// Whether one more request passes, or how long until it does. Drops times that have left the
+/// window.
 fn room(limit: &PaceLimit<'_>, times: &mut Vec<i64>, now: i64) -> Result<(), Duration> {
     let since = now.saturating_sub(micros(limit.within));
     times.retain(|time| *time > since);
@@ -129,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pace_has_room_when_the_oldest_that_counts_has_left() {
+    fn a_pace_has_room_when_its_oldest_request_has_left_the_window() {
         let limit = PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
         let mut times = vec![100, 95, 80];
         assert_eq!(room(&limit, &mut times, 100), Err(Duration::from_micros(5)));

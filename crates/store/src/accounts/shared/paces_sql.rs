@@ -1,4 +1,4 @@
-//! Statements of paces. PostgreSQL's alone.
+//! SQL statements of paces. PostgreSQL only.
 
 use super::{bytes_of, now_us};
 use crate::engine::Sql;
@@ -29,7 +29,7 @@ pub(super) const BEGIN: Sql = Sql::new(
 pub(super) const LOCKED: Sql =
     Sql::new("look at a pace", "select times from pace where kind = $1 and key = $2 for update");
 
-/// Read with the rows locked: who comes second has the later time.
+/// Read while the rows are locked, so the second of two requests has the later time.
 pub(super) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
 
 pub(super) const SET: Sql =

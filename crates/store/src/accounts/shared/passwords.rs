@@ -1,4 +1,4 @@
-//! One-time passwords: issued by one node, good once at any.
+//! One-time passwords: issued by one node, valid once at any node.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use super::{Shared, duration, passwords_sql as sql};
 use crate::accounts::Hash;
 use crate::{AccountId, StoreError};
 
-/// A password that is issued. Who it is for is the caller's to write and read.
+/// A password to be issued. `caller` is opaque to the store.
 #[derive(Clone, Copy, Debug)]
 pub struct NewPassword<'a> {
     pub hash: &'a Hash,
@@ -14,7 +14,7 @@ pub struct NewPassword<'a> {
     pub caller: &'a [u8],
 }
 
-/// A password that was issued and not used.
+/// An issued, unused password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IssuedPassword {
     pub account: AccountId,
@@ -23,14 +23,14 @@ pub struct IssuedPassword {
 }
 
 impl Shared {
-    /// Keeps a password. An account has at most so many: its oldest go first.
+    /// Stores a password. An account has at most `of_account_max`: its oldest are removed.
     pub fn issue_password(&self, new: &NewPassword<'_>, of_account_max: u32) -> Result<(), StoreError> {
         let db = self.quick();
         db.run(sql::TRIM, (new.account.0, of_account_max.saturating_sub(1)))?;
         db.run(sql::ADD, (new.hash, new.account.0, new.caller)).map(drop)
     }
 
-    /// A password that was issued and not used, good or expired. [`Shared::sit`] uses it up.
+    /// An issued, unused password, valid or expired. [`Shared::sit`] uses it up.
     pub fn issued_password(&self, hash: &Hash) -> Result<Option<IssuedPassword>, StoreError> {
         self.durable().first(sql::FIND, [hash], |row| {
             Ok(IssuedPassword {

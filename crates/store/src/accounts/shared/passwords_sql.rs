@@ -1,4 +1,4 @@
-//! Statements of one-time passwords. PostgreSQL's alone.
+//! SQL statements of one-time passwords. PostgreSQL only.
 
 use super::now_us;
 use crate::engine::Sql;
@@ -12,7 +12,7 @@ pub(super) const ADD: Sql = Sql::new(
     ),
 );
 
-/// All of an account but its newest.
+/// Removes all of an account's passwords but the newest.
 pub(super) const TRIM: Sql = Sql::new(
     "forget one-time passwords",
     "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \

@@ -1,12 +1,18 @@
-//! The rate window over all nodes, exact: at most so many requests of an account in any window, whichever nodes they come to.
+//! The rate window over all nodes, exact: at most so many requests of an account in any window,
+//! whichever nodes receive them.
 //!
-//! A row has the times of the last requests, newest first. With a rule of sixty, a request is admitted if the sixtieth before it has left the window;
-//! then its own time is put in front. One `UPDATE` by the primary key decides that, and its row lock puts nodes in order.
+//! A row has the times of the last requests, newest first. With a limit of sixty, a request is
+//! admitted if the sixtieth before it has left the window; then its own time is prepended. One
+//! `UPDATE` by the primary key decides that, and its row lock serializes the nodes.
 //!
-//! **After a crash of the database's server** the last moments may be missing, since commits are not waited for. Every node knows what it admitted itself,
-//! and brings that back ([`Shared::bring_back`]): what is there already is not counted twice. Another start of the server or another timeline shows in [`Shared::incarnation`]; then nodes wait
-//! for each other before they ask it. But when one of PostgreSQL's processes is killed, its parent throws away what was in memory and begins anew, and neither its start nor its timeline
-//! changes. All connections end with it; so whenever one was made anew ([`Shared::connections_made`]), what was admitted is brought back, whichever server it is.
+//! **After a crash of the database server** the last moments may be missing, since commits are
+//! asynchronous. Every node remembers its own admissions and restores them
+//! ([`Shared::bring_back`]); those still present are not counted twice. A restart of the server or
+//! a new timeline changes [`Shared::incarnation`]; then nodes wait for each other before they use
+//! it. But when a single PostgreSQL process is killed, the postmaster discards shared memory and
+//! recovers, and neither its start time nor its timeline changes. All connections end with it, so
+//! whenever one was reestablished ([`Shared::connections_made`]), admissions are restored,
+//! whichever server it is.
 
 use std::time::Duration;
 
@@ -14,24 +20,24 @@ use super::{Shared, contended, duration, micros, rates_sql as sql, read_times, w
 use crate::engine::Db;
 use crate::{AccountId, StoreError};
 
-/// How often a decision begins anew because another node has just removed or begun the row.
+/// Maximum attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
-/// Accounts whose requests are brought back in one transaction: it holds their rows for a moment.
+/// Accounts restored per transaction, which locks their rows.
 const BACK_TOGETHER: usize = 100;
-/// Accounts that are looked through for old requests in one statement.
+/// Accounts swept for old requests per statement.
 const SWEEP_ACCOUNTS: i64 = 10_000;
 
-/// A request, and the rule that it is held against.
+/// A request, and the rate rule it is checked against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateAsk {
-    /// At most so many requests in any time `within` long.
+    /// At most this many requests in any period of length `within`.
     pub requests: u32,
     pub within: Duration,
-    /// What this one counts as.
+    /// The weight of this request.
     pub calls: u32,
 }
 
-/// When requests of an account were admitted, newest first, and when that was looked at.
+/// The admission times of an account's requests, newest first, and the time of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateTimes {
     pub now_us: i64,
@@ -40,22 +46,22 @@ pub struct RateTimes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateDecision {
-    /// With this request in front, whose time is now.
+    /// Includes this request, with the current time, at the front.
     Admitted(RateTimes),
     Refused(RateTimes),
 }
 
-/// What a node has admitted of an account.
+/// The admissions of an account by one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TimedRequests {
     pub account: AccountId,
-    /// The number of the account's rule.
+    /// The request limit of the account's rule.
     pub requests: u32,
     pub times_us: Vec<i64>,
 }
 
 impl RateTimes {
-    /// Requests that are in the window.
+    /// Requests inside the window.
     pub fn count(&self, within: Duration) -> u32 {
         u32::try_from(self.live(within)).unwrap_or(u32::MAX)
     }
@@ -66,14 +72,15 @@ impl RateTimes {
         oldest.map_or(Duration::ZERO, |oldest| self.leaves(*oldest, within))
     }
 
-    /// How long a request waits; zero if it need not.
+    /// How long a request must wait; zero if it need not.
     pub fn wait(&self, ask: &RateAsk) -> Duration {
         let (live, calls, most) = (self.live(ask.within), ask.calls as usize, ask.requests as usize);
         let above = (live + calls).saturating_sub(most);
         if above == 0 {
             return Duration::ZERO;
         }
-        // The one that has to go last, of those that have to go first. Without one, the request counts as more than the rule has.
+        // The newest of the requests that must leave first. Without one, the request weighs more
+        // than the rule allows.
         let last = live.checked_sub(above).and_then(|place| self.times_us.get(place));
         last.map_or(ask.within, |last| self.leaves(*last, ask.within))
     }
@@ -89,10 +96,10 @@ impl RateTimes {
 }
 
 impl Shared {
-    /// Counts a request, or refuses it. A request that is refused is not counted.
+    /// Counts a request, or refuses it. A refused request is not counted.
     pub fn take_rate(&self, account: AccountId, ask: &RateAsk) -> Result<RateDecision, StoreError> {
         let db = self.quick();
-        // Before which of the requests there must be room.
+        // The index of the request that must have left the window.
         let decisive = ask.requests.checked_sub(ask.calls).map(i64::from);
         let mut full = None;
         for _ in 0..TRIES_MAX {
@@ -113,7 +120,7 @@ impl Shared {
             })?;
             match window {
                 Some(window) if !window.wait(ask).is_zero() => return Ok(RateDecision::Refused(window)),
-                // The clock goes on between the two statements: the next try takes what has become free.
+                // Time passes between the two statements: the next attempt may find room.
                 Some(window) => full = Some(window),
                 None if decisive.is_none() => {
                     return Ok(RateDecision::Refused(RateTimes { now_us: 0, times_us: Vec::new() }));
@@ -121,11 +128,11 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, [account.0])?),
             }
         }
-        // Other requests took every place that became free: at each try the window was full.
+        // Other requests took every free place: the window was full at each attempt.
         full.map(RateDecision::Refused).ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// When the last requests of an account were admitted.
+    /// The admission times of an account's last requests.
     pub fn rate_times(&self, account: AccountId) -> Result<RateTimes, StoreError> {
         let found = self.quick().first(sql::WINDOW, [account.0], |row| {
             Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
@@ -133,8 +140,8 @@ impl Shared {
         Ok(found.unwrap_or(RateTimes { now_us: 0, times_us: Vec::new() }))
     }
 
-    /// Takes a call out of the bucket of an account, or says how long to wait until there is one. A call takes `each`, and the bucket holds
-    /// what refills within `room`.
+    /// Takes a call from an account's token bucket, or returns how long to wait for one. A call
+    /// takes `each`, and the bucket holds the refill of `room`.
     pub fn take_call(
         &self,
         account: AccountId,
@@ -159,10 +166,12 @@ impl Shared {
         empty.ok_or_else(|| contended(&db, "count a call"))
     }
 
-    /// Brings back what this node has admitted and the database's server may have lost. What is there already is not counted twice.
+    /// Restores admissions of this node that the database server may have lost. Those still present
+    /// are not counted twice.
     ///
-    /// It waits for no disk, nor for a standby: a node that has found its database again would not come back while one is gone. If this is lost by a crash, too, that is found as the one
-    /// before was. Accounts have to be in the order of their numbers, so that nodes that bring back at once wait for each other and never in a circle.
+    /// It waits for neither the disk nor a standby, or a node could not resume while a standby is
+    /// down. If a crash loses this too, that is detected as the first one was. Accounts must be
+    /// sorted by number, so that nodes that restore concurrently cannot deadlock.
     pub fn bring_back(&self, admitted: &[TimedRequests]) -> Result<(), StoreError> {
         let db = self.quick();
         admitted.chunks(BACK_TOGETHER).try_for_each(|together| {
@@ -170,8 +179,8 @@ impl Shared {
         })
     }
 
-    /// Forgets requests that are older than any rule looks back, of some accounts after one. The next account to begin with; `None` after
-    /// the last.
+    /// Removes requests older than any rule's window, for a range of accounts. Returns the next
+    /// account to start from; `None` after the last.
     pub(super) fn sweep_rates(&self, from: i64, before_us: i64) -> Result<Option<i64>, StoreError> {
         let db = self.quick();
         let last: i64 = db.one(sql::LAST_ACCOUNT, [], |row| row.get(0))?;
@@ -188,7 +197,7 @@ fn bring_back_one(db: &Db, admitted: &TimedRequests) -> Result<(), StoreError> {
         let most = known.len().max(*requests as usize);
         Some(merged(known, times_us, most)).filter(|all| all != known)
     };
-    // Mostly nothing was lost: then nobody waits for the row.
+    // Usually nothing was lost: then the row is not locked.
     let known = db.first(sql::WINDOW, [account.0], |row| read_times(row.bytes(0)?))?;
     if known.is_some_and(|known| with_own(&known).is_none()) {
         return Ok(());
@@ -201,8 +210,8 @@ fn bring_back_one(db: &Db, admitted: &TimedRequests) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Two lists of times as one, newest first, at most so many. A time that is in both is the same request; a request that counted as several has its
-/// time as often.
+/// Merges two lists of times, newest first, at most `most`. A time in both is the same request; a
+/// request of weight n occurs n times.
 fn merged(known: &[i64], own: &[i64], most: usize) -> Vec<i64> {
     let mut all = known.to_vec();
     let mut own = own.to_vec();
@@ -232,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_refused_waits_until_as_many_have_left_as_the_request_needs() {
+    fn a_refused_request_waits_until_enough_earlier_ones_have_left() {
         let window = times(100, &[99, 95, 90, 80, 60]);
         assert_eq!(window.count(Duration::from_secs(30)), 4, "one has left");
         assert_eq!(window.until_more(Duration::from_secs(30)), Duration::from_secs(10));
@@ -245,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_comes_back_once() {
+    fn lost_admissions_are_restored_once() {
         assert_eq!(merged(&[9, 5, 3], &[9, 7, 3], 10), [9, 7, 5, 3]);
         assert_eq!(merged(&[9, 9, 5], &[9, 9, 9, 5], 10), [9, 9, 9, 5], "one that counted as several");
         assert_eq!(merged(&[], &[1, 2, 3], 2), [3, 2]);

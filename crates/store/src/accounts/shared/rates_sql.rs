@@ -1,14 +1,15 @@
-//! Statements of the rate window. PostgreSQL's alone.
+//! SQL statements of the rate window. PostgreSQL only.
 
 use super::{bytes_of, now_us};
 use crate::engine::Sql;
 
-/// Decides and counts one request. `$2` is where the request stands that must have left the window, counted in bytes from 1, `$3` the
-/// window, and `$4` the bytes that are kept behind the new one.
+/// Decides and counts one request. `$2` is the position of the request that must have left the
+/// window, in bytes from 1, `$3` the window, and `$4` the number of bytes retained after the new
+/// time.
 ///
-/// Exact however many ask at once: who waits for the row sees the times of those before, since PostgreSQL looks at the condition again on
-/// the row as it has become, and the clock is read again with it. Times only get newer, so who is refused by an older row would be by the newer one. A clock
-/// that was set back does not go back here.
+/// Exact under any concurrency: a statement that waited for the row lock evaluates its condition,
+/// including the clock, again on the updated row. Times only get newer, so a request refused by an
+/// older row is also refused by the newer one. A clock that was set back does not go back here.
 pub(super) const TAKE: Sql = Sql::new(
     "count a request",
     concat!(
@@ -21,7 +22,7 @@ pub(super) const TAKE: Sql = Sql::new(
     ),
 );
 
-/// The same for a request that is worth several: `$5` times the same time.
+/// The same for a request of weight `$5`: its time is written `$5` times.
 pub(super) const TAKE_SEVERAL: Sql = Sql::new(
     "count a request",
     concat!(
@@ -39,7 +40,7 @@ pub(super) const WINDOW: Sql = Sql::new(
     concat!("select times, ", now_us!(), " from rate_window where account_id = $1"),
 );
 
-/// An account that has asked for nothing yet.
+/// Creates the row of an account without requests.
 pub(super) const BEGIN: Sql = Sql::new(
     "count a request",
     "insert into rate_window (account_id, times) values ($1, decode('', 'hex')) on conflict (account_id) do nothing",
@@ -53,10 +54,11 @@ pub(super) const LOCKED: Sql = Sql::new(
 pub(super) const SET: Sql =
     Sql::new("bring requests back", "update rate_window set times = $2 where account_id = $1");
 
-/// A token bucket: `$2` is what one call takes, `$3` what the bucket holds, in the time that it refills in.
+/// A token bucket: `$2` is the cost of one call, `$3` the capacity, both as refill time.
 ///
-/// No call leaves a bucket that is full later than `$3` from now. One that is was written by a clock that has gone back since, as that of a
-/// standby that was promoted may: it is taken for one that is just used up, and this call passes.
+/// No call leaves a bucket that is full later than `$3` from now. A later time was written by a
+/// clock that has gone back since, as after promoting a standby: the bucket is treated as just used
+/// up, and this call passes.
 pub(super) const CALL: Sql = Sql::new(
     "count a call",
     concat!(
@@ -74,7 +76,7 @@ pub(super) const CALL: Sql = Sql::new(
     ),
 );
 
-/// In how long it is full: never longer than it takes to fill, `$2`, whatever the clock was.
+/// Time until the bucket is full: at most its refill time `$2`, whatever the clock was.
 pub(super) const BUCKET: Sql = Sql::new(
     "look at the calls of an account",
     concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
@@ -89,7 +91,7 @@ pub(super) const BEGIN_CALLS: Sql = Sql::new(
     ),
 );
 
-/// Accounts that have asked for nothing for long, some of them at a time.
+/// Removes the windows of idle accounts in a range.
 pub(super) const SWEEP_WINDOWS: Sql = Sql::new(
     "forget old requests",
     "delete from rate_window where account_id >= $1 and account_id < $2 and substring(times from 1 for 8) < $3",

@@ -1,5 +1,5 @@
-//! Which gateway a client has used, so that it goes on at another node as it went on at the one before. Session ids themselves carry their own
-//! proof and need no row.
+//! The gateway that a client used last, so that it continues the same way at another node. Session
+//! ids are self-authenticating and need no row.
 
 use super::{Shared, now_us};
 use crate::StoreError;
@@ -19,7 +19,7 @@ const RECALL: Sql = Sql::new("recall a client", "select gateway from session whe
 pub(super) const SWEEP: Sql = Sql::new("forget old clients", "delete from session where seen_us < $1");
 
 impl Shared {
-    /// Remembers something of a client by its lineage, a word of the caller's.
+    /// Stores the gateway of a client, by its lineage, which is opaque to the store.
     pub fn remember_client(&self, lineage: &[u8; 16], gateway: &str) -> Result<(), StoreError> {
         self.quick().run(REMEMBER, (lineage, gateway)).map(drop)
     }

@@ -1,9 +1,9 @@
-//! Signatures of changes: each is good once, at whatever node.
+//! Signatures of changes: each is valid once, over all nodes.
 
 use super::{Shared, signatures_sql as sql};
 use crate::StoreError;
 
-/// How many signatures of one key are remembered, and for how long, in seconds.
+/// How many signatures of one key are stored, and for how long, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureLimits {
     pub each_max: u32,
@@ -13,17 +13,18 @@ pub struct SignatureLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureOutcome {
     New,
-    /// It was used before, for the first time so many seconds ago.
+    /// It was used before, first this many seconds ago.
     Used(i64),
-    /// There are too many of its key.
+    /// The key has too many stored signatures.
     NoRoom,
 }
 
-/// Every so many signatures of a key it is counted how many there are: counting costs more than the rest.
+/// The signatures of a key are counted at about one in this many uses: counting costs more than the
+/// rest.
 const COUNTED_EVERY: u8 = 64;
 
 impl Shared {
-    /// Takes a signature, on the disk before this returns.
+    /// Uses up a signature, durably.
     pub fn use_signature(
         &self,
         fingerprint: &[u8; 16],
@@ -31,7 +32,7 @@ impl Shared {
         limits: SignatureLimits,
     ) -> Result<SignatureOutcome, StoreError> {
         let db = self.durable();
-        // By the fingerprint, so that a client cannot choose when.
+        // Chosen by the fingerprint, so that a client cannot choose when.
         let is_counted = fingerprint.first().is_some_and(|byte| byte % COUNTED_EVERY == 0);
         if is_counted {
             let most = i64::from(limits.each_max);
@@ -44,7 +45,7 @@ impl Shared {
             return Ok(SignatureOutcome::New);
         }
         let age: Option<i64> = db.first(sql::AGE, [fingerprint], |row| row.get(0))?;
-        // It may have been forgotten just now; then its first use was long ago.
+        // It may just have been removed; then its first use was long ago.
         Ok(SignatureOutcome::Used(age.unwrap_or(i64::MAX)))
     }
 }

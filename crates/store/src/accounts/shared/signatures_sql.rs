@@ -1,4 +1,5 @@
-//! Statements of signatures that were used. PostgreSQL's alone. Times are seconds of the database's clock: those of nodes need not agree.
+//! SQL statements of used signatures. PostgreSQL only. Times are seconds of the database's clock,
+//! so node clocks need not agree.
 
 use super::now_us;
 use crate::engine::Sql;
@@ -9,7 +10,7 @@ macro_rules! now_s {
     };
 }
 
-/// A signature that nobody has used, or that was to be forgotten by now. `$3` is how long it is kept.
+/// Inserts a signature that is unused or whose entry has expired. `$3` is the retention.
 pub(super) const USE: Sql = Sql::new(
     "note a signature",
     concat!(
@@ -22,7 +23,7 @@ pub(super) const USE: Sql = Sql::new(
     ),
 );
 
-/// How long ago it was used first.
+/// Seconds since its first use.
 pub(super) const AGE: Sql = Sql::new(
     "look for a signature",
     concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),

@@ -1,4 +1,5 @@
-//! Connections of accounts over all nodes, each with a seat of its own. Those of a node that is gone count no more as soon as it is missed.
+//! Connection slots of accounts over all nodes. Slots of a node without recent heartbeats do not
+//! count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -15,21 +16,21 @@ use crate::{AccountId, StoreError};
 pub struct NewSlot {
     pub account: AccountId,
     pub lineage: [u8; 16],
-    /// Its transport and its other end, in the words of the server.
+    /// Transport and peer, as the server names them.
     pub transport: String,
     pub address: String,
     pub since: Timestamp,
 }
 
-/// How it signs in.
+/// A sign-in of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotRequest<'a> {
     pub slot: &'a NewSlot,
-    /// Connections that the account may have.
+    /// Maximum connections of the account.
     pub limit: u32,
-    /// The seat that the same connection has, if it signs in anew.
+    /// The slot that the connection already holds, if it signs in again.
     pub present: Option<i64>,
-    /// The one-time password that is used up by it.
+    /// The one-time password to use up.
     pub password: Option<&'a Hash>,
 }
 
@@ -37,14 +38,15 @@ pub struct SlotRequest<'a> {
 pub enum SlotOutcome {
     HeldSlot {
         id: i64,
-        /// Connections of the account, this one counted.
+        /// Connections of the account, including this one.
         online: u32,
-        /// Older connections of the same client at this node, which it is to close. Those at other nodes are closed by them.
+        /// Older connections of the same client at this node, for it to close. Other nodes close
+        /// theirs.
         superseded: Vec<i64>,
     },
-    /// All seats are taken, and nothing was used up.
+    /// No slot is free; the password was not used up.
     Taken { online: u32 },
-    /// Somebody was quicker with the password.
+    /// The password was used concurrently.
     PasswordUsed,
 }
 
@@ -54,18 +56,18 @@ pub struct SlotRow {
     pub id: i64,
     pub slot: NewSlot,
     pub is_here: bool,
-    /// It has not answered for a while.
+    /// It has stopped responding.
     pub is_silent: bool,
 }
 
-/// Why a node is to close a connection.
+/// Why a node must close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotEnding {
-    /// Its client goes on elsewhere.
+    /// Its client has reconnected elsewhere.
     Superseded,
     ByOwner,
     ByOperator,
-    /// It has not answered, and another connection needed its seat.
+    /// It did not respond, and another connection needed its slot.
     Silent,
 }
 
@@ -89,12 +91,13 @@ impl SlotEnding {
 }
 
 impl Shared {
-    /// Takes a seat, if there is one: in one transaction with the password, so that of many who come with one password one gets in. The connection that signs in anew and
-    /// older ones of the same lineage make room first.
+    /// Takes a slot if one is free, in one transaction with the password, so that a password admits
+    /// one connection. The slot held by the same connection and older ones of the same lineage are
+    /// freed first.
     pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
         let SlotRequest { slot, limit, present, password } = *request;
         let node = self.node()?;
-        // Those that have ended here and are still on their way out.
+        // Write pending frees of this node first, so that they are not counted.
         self.write_left()?;
         let db = self.durable();
         db.begin_write()?;
@@ -104,7 +107,7 @@ impl Shared {
             let is_present = |row: &SlotRow| present == Some(row.id);
             let (stay, go): (Vec<&SlotRow>, Vec<&SlotRow>) =
                 live.iter().partition(|row| !is_present(row) && row.slot.lineage != slot.lineage);
-            // Those of this node that do not answer are closed by it before it asks.
+            // Silent connections of this node were closed before this call.
             let silent: Vec<&SlotRow> =
                 stay.iter().copied().filter(|row| row.is_silent && !row.is_here).collect();
             let is_crowded = count(stay.len()) >= limit;
@@ -117,13 +120,14 @@ impl Shared {
             {
                 return Ok(SlotOutcome::PasswordUsed);
             }
-            // By number; `None` where the seat is free at once, because this node closes the connection.
+            // By id; `None` if the slot is free immediately, because this node closes the
+            // connection.
             let mut ends: BTreeMap<i64, Option<SlotEnding>> = BTreeMap::new();
             if is_crowded {
                 ends.extend(silent.iter().map(|row| (row.id, Some(SlotEnding::Silent))));
             }
             ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SlotEnding::Superseded))));
-            // Signed in before as another account: that seat is free now.
+            // The connection was signed in as another account: that slot is free now.
             ends.extend(present.map(|id| (id, None)));
             for (id, ending) in ends {
                 match ending {
@@ -140,7 +144,7 @@ impl Shared {
         })();
         match &with_slot {
             Ok(SlotOutcome::HeldSlot { id, .. }) => db.commit().inspect_err(|_| {
-                // It may be there, and nobody sits on it.
+                // The commit may have succeeded, which would leave an unused slot.
                 self.left.add(*id);
             })?,
             Ok(_) | Err(_) => db.rollback()?,
@@ -148,13 +152,14 @@ impl Shared {
         with_slot
     }
 
-    /// Gives a seat up. It is written by a thread of its own: whoever closes a connection waits for nothing.
+    /// Frees a slot. A background thread writes it, so closing a connection does not wait.
     pub fn leave(self: &std::sync::Arc<Self>, id: i64) {
         self.left.add(id);
         Shared::write_left_aside(self);
     }
 
-    /// Writes what is to be given up. If others are at it, it waits for them at the rows: whoever counts seats afterwards counts none of these.
+    /// Writes pending frees. Waits on the rows if other threads write them, so a later count
+    /// excludes them.
     pub fn write_left(&self) -> Result<(), StoreError> {
         let left = self.left.waiting();
         if left.is_empty() {
@@ -172,7 +177,7 @@ impl Shared {
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Connections of an account, or of all, oldest first and at most so many.
+    /// Connections of an account, or of all, oldest first; at most `most`.
     pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
         self.write_left()?;
@@ -187,31 +192,31 @@ impl Shared {
         self.durable().first(sql::ONE, [id], |row| read(row, node.0))
     }
 
-    /// Has its node close a connection. Whether it was there.
+    /// Requests a connection's node to close it. Returns whether it existed.
     pub fn end_slot(&self, id: i64, why: SlotEnding) -> Result<bool, StoreError> {
         Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
     }
 
-    /// Notes which connections of this node have stopped to answer, and which answer again.
+    /// Records which connections of this node have stopped responding, and which respond again.
     pub fn set_silent(&self, changed: &[(i64, bool)]) -> Result<(), StoreError> {
         let db = self.quick();
         changed.iter().try_for_each(|(id, is_silent)| db.run(sql::SET_SILENT, (*id, *is_silent)).map(drop))
     }
 
-    /// Connections of this node that others have ended; told until their seats are given up.
+    /// Connections of this node that others have ended; returned until their slots are freed.
     pub(super) fn ended(&self) -> Result<Vec<(i64, SlotEnding)>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SlotEnding::parse(row.text(1)?)?)))
     }
 
-    /// The seats of this node, as the database has them.
+    /// The slots of this node in the database.
     pub fn own_slots(&self) -> Result<Vec<i64>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
     }
 
-    /// Keeps connections that this node has and the database may have forgotten. It waits for no disk, nor for a standby: a node that has found
-    /// its database again would not come back while one is gone.
+    /// Registers connections of this node that the database may have lost. It waits for neither the
+    /// disk nor a standby, or a node could not resume while a standby is down.
     pub(super) fn sit_again(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
         let node = self.node()?;
         within(&self.quick(), |db| {
@@ -228,7 +233,7 @@ impl Shared {
         }
         let writer = shared.clone();
         let work = move || {
-            // What cannot be written now is written with the next beat.
+            // A failed write is repeated with the next heartbeat.
             while !writer.left.end_writing_if(BTreeSet::is_empty) {
                 if writer.write_left().is_err() {
                     writer.left.end_writing_if(|_| true);
@@ -262,13 +267,13 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Slots that were given up and are not written yet.
+/// Slots that were freed and are not written yet.
 #[derive(Debug, Default)]
 pub(super) struct Left(std::sync::Mutex<Leaving>);
 
 #[derive(Debug, Default)]
 struct Leaving {
-    /// Also those that are being written. By number, the order in which everybody goes through rows.
+    /// Includes those being written. Sorted by id, the order in which all writers lock rows.
     ids: BTreeSet<i64>,
     is_writing: bool,
 }
@@ -289,12 +294,12 @@ impl Left {
         });
     }
 
-    /// Whether it is this caller's turn to have them written.
+    /// Returns whether this caller becomes the writer.
     fn begin_writing(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_writing, true)
     }
 
-    /// Ends the turn unless there is more to write. Whether it has ended.
+    /// Stops writing unless there is more to write. Returns whether it stopped.
     fn end_writing_if(&self, is_over: impl FnOnce(&BTreeSet<i64>) -> bool) -> bool {
         let mut leaving = self.lock();
         let ends = is_over(&leaving.ids);
@@ -303,7 +308,7 @@ impl Left {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Leaving> {
-        // Nothing is half done in it when a thread panics.
+        // A panic leaves no partial state.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -313,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_are_written_by_one_thread_and_none_is_forgotten() {
+    fn freed_slots_are_written_by_one_thread_and_none_is_lost() {
         let left = Left::default();
         left.add(2);
         left.add(1);
@@ -331,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_is_read_as_it_is_written() {
+    fn an_ending_round_trips() {
         for ending in SlotEnding::ALL {
             assert_eq!(SlotEnding::parse(ending.as_str()).unwrap(), ending);
         }

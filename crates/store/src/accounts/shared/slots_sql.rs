@@ -1,9 +1,9 @@
-//! Statements of connections. PostgreSQL's alone.
+//! SQL statements of connections. PostgreSQL only.
 
 use super::now_us;
 use crate::engine::Sql;
 
-/// One sign-in of an account at a time. It keeps nobody from adding rows that refer to the account.
+/// Serializes sign-ins of an account. Rows that refer to the account can still be added.
 pub(super) const LOCK_ACCOUNT: Sql =
     Sql::new("lock an account", "select id from account where id = $1 for no key update");
 
@@ -17,7 +17,7 @@ macro_rules! live {
     };
 }
 
-/// Connections that count: of nodes that are there.
+/// Connections of live nodes.
 pub(super) const OF_ACCOUNT: Sql = Sql::new(
     "look for connections",
     concat!(
@@ -54,7 +54,7 @@ pub(super) const ADD: Sql = Sql::new(
      values (nextval('seat_id'), $1, $2, $3, $4, $5, $6) returning id",
 );
 
-/// One that has a number already.
+/// Inserts a connection that already has an id.
 pub(super) const ADD_AGAIN: Sql = Sql::new(
     "keep a connection",
     "insert into seat (id, account_id, node, lineage, door, address, since) values ($1, $2, $3, $4, $5, $6, $7) \
@@ -67,7 +67,7 @@ pub(super) const REMOVE: Sql = Sql::new("give a connection up", "delete from sea
 pub(super) const END: Sql =
     Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
 
-/// Until its node has closed it, and so given the row up.
+/// Listed until the node has closed it and removed the row.
 pub(super) const ENDED: Sql = Sql::new(
     "look for connections that ended",
     "select id, ending from seat where node = $1 and ending is not null order by id",
@@ -76,7 +76,7 @@ pub(super) const ENDED: Sql = Sql::new(
 pub(super) const OF_NODE: Sql =
     Sql::new("look for connections", "select id from seat where node = $1 order by id");
 
-/// Connections of nodes that are gone for good.
+/// Removes connections of removed nodes.
 pub(super) const SWEEP: Sql = Sql::new(
     "forget connections of nodes that are gone",
     "delete from seat where not exists (select 1 from node where node.id = seat.node)",

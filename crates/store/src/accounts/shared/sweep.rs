@@ -1,4 +1,4 @@
-//! Removes what has ended. One node at a time does it, as a job.
+//! Removes expired rows. Runs as a job on one node at a time.
 
 use super::{
     Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, sessions, signatures_sql, slots_sql,
@@ -8,17 +8,18 @@ use crate::StoreError;
 use market::Timestamp;
 
 const MINUTE_US: i64 = 60_000_000;
-/// An expired password is remembered so long, to tell it from an unknown one.
+/// Retention of expired passwords, to distinguish them from unknown ones.
 const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
-/// Session ids are good for a day.
+/// Session ids are valid for a day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
-/// Longer than anybody asks for.
+/// Longer than any query looks back.
 const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
-/// Longer than any rule looks back.
+/// Longer than any rule's window.
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
 impl Shared {
-    /// Removes passwords, paces, guards, signatures, nodes and connections that have ended. `now` is the machine's, for arrivals.
+    /// Removes expired passwords, paces, guards, signatures, nodes and connections. `now` is the
+    /// machine's time, for arrivals.
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces_sql::NOW, [], |row| row.get(0))?;
@@ -34,8 +35,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the windows of some accounts that have asked for nothing for long, after an account. The next one to go on with; `None` when
-    /// all have been looked at.
+    /// Removes the windows of idle accounts, for a range that starts at `from`. Returns the next
+    /// account to start from; `None` at the end.
     pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
         let now_us: i64 = self.quick().one(paces_sql::NOW, [], |row| row.get(0))?;
         self.sweep_rates(from, now_us - RATES_KEPT_US)

@@ -1,4 +1,5 @@
-//! Accounts from which something was taken (`accounts/changes.rs` notes them), for nodes to forget what they know of them.
+//! Accounts that lost rights (`accounts/changes.rs` records them), so that nodes invalidate their
+//! caches.
 
 use super::Shared;
 use crate::engine::Sql;
@@ -14,8 +15,8 @@ const SINCE: Sql = Sql::new(
 pub(super) const SWEEP: Sql = Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
 
 impl Shared {
-    /// Accounts from which something was taken after a version, with the version that it made, in that order and at most so many. Those of
-    /// the last two hours are there.
+    /// Accounts that lost rights after a version, each with the version of that change, in
+    /// ascending order; at most `most`. Goes back two hours.
     pub fn withdrawals(&self, after: i64, most: u32) -> Result<Vec<(i64, AccountId)>, StoreError> {
         self.quick().all(SINCE, (after, most), |row| Ok((row.get(0)?, AccountId(row.get(1)?))))
     }

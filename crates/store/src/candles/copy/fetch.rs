@@ -1,4 +1,5 @@
-//! What is read from the database behind: its state, which symbols have changed, all rows of a symbol, and bodies by their ids.
+//! Reads from the shared database: its state, changed symbols, all rows of a symbol, and bodies by
+//! id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,13 +14,14 @@ use crate::candles::nodes_sql;
 use crate::engine::{Db, Fault, Value};
 use crate::{StoreError, era};
 
-/// So many changed days are fetched one by one; of more, all days of the symbol at once.
+/// Up to this many changed days are fetched one by one; for more, all days of the symbol are
+/// fetched together.
 const SINGLE_DAYS_MAX: usize = 4;
-/// Bodies that one statement fetches at most.
+/// Maximum bodies per statement.
 pub(crate) const BODIES_MAX: usize = 64;
 
-/// A state of the database behind. Versions that were lost with a failed server, or by going back to a backup, are counted again: the
-/// stamp tells two of them apart.
+/// A state of the shared database. Versions that were lost with a failed server or by restoring a
+/// backup are assigned again: the stamp distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) identity: String,
@@ -28,7 +30,7 @@ pub(super) struct Origin {
     pub(super) stamp: Option<String>,
 }
 
-/// What has to be done to come from one state to a later one.
+/// The difference between a state and a later one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     /// These symbols have changed.
@@ -37,35 +39,35 @@ pub(super) enum Step {
     Apart,
 }
 
-/// Rows that say which entries they have.
+/// Series and day rows, which carry the version of their blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FetchedRows {
     pub(super) series: Vec<Cells>,
     pub(super) days: Vec<Cells>,
 }
 
-/// All of a symbol but its bodies.
+/// All rows of a symbol except bodies.
 #[derive(Clone, Debug)]
 pub(super) struct Fetched {
     pub(super) symbol: Symbol,
     /// In the order of [`table::SMALL`].
     pub(super) small: [Vec<Cells>; 4],
     pub(super) rows: FetchedRows,
-    /// The blocks of the series that have changed, by the id of the series.
+    /// The blocks of changed series, by series id.
     pub(super) directories: Vec<(i64, Vec<Cells>)>,
-    /// The blocks of the days that have changed or are gone, by day.
+    /// The blocks of days that have changed or no longer exist, by day.
     pub(super) trades: BTreeMap<Box<str>, Vec<Cells>>,
 }
 
 impl Origin {
-    /// As it is now.
+    /// Reads the current state.
     pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
         far.one(nodes_sql::STATE, [], |row| {
             Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
         })
     }
 
-    /// How a later state came from this one. Both are asked for in the transaction in which `now` was read.
+    /// How `now` follows from this state. Must run in the transaction in which `now` was read.
     pub(super) fn step(&self, far: &Db, now: &Origin) -> Result<Step, StoreError> {
         if self.identity != now.identity
             || now.version < self.version
@@ -86,7 +88,7 @@ impl Origin {
 }
 
 impl Fetched {
-    /// Reads a symbol. What has the version that is known already is not read again.
+    /// Reads a symbol. Rows whose version is already known are not read again.
     pub(super) fn read(far: &Db, symbol: &Symbol, known: &FetchedRows) -> Result<Fetched, StoreError> {
         let key = [Value::Text(symbol.as_str())];
         let mut small: [Vec<Cells>; 4] = Default::default();
@@ -107,7 +109,7 @@ impl Fetched {
         Ok(Fetched { symbol: symbol.clone(), small, rows, directories, trades })
     }
 
-    /// What is there of a symbol that is to be forgotten.
+    /// The empty state of a symbol, for removing it.
     pub(super) fn nothing(symbol: &Symbol, known: &FetchedRows) -> Fetched {
         let trades =
             known.days.iter().filter_map(|day| Some((day.get(DAY)?.text()?.into(), Vec::new()))).collect();
@@ -115,7 +117,7 @@ impl Fetched {
         Fetched { symbol: symbol.clone(), small: Default::default(), rows, directories: Vec::new(), trades }
     }
 
-    /// About what its rows take on the disk.
+    /// The approximate disk size of its rows.
     pub(super) fn row_bytes(&self) -> u64 {
         let small: usize = self.small.iter().map(Vec::len).sum();
         let blocks = |rows: &[Cells], column: usize| -> u64 {
@@ -141,7 +143,7 @@ fn changed_days(
     known: &FetchedRows,
 ) -> Result<BTreeMap<Box<str>, Vec<Cells>>, StoreError> {
     let date = |day: &Cells| -> Option<Box<str>> { Some(day.get(DAY)?.text()?.into()) };
-    // A symbol has thousands of days, so they are found by their date.
+    // A symbol has thousands of days, so index them by date.
     let versions: BTreeMap<&Cell, &Cell> =
         known.days.iter().filter_map(|day| Some((day.get(DAY)?, day.get(DAY_VERSION)?))).collect();
     let is_known = |day: &&Cells| {
@@ -162,7 +164,7 @@ fn changed_days(
             }
         }
     }
-    // Days that are gone.
+    // Days that no longer exist.
     let there: BTreeSet<Box<str>> = days.iter().filter_map(date).collect();
     let gone = known.days.iter().filter_map(date).filter(|day| !there.contains(day));
     trades.extend(gone.map(|day| (day, Vec::new())));
@@ -175,13 +177,13 @@ pub(crate) type FoundBody = (i64, Box<[u8]>);
 /// Which bodies are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those of blocks that are stored.
+    /// Only bodies of stored blocks.
     Stored,
-    /// Those, too, that were replaced a moment ago: a local copy may still have their entries.
+    /// Also recently replaced ones: a local copy may still have their entries.
     Replaced,
 }
 
-/// Bodies by their ids, as many of them as are there. At most [`BODIES_MAX`].
+/// Bodies by id, as many as exist. At most [`BODIES_MAX`].
 pub(crate) fn bodies(
     far: &Db,
     (of, wanted): (BodyOf, Wanted),

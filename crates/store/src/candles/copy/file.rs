@@ -1,4 +1,5 @@
-//! The file of the local copy: an ordinary `candles.db` with some of the symbols, of which not all bodies are there, and two tables more.
+//! The file of the local copy: an ordinary `candles.db` with some of the symbols and some of their
+//! bodies, and two additional tables.
 
 use std::path::{Path, PathBuf};
 
@@ -14,22 +15,23 @@ use crate::count::{natural, signed};
 use crate::engine::{Db, Fault, Role, ToValue, Value};
 use crate::engine::{migrate, migrations};
 
-/// The files are numbered: one that is given up has readers until they notice.
+/// Files are numbered: an abandoned one has readers until they notice.
 const PREFIX: &str = "candles-";
 const SUFFIX: &str = ".db";
-/// What is counted for a row, with its seal and its share of indexes. The entries of 400 series with 20 blocks each take 65 bytes a row.
+/// The assumed size of a row, with its seal and its share of indexes. The entries of 400 series
+/// with 20 blocks each take 65 bytes per row.
 pub(super) const ROW_BYTES: u64 = 80;
-/// What is counted for a symbol of which nothing is stored.
+/// The assumed size of a symbol without rows.
 pub(super) const SYMBOL_BYTES: u64 = 256;
 
-/// The local file with the one connection that writes to it.
+/// The local file with its only write connection.
 #[derive(Debug)]
 pub(super) struct LocalFile {
     db: Db,
     path: PathBuf,
 }
 
-/// What the file says of a symbol that is in it.
+/// The row of a symbol in the file.
 #[derive(Clone, Debug)]
 pub(super) struct HeldRow {
     pub(super) symbol: Symbol,
@@ -37,12 +39,12 @@ pub(super) struct HeldRow {
     pub(super) size: Size,
 }
 
-/// What a symbol takes on the disk.
+/// The disk usage of a symbol.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
-    /// About, for its rows.
+    /// Approximate size of its rows.
     pub(super) rows: u64,
-    /// For the bodies that are there.
+    /// Size of the bodies that are present.
     pub(super) bodies: u64,
 }
 
@@ -52,7 +54,7 @@ impl Size {
     }
 }
 
-/// What a body is of: candles and trades have ids of their own.
+/// The kind of a body: candles and trades have separate ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyOf {
     Candles,
@@ -69,7 +71,7 @@ impl LocalFile {
         dir.join(format!("{PREFIX}{number}{SUFFIX}"))
     }
 
-    /// A file that is there, if it is whole as far as one sees when opening it, and of this program.
+    /// Opens an existing file, if it appears intact and was written by this program.
     pub(super) fn open(dir: &Path, number: u64) -> Result<LocalFile, StoreError> {
         let path = LocalFile::path_of(dir, number);
         let db = Db::open(&path, Role::Copy)?;
@@ -80,7 +82,7 @@ impl LocalFile {
         }
     }
 
-    /// A new, empty one. Of earlier files nothing is left, as far as they can be removed.
+    /// Creates an empty file. Earlier files are removed if possible.
     pub(super) fn create(dir: &Path, number: u64, origin: &Origin) -> Result<LocalFile, StoreError> {
         for other in numbers(dir)?.into_iter().filter(|other| *other <= number) {
             remove(dir, other);
@@ -115,7 +117,7 @@ impl LocalFile {
         })
     }
 
-    /// Runs changes that become visible together, or not at all.
+    /// Runs changes atomically.
     pub(super) fn change<T>(&self, change: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.db.begin_write()?;
         let done = change().and_then(|done| self.db.commit().map(|()| done));
@@ -125,12 +127,13 @@ impl LocalFile {
         done
     }
 
-    /// Notes that a symbol has changed in the database behind.
+    /// Marks a symbol as changed in the shared database.
     pub(super) fn outdate(&self, symbol: &Symbol) -> Result<(), StoreError> {
         self.db.run(sql::OUTDATE, [symbol.as_str()]).map(drop)
     }
 
-    /// The versions of the series and days that are kept of a symbol: what has the same version need not be fetched again.
+    /// The stored series and day versions of a symbol: rows with the same version need not be
+    /// fetched again.
     pub(super) fn known(&self, symbol: &Symbol) -> Result<FetchedRows, StoreError> {
         let key = [Value::Text(symbol.as_str())];
         Ok(FetchedRows {
@@ -139,7 +142,8 @@ impl LocalFile {
         })
     }
 
-    /// Puts what was fetched of a symbol in the place of what was kept of it, whose bodies take so many bytes. Answers what it takes now.
+    /// Replaces the stored rows of a symbol, whose bodies take so many bytes, by the fetched ones.
+    /// Returns its new size.
     pub(super) fn put(
         &self,
         fetched: &Fetched,
@@ -173,7 +177,8 @@ impl LocalFile {
         Ok(size)
     }
 
-    /// Entries in the place of those with a key. Answers the bytes of the bodies that went with them.
+    /// Replaces the entries with a key. Returns the bytes of the bodies that were removed with
+    /// them.
     fn replace(&self, table: Table, of: BodyOf, key: &[Value<'_>], new: &[Cells]) -> Result<u64, StoreError> {
         let bodies = table.replace(&self.db, table.rows(&self.db, key)?, new)?;
         let drop = match of {
@@ -188,14 +193,14 @@ impl LocalFile {
         Ok(freed)
     }
 
-    /// Forgets all of a symbol.
+    /// Removes a symbol.
     pub(super) fn forget(&self, symbol: &Symbol) -> Result<(), StoreError> {
         let known = self.known(symbol)?;
         self.put(&Fetched::nothing(symbol, &known), &known, 0)?;
         self.db.run(sql::FORGET, [symbol.as_str()]).map(drop)
     }
 
-    /// Whose body this is, if an entry still has it.
+    /// The symbol that a body belongs to, if an entry still refers to it.
     pub(super) fn symbol_of(&self, of: BodyOf, id: i64) -> Result<Option<Symbol>, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::SYMBOL_OF_BLOCK,
@@ -207,7 +212,7 @@ impl LocalFile {
         })
     }
 
-    /// Keeps a body. Whether it was not there before.
+    /// Stores a body. Returns whether it was absent.
     pub(super) fn keep(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::KEEP_BODY,
@@ -216,13 +221,13 @@ impl LocalFile {
         Ok(self.db.run(sql, (id, body))? > 0)
     }
 
-    /// Notes what the bodies of a symbol take.
+    /// Records the size of a symbol's bodies.
     pub(super) fn put_size(&self, symbol: &Symbol, size: Size) -> Result<(), StoreError> {
         self.db.run(sql::PUT_SIZE, (signed(size.bodies), symbol.as_str())).map(drop)
     }
 
-    /// Brings the log into the file when it has grown: readers in the middle of a question keep SQLite from doing so by itself. They are
-    /// not waited for; there is another turn soon.
+    /// Checkpoints the log when it has grown: active readers prevent SQLite from doing so by
+    /// itself. Does not wait for them; the next round tries again.
     pub(super) fn fold_in_log(&self) {
         self.db.fold_log_at_once();
     }
@@ -240,7 +245,7 @@ fn numbers(dir: &Path) -> Result<Vec<u64>, StoreError> {
     Ok(numbers)
 }
 
-/// A file that cannot be removed takes space and does no other harm.
+/// A file that cannot be removed only takes space.
 fn remove(dir: &Path, number: u64) {
     let path = LocalFile::path_of(dir, number);
     for ending in ["-wal", "-shm", "-journal", ""] {

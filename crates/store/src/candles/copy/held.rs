@@ -1,4 +1,4 @@
-//! Which symbols are in the local copy, in memory: every question asks for it.
+//! In-memory index of the symbols in the local copy. Every query uses it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,29 +15,29 @@ pub(super) struct HeldSymbols(RwLock<Table>);
 #[derive(Debug, Default)]
 struct Table {
     held: HashMap<Symbol, HeldSymbol>,
-    /// The version at which somebody has seen a symbol that is not here: a copy of an earlier one is not for use, or what was there would
-    /// be gone again.
+    /// The version at which a reader has seen a symbol that is not in the copy. An earlier copy
+    /// must not be used, or data would disappear again.
     seen: HashMap<Symbol, i64>,
 }
 
-/// Symbols of which the version is remembered at which they were seen elsewhere. It is for as long as they take to be fetched.
+/// Maximum symbols in `seen`. An entry is only needed until the symbol is fetched.
 const SEEN_MAX: usize = 16_384;
 
 #[derive(Debug)]
 struct HeldSymbol {
-    /// Another one each time that its rows are fetched; none while they are known to be outdated.
+    /// Changes each time its rows are fetched; `None` while they are known to be outdated.
     mark: Option<Mark>,
-    /// When it was last asked for, in looks at the database behind.
+    /// The last use, counted in polls of the shared database.
     asked: AtomicU64,
     size: Size,
 }
 
-/// A state of a symbol in the local copy. A question that sees the same mark before and after has seen this state, or a later one
-/// that was committed to the file meanwhile.
+/// A state of a symbol in the local copy. A query that sees the same mark before and after has read
+/// this state, or a later one committed to the file meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(super) u64);
 
-/// What all symbols come to.
+/// Totals over all symbols.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sum {
     pub(super) symbols: u64,
@@ -46,18 +46,18 @@ pub(super) struct Sum {
 }
 
 impl HeldSymbols {
-    /// The state of a symbol that may be asked for.
+    /// The mark of a symbol that may be used; counts as a use.
     pub(super) fn mark(&self, symbol: &Symbol, now: u64) -> Option<Mark> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let held = table.held.get(symbol)?;
-        // Not written where nothing changes: processors would take the line from each other.
+        // Written only if it changes, to avoid contention for the cache line.
         if held.asked.load(Ordering::Relaxed) != now {
             held.asked.store(now, Ordering::Relaxed);
         }
         held.mark
     }
 
-    /// The same without counting as a question.
+    /// Whether a symbol still has a mark. Does not count as a use.
     pub(super) fn same(&self, symbol: &Symbol, mark: Mark) -> bool {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.held.get(symbol).is_some_and(|held| held.mark == Some(mark))
@@ -67,7 +67,8 @@ impl HeldSymbols {
         self.0.read().unwrap_or_else(PoisonError::into_inner).held.get(symbol).map(|held| held.size)
     }
 
-    /// Notes symbols that have changed in the database behind, before the file says so. Answers those that are here.
+    /// Marks symbols that have changed in the shared database, before the file does. Returns those
+    /// in the copy.
     pub(super) fn outdate(&self, symbols: Vec<Symbol>) -> Vec<Symbol> {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let here = |symbol: &Symbol| table.held.get_mut(symbol).map(|held| held.mark = None).is_some();
@@ -76,8 +77,8 @@ impl HeldSymbols {
         symbols
     }
 
-    /// Notes a symbol that is now in the file as the database behind had it at a version. Whether it may be used: not if somebody has seen
-    /// it at a later one.
+    /// Records a symbol that the file now has as of a version. Returns whether it may be used: not
+    /// if a reader has seen a later one.
     pub(super) fn put(&self, symbol: &Symbol, (mark, version): (Mark, i64), size: Size, now: u64) -> bool {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let is_newest = table.seen.get(symbol).is_none_or(|seen| *seen <= version);
@@ -90,7 +91,8 @@ impl HeldSymbols {
         is_newest
     }
 
-    /// Notes that somebody has seen a symbol in the database behind, at a version or before it. What is here is of another version.
+    /// Records that a reader has seen a symbol in the shared database at `version` or earlier. The
+    /// copy has another version.
     pub(super) fn saw(&self, symbol: &Symbol, version: i64, here: i64) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if version <= here && table.held.get(symbol).is_some_and(|held| held.mark.is_some()) {
@@ -112,7 +114,7 @@ impl HeldSymbols {
         }
     }
 
-    /// Those of a file that was just opened.
+    /// Loads the symbols of a file that was just opened.
     pub(super) fn load(&self, rows: Vec<HeldRow>, mark: Mark) {
         let held = rows.into_iter().map(|row| {
             let mark = row.is_current.then_some(mark);
@@ -122,7 +124,7 @@ impl HeldSymbols {
             Table { held: held.collect(), seen: HashMap::new() };
     }
 
-    /// Forgets symbols, before the file does.
+    /// Removes symbols, before the file does.
     pub(super) fn forget(&self, symbols: &[Symbol]) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for symbol in symbols {
@@ -141,7 +143,7 @@ impl HeldSymbols {
         sum
     }
 
-    /// Symbols that come to so many bytes, those first that were not asked for longest.
+    /// Symbols that add up to `bytes`, least recently used first.
     pub(super) fn oldest(&self, bytes: u64, but_not: impl Fn(&Symbol) -> bool) -> Vec<Symbol> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let asked = |held: &HeldSymbol| held.asked.load(Ordering::Relaxed);

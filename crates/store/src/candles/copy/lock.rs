@@ -1,4 +1,4 @@
-//! The directory of a cache belongs to one process.
+//! Lock of a cache directory, which one process uses at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -8,8 +8,9 @@ use crate::StoreError;
 
 const FILE: &str = "cache.lock";
 
-/// The right to use a directory, held across processes. The system gives it up with the process, however that ends. The file stays:
-/// removing it would let two processes lock two files of one name.
+/// An exclusive lock of a directory across processes. The system releases it with the process,
+/// however that ends. The file stays: removing it would let two processes lock two files of one
+/// name.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     file: File,
@@ -45,7 +46,7 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
         self.file.set_len(0).ok();
-        // Closing is not enough while a process that is just being started has a copy of the file.
+        // Closing is not enough while a process that is just being started has inherited the file.
         self.file.unlock().ok();
     }
 }
@@ -57,7 +58,7 @@ fn pid(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Creates a directory that only this user can look into. One that is there already stays as it is.
+/// Creates a directory that only this user can read. An existing one is unchanged.
 pub(super) fn make_private(dir: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -1,14 +1,15 @@
-//! A node's local copy of candles: a SQLite file of the ordinary schema with the symbols that this node is asked for, filled on demand from
-//! the database that all nodes share.
+//! A node's local copy of candles: a SQLite file of the ordinary schema with the symbols that this
+//! node serves, filled on demand from the shared database.
 //!
-//! A symbol is in the copy as a whole, with everything but the bodies of its blocks, which come when they are first asked for. The copy has a
-//! version: at all times it is what the shared database was at that version, as far as it goes. A change there makes symbols outdated
-//! (`touched` says which), all symbols of a commit in the same instant, so that nobody sees half of it. What the copy does not have is
-//! answered by the shared database, and fetched for the next question by a thread of its own ([`worker`]): no request waits for this file
-//! to be written.
+//! The copy has all rows of a symbol except the bodies of its blocks, which are fetched on first
+//! use. The copy has a version: it always equals the shared database at that version, as far as it
+//! goes. A commit there outdates symbols (`touched` lists them), all of them atomically, so no
+//! reader sees half of it. Symbols that are missing here are read from the shared database and
+//! fetched for the next query by a background thread ([`worker`]): no request waits for writes to
+//! this file.
 //!
-//! Whatever happens to the file, nothing is lost with it. It is given up and begun anew when it is damaged, when it belongs to another
-//! database or another era, or when the shared database has gone back to an earlier state.
+//! The file is disposable. It is discarded and recreated when it is damaged, when it belongs to
+//! another database or another era, or when the shared database has gone back to an earlier state.
 
 mod fetch;
 mod file;
@@ -45,56 +46,57 @@ use lock::DirectoryLock;
 use queue::{FetchedBody, Queue};
 use worker::Worker;
 
-/// How often the version of the shared database is looked at, also where it tells of changes by itself.
+/// Poll interval of the shared database's version, in addition to its notifications.
 const POLL: Duration = Duration::from_millis(500);
-/// A look that has not come back for so long is one that failed.
+/// A poll without a response for this long has failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 const THREAD: &str = "start a thread for the copy in";
-/// The folder of the copy within that of the cache.
+/// The folder of the copy within the cache directory.
 const FOLDER: &str = "candles";
 
-/// Where the local copy of a node is, and how far it may go.
+/// Location and limits of a node's local copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySettings {
-    /// The directory of the cache. It belongs to one process at a time; the copy has a folder in it.
+    /// The cache directory. One process uses it at a time; the copy has a folder in it.
     pub dir: PathBuf,
-    /// The most that the copy takes, but for the log beside it, which takes some 40 MB.
+    /// Maximum size of the copy, without its log of up to about 40 MB.
     pub bytes_max: u64,
-    /// For how long symbols of the copy are answered while the shared database cannot be reached.
+    /// The offline window: how long symbols are served from the copy while the shared database is
+    /// unreachable.
     pub grace: Duration,
 }
 
-/// What the local copy holds and has done, for metrics.
+/// State and counters of the local copy, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyLoad {
-    /// Symbols in it, those included that have changed since.
+    /// Symbols in it, including outdated ones.
     pub symbols: u64,
-    /// Symbols that are answered from it.
+    /// Symbols that are served from it.
     pub current: u64,
-    /// What they take, and may take.
+    /// Their size, and its limit.
     pub bytes: u64,
     pub bytes_max: u64,
-    /// Symbols that wait to be fetched.
+    /// Symbols waiting to be fetched.
     pub waiting: u64,
-    /// Questions that it answered, and that went to the shared database.
+    /// Queries answered from the copy, and queries sent to the shared database.
     pub hits: u64,
     pub misses: u64,
-    /// Blocks that were fetched, and their bytes.
+    /// Blocks fetched, and their bytes.
     pub blocks_fetched: u64,
     pub bytes_fetched: u64,
-    /// Symbols that went to make room for others.
+    /// Symbols evicted to make room for others.
     pub evicted: u64,
-    /// How often it was given up and begun anew.
+    /// How often it was discarded and recreated.
     pub begun_anew: u64,
     /// The version of the shared database that it is a copy of.
     pub version: i64,
-    /// How long ago the shared database was last looked at.
+    /// Time since the last poll of the shared database.
     pub looked_ago: Duration,
-    /// Whether the last look succeeded.
+    /// Whether the last poll succeeded.
     pub is_reachable: bool,
-    /// Whether symbols are answered from it: not when it has been without the shared database for too long.
+    /// Whether symbols are served from it: not after the offline window.
     pub is_serving: bool,
-    /// What last went wrong with it.
+    /// The last error.
     pub last_error: Option<String>,
 }
 
@@ -107,26 +109,26 @@ pub(crate) struct LocalCopy {
     _lock: DirectoryLock,
 }
 
-/// What questions and the thread that fills the copy have in common.
+/// State shared by queries and the worker thread.
 struct Shared {
     dir: PathBuf,
     bytes_max: u64,
     grace: Duration,
     held: HeldSymbols,
     queue: Queue,
-    /// Of the file. Another one begins when it is given up.
+    /// The number of the file. Each recreated file gets the next one.
     number: AtomicU64,
-    /// That of a file which is damaged; 0 for none.
+    /// The number of a damaged file; 0 for none.
     damaged: AtomicU64,
     version: AtomicI64,
-    /// The latest version of which somebody has seen a list of symbols.
+    /// The latest version at which a reader has seen a list of symbols.
     seen: AtomicI64,
-    /// The version that the shared database had when it was last watched. The thread that fills the copy may be busy with the file for a
-    /// while, and an import is to be seen all the same.
+    /// The last known version of the shared database. It detects an import even while the worker is
+    /// busy with the file.
     told: AtomicI64,
-    /// Counts what the thread has done, as a clock for what was asked for longest ago.
+    /// Counts the worker's rounds, as a clock for evicting the least recently used.
     turn: AtomicU64,
-    /// When the shared database last answered, in milliseconds from here.
+    /// When the shared database last responded, in milliseconds since `began`.
     began: Instant,
     reached: AtomicU64,
     is_reachable: AtomicBool,
@@ -149,14 +151,14 @@ impl Drop for LocalCopy {
     fn drop(&mut self) {
         self.shared.queue.end();
         if let Some(thread) = self.thread.take() {
-            // If it panicked, it has said so.
+            // A panic was already reported.
             thread.join().ok();
         }
     }
 }
 
 impl LocalCopy {
-    /// Opens the copy of a database, or begins one. On return it is up to date.
+    /// Opens the copy of a database, or creates one. It is up to date on return.
     pub(crate) fn open(far: &Home, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
         let lock = DirectoryLock::take(&settings.dir)?;
         let dir = settings.dir.join(FOLDER);
@@ -170,12 +172,12 @@ impl LocalCopy {
         Ok(LocalCopy { shared, _watch: watch, thread: Some(thread), _lock: lock })
     }
 
-    /// The number of the file, which changes when it is begun anew.
+    /// The number of the file, which changes when it is recreated.
     pub(crate) fn number(&self) -> u64 {
         self.shared.number.load(Ordering::Acquire)
     }
 
-    /// A reading connection to the file with a number.
+    /// A read connection to the file with a number.
     pub(crate) fn reader(&self, number: u64) -> Result<Db, StoreError> {
         Db::open(&LocalFile::path_of(&self.shared.dir, number), Role::Reader)
     }
@@ -185,11 +187,11 @@ impl LocalCopy {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// The state of a symbol in it that may be asked for, in the file with a number.
+    /// The mark of a symbol that may be used, in the file with a number.
     pub(crate) fn mark(&self, symbol: &Symbol, number: u64) -> Option<Mark> {
         let shared = &self.shared;
         let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
-        // If the shared database cannot be reached any more, this is the newest that there is.
+        // If the shared database is unreachable, the copy is the newest available state.
         let newest = shared.seen.load(Ordering::Acquire).max(shared.told.load(Ordering::Acquire));
         let is_behind = newest > self.version() && shared.is_reachable.load(Ordering::Acquire);
         if is_damaged || is_behind || self.number() != number || !shared.is_serving() {
@@ -198,31 +200,32 @@ impl LocalCopy {
         self.shared.held.mark(symbol, self.shared.turn.load(Ordering::Relaxed))
     }
 
-    /// Whether a symbol is still in this state: then what was asked meanwhile is about it, or about a later one.
+    /// Whether a symbol still has this mark: then the data read meanwhile is of this state or a
+    /// later one.
     pub(crate) fn is_still(&self, symbol: &Symbol, mark: Mark, number: u64) -> bool {
         self.number() == number && self.shared.held.same(symbol, mark)
     }
 
-    /// Asks for a symbol to be fetched.
+    /// Requests that a symbol be fetched.
     pub(crate) fn want(&self, symbol: &Symbol) {
         self.shared.queue.want(symbol);
     }
 
-    /// To be called when a symbol was seen in the shared database, at a version or before it.
+    /// Records that a symbol was read from the shared database, at `version` or earlier.
     pub(crate) fn saw(&self, symbol: &Symbol, version: i64) {
         self.shared.held.saw(symbol, version, self.version());
         self.shared.queue.want(symbol);
     }
 
-    /// To be called when a list of symbols was seen in the shared database. What is then asked about one of them must not be older, or
-    /// what is remembered of both together would be wrong.
+    /// Records that a list of symbols was read from the shared database. Later queries about one of
+    /// them must not return older data, or a cache of both would be inconsistent.
     pub(crate) fn saw_all(&self, version: i64) {
         if self.shared.seen.fetch_max(version, Ordering::AcqRel).max(version) > self.version() {
             self.shared.queue.look();
         }
     }
 
-    /// Hands over bodies that were fetched, for the next question.
+    /// Queues fetched bodies to be stored for the next query.
     pub(crate) fn keep<'b>(&self, of: BodyOf, bodies: impl Iterator<Item = (i64, &'b [u8])>) {
         let (mut count, mut sum) = (0, 0);
         let bodies = bodies.map(|(id, bytes)| {
@@ -235,12 +238,12 @@ impl LocalCopy {
         self.shared.bytes_fetched.fetch_add(sum, Ordering::Relaxed);
     }
 
-    /// To be called when something of a symbol is not as it should be: it is fetched again as a whole.
+    /// Reports inconsistent data of a symbol: it is fetched again as a whole.
     pub(crate) fn doubt(&self, symbol: &Symbol) {
         self.shared.queue.doubt(symbol);
     }
 
-    /// To be called when the file with a number is damaged.
+    /// Reports that the file with a number is damaged.
     pub(crate) fn damaged(&self, number: u64) {
         self.shared.damaged.store(number, Ordering::Release);
         self.shared.queue.damaged(number);
@@ -254,12 +257,12 @@ impl LocalCopy {
         self.shared.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until everything is done that was asked for so far, and the shared database has been looked at.
+    /// Waits until all work requested so far is done and the shared database has been polled.
     pub(crate) fn settle(&self) {
         self.shared.queue.settle();
     }
 
-    /// Whether symbols are answered from it, as far as it has them.
+    /// Whether the symbols it has are served from it.
     pub(crate) fn is_serving(&self) -> bool {
         self.shared.is_serving()
     }
@@ -288,13 +291,14 @@ impl LocalCopy {
     }
 }
 
-/// Hears of changes of the shared database, where it tells of them.
+/// Subscribes to change notifications of the shared database, if it supports them.
 fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let channels = vec![server.schema().to_owned()];
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
         News::Number(version) => shared.tell(version),
-        // Anybody may send one, so what it says is not believed: the watch asks for the number at once.
+        // Anyone may send a notification, so its content is not trusted: the watch polls the
+        // version immediately.
         News::Notice { .. } | News::Listening => shared.queue.look(),
         News::Away(_) => {}
     })
@@ -327,13 +331,14 @@ impl Shared {
         }
     }
 
-    /// The shared database has this version. Also one that is less than before: then it has gone back to an earlier state.
+    /// Records the version of the shared database. It may decrease, if the database has gone back
+    /// to an earlier state.
     fn tell(&self, version: i64) {
         self.told.store(version, Ordering::Release);
         self.queue.look();
     }
 
-    /// The shared database has answered.
+    /// Records a response of the shared database.
     fn reach(&self) {
         let at = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.reached.store(at, Ordering::Release);
@@ -344,7 +349,7 @@ impl Shared {
         self.began.elapsed().saturating_sub(Duration::from_millis(self.reached.load(Ordering::Acquire)))
     }
 
-    /// What is in the copy may be outdated when nobody can tell for too long.
+    /// Whether the copy may be used. After the offline window it may be outdated.
     fn is_serving(&self) -> bool {
         let allowed = match self.is_reachable.load(Ordering::Acquire) {
             true => self.grace.max(LOOK_MAX),

@@ -1,4 +1,4 @@
-//! What questions leave to be done by the thread of the local copy.
+//! The work queue from queries to the worker thread of the local copy.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,15 @@ use market::Symbol;
 
 use super::file::BodyOf;
 
-/// Symbols that wait to be fetched. Beyond this the next question about one asks again.
+/// Maximum symbols waiting to be fetched. Beyond this, the next query requests the symbol again.
 const SYMBOLS_MAX: usize = 4_096;
-/// Bytes of bodies that wait to be written.
+/// Maximum bytes of bodies waiting to be written.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// What is taken at once: a look at the database behind must not wait for long.
+/// Maximum work per round: polls of the shared database must not wait for long.
 const SYMBOLS_AT_ONCE: usize = 32;
 const BODIES_AT_ONCE: usize = 256;
 
-/// A body that was fetched for a question, to be kept for the next one.
+/// A body that was fetched for a query, to be stored for the next one.
 #[derive(Debug)]
 pub(super) struct FetchedBody {
     pub(super) of: BodyOf,
@@ -28,18 +28,18 @@ pub(super) struct FetchedBody {
 pub(super) struct Work {
     pub(super) symbols: Vec<Symbol>,
     pub(super) bodies: Vec<FetchedBody>,
-    /// Symbols that do not look as they should.
+    /// Symbols with inconsistent data.
     pub(super) doubted: Vec<Symbol>,
-    /// The number of a file that is damaged.
+    /// The number of a damaged file.
     pub(super) damaged: Option<u64>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     waiting: Mutex<Waiting>,
-    /// There is something to do.
+    /// Signals new work.
     wake: Condvar,
-    /// Something was done.
+    /// Signals finished work.
     done: Condvar,
 }
 
@@ -52,7 +52,7 @@ struct Waiting {
     damaged: Option<u64>,
     look: bool,
     has_ended: bool,
-    /// The last ticket that was given out, and the last one for which everything was done.
+    /// The last ticket issued, and the last one for which all work is done.
     given: u64,
     answered: u64,
 }
@@ -107,7 +107,8 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// What is to be done next, after a look at the database behind, which is due at some time even if nothing else is. `None` when it is all over.
+    /// Waits for work, or until `due`, when a poll of the shared database is due. `None` after the
+    /// end.
     pub(super) fn take(&self, due: Instant) -> Option<(Work, u64)> {
         let mut waiting = self.waiting();
         loop {
@@ -123,7 +124,7 @@ impl Queue {
         }
     }
 
-    /// Says that what was taken with a ticket is done. Those who wait for all of it go on when there is no more.
+    /// Completes a ticket if no work is left, and wakes the waiters.
     pub(super) fn answer(&self, ticket: u64) {
         let mut waiting = self.waiting();
         if !waiting.has_work() {
@@ -133,12 +134,12 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// Nothing can be fetched now: the next question asks again.
+    /// Drops the waiting symbols, which cannot be fetched now: the next query requests them again.
     pub(super) fn give_up(&self) {
         self.waiting().symbols.clear();
     }
 
-    /// Waits until everything is done that waits now, and the database behind has been looked at.
+    /// Waits until all queued work is done and the shared database has been polled.
     pub(super) fn settle(&self) {
         let mut waiting = self.waiting();
         waiting.given += 1;
@@ -172,7 +173,8 @@ impl Waiting {
     fn take(&mut self) -> Work {
         self.look = false;
         let symbols = first_of(&mut self.symbols);
-        // A body is kept if its symbol is here, so symbols come first, as long as there is room to wait.
+        // A body is stored only if its symbol is in the copy, so symbols come first while there is
+        // room to wait.
         let is_next = self.symbols.is_empty() || self.body_bytes > BODY_BYTES_MAX / 2;
         let count = if is_next { self.bodies.len().min(BODIES_AT_ONCE) } else { 0 };
         let bodies: Vec<FetchedBody> = self.bodies.drain(..count).collect();
@@ -181,7 +183,7 @@ impl Waiting {
     }
 }
 
-/// As many as are taken at once.
+/// Takes at most `SYMBOLS_AT_ONCE`.
 fn first_of(symbols: &mut BTreeSet<Symbol>) -> Vec<Symbol> {
     let mut first = Vec::with_capacity(symbols.len().min(SYMBOLS_AT_ONCE));
     while first.len() < SYMBOLS_AT_ONCE

@@ -1,9 +1,10 @@
-//! What the file of the local copy is made of.
+//! The schema of the local copy's file.
 
 use crate::engine::migrations::{self, Migration};
 
-/// What the local file has beside the ordinary tables: of which database it is a copy, and which symbols are in it. A symbol that has
-/// changed since is not current: its rows stay until they are fetched again, because most of its blocks are still the same.
+/// The additional tables of the local file: the database it is a copy of, and the symbols in it. A
+/// symbol that has changed since is not current: its rows stay until they are fetched again,
+/// because most of its blocks are still the same.
 const OWN: Migration = Migration {
     version: 1_000_000,
     name: "copy",
@@ -11,14 +12,15 @@ const OWN: Migration = Migration {
              seal bigint not null default 0);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null, seal bigint not null default 0) without rowid;",
-    // A copy is always of SQLite. This is so that a test can hold the statements against both engines.
+    // A copy is always SQLite. This is for a test that checks the statements on both engines.
     postgres: "create table origin (place bigint not null primary key, identity text not null, stamp text);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null);",
     oldest: 1_000_000,
 };
 
-/// What the shared database has for its nodes (`migrations/postgres`), for tests without a server.
+/// The tables that the shared database has for its nodes (`migrations/postgres`), for tests without
+/// a server.
 #[cfg(test)]
 pub(crate) const SHARED: &str =
     "create table touched (symbol text not null primary key, version bigint not null);
@@ -27,12 +29,12 @@ pub(crate) const SHARED: &str =
     create table identity (id text not null primary key);
     insert into identity (id) values (lower(hex(randomblob(16))));";
 
-/// The steps of the local file: those of the candles, and its own.
+/// The migrations of the local file: those of the candles, and its own.
 pub(super) fn steps() -> Vec<Migration> {
     migrations::ALL.iter().copied().chain([OWN]).collect()
 }
 
-/// Everything that statements of the copy are about.
+/// All tables that statements of the copy use.
 #[cfg(test)]
 pub(crate) fn schema() -> Vec<Migration> {
     let shared = Migration { version: OWN.version + 1, name: "shared", sqlite: SHARED, postgres: "", ..OWN };

@@ -1,5 +1,5 @@
-//! Statements of the local copy: what the database behind says, what is fetched of a symbol, and what the local file keeps beside the
-//! ordinary tables. See `sql.rs` of the candles for the dialect.
+//! SQL statements of the local copy: the state of the shared database, the rows of a symbol, and
+//! the additional tables of the local file. See `sql.rs` of the candles for the dialect.
 
 use crate::engine::statements::statements;
 
@@ -43,8 +43,9 @@ macro_rules! stored_trade_bodies {
 statements! {
     for &crate::candles::copy::schema::schema();
 
-    // Of the database behind.
-    // As many ids as there are placeholders; a shorter list repeats its last one. A node also wants bodies that were replaced a moment ago.
+    // Statements on the shared database.
+    // As many ids as placeholders; a shorter list repeats its last one. A node also needs recently
+    // replaced bodies.
     BODIES_1: "fetch blocks", bodies!("($1)");
     BODIES_8: "fetch blocks", bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
     BODIES_64: "fetch blocks", concat!("select id, body from block_body where id in ", ids_64!());
@@ -64,14 +65,15 @@ statements! {
         => concat!("select id, body from trade_body where id in ", ids_64!(),
         " and not exists (select 1 from retired_body r where r.kind = 1 and r.id = trade_body.id)");
 
-    // Of the local file.
+    // Statements on the local file.
     ORIGIN: "read whose copy this is", "select identity, stamp from sealed_origin where place = 0";
     PUT_ORIGIN: "write whose copy this is",
         "insert into origin (place, identity, stamp) values (0, $1, $2) \
          on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
     SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
     HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
-    // Without a look at the seal, which takes as long as the rest: it is asked for a symbol that memory has as current.
+    // Does not verify the seal, which would double the cost: memory already has the symbol as
+    // current.
     IS_CURRENT: "look for a copied symbol", "select is_current from held where symbol = $1";
     PUT_HELD: "note a copied symbol",
         "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \
@@ -95,7 +97,7 @@ statements! {
     DROP_BODY: "forget a block", "delete from block_body where id = $1 returning length(body)";
     DROP_TRADE_BODY: "forget a block of trades", "delete from trade_body where id = $1 returning length(body)";
 
-    // Tables with rows of a symbol. Those of the key come first.
+    // Tables with rows of a symbol. Key columns come first.
     SECURITY: "fetch a security",
         "select symbol, name_en, name_cn, name_hk, exchange, currency, lot_size, board, listing_date, decimals, \
          total_shares, circulating_shares, hk_shares, eps, eps_ttm, bps, dividend_yield, kind, delisted_on, \

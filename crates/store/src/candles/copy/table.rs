@@ -1,4 +1,4 @@
-//! Rows on their way from one database to the other, whatever is in them.
+//! Copies rows from one database to the other, independent of their contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::sql;
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql, ToValue, Value};
 
-/// A value of a row that outlives its statement.
+/// An owned value of a row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
     Null,
@@ -53,16 +53,17 @@ impl ToValue for Cell {
 
 pub(super) type Cells = Vec<Cell>;
 
-/// A table of which rows are copied, and how they are read, added and removed. Both databases read it by the same statement.
+/// A table whose rows are copied, with its statements. Both databases read it with the same
+/// statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pub(super) read: Sql,
     add: Sql,
     remove: Sql,
     columns: usize,
-    /// How many of the first columns are its key.
+    /// The number of leading key columns.
     keys: usize,
-    /// The column with the id of a body, if rows have one.
+    /// The column with the id of a body, if any.
     body: Option<usize>,
 }
 
@@ -130,27 +131,28 @@ pub(super) const TRADE_BLOCKS: Table = Table {
     keys: 3,
     body: Some(7),
 };
-/// The same, of one day.
+/// The blocks of one day.
 pub(super) const TRADE_BLOCKS_OF_DAY: Table = Table { read: sql::TRADE_BLOCKS_OF_DAY, ..TRADE_BLOCKS };
 
-/// Tables that a symbol has few rows in, each of them read at once.
+/// Tables in which a symbol has few rows, each read as a whole.
 pub(super) const SMALL: [Table; 4] = [SECURITY, ACTIONS, FACTORS, MARGIN];
-/// Where a series has its id and its version.
+/// Columns of a series row.
 pub(super) const SERIES_ID: usize = 0;
 pub(super) const SERIES_BLOCKS: usize = 5;
 pub(super) const SERIES_VERSION: usize = 9;
-/// Where a day has its date and its version.
+/// Columns of a day row.
 pub(super) const DAY: usize = 1;
 pub(super) const DAY_BLOCKS: usize = 3;
 pub(super) const DAY_VERSION: usize = 7;
 
 impl Table {
-    /// The rows with a key that begins like this.
+    /// The rows whose key starts with `key`.
     pub(super) fn rows(&self, db: &Db, key: &[Value<'_>]) -> Result<Vec<Cells>, StoreError> {
         db.all(self.read, key, |row| cells(row, self.columns))
     }
 
-    /// Puts rows in the place of others, which changes only those that differ. Answers the bodies that no row has any more.
+    /// Replaces rows, writing only those that differ. Returns the bodies that no row refers to any
+    /// more.
     pub(super) fn replace(&self, db: &Db, old: Vec<Cells>, new: &[Cells]) -> Result<Vec<i64>, StoreError> {
         let mut gone: BTreeMap<Vec<Cell>, Cells> =
             old.into_iter().map(|row| (row.iter().take(self.keys).cloned().collect(), row)).collect();
@@ -174,7 +176,7 @@ impl Table {
             let values: Vec<Value<'_>> = row.iter().map(ToValue::to_value).collect();
             db.run(self.add, values.as_slice())?;
         }
-        // An entry may have changed around its body.
+        // An entry may change while its body stays.
         let kept: BTreeSet<i64> = came.into_iter().filter_map(|row| self.body_of(row)).collect();
         let bodies = gone.values().filter_map(|row| self.body_of(row));
         Ok(bodies.filter(|body| !kept.contains(body)).collect())

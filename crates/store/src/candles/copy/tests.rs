@@ -1,4 +1,4 @@
-//! A local copy of a database that needs no server: what is said here of the shared one holds for every engine.
+//! Tests of the local copy with a shared database that needs no server. They hold for every engine.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::{
 const NOW: Timestamp = Timestamp(1_763_200_000);
 const UNTIL: Timestamp = Timestamp(i64::MAX);
 
-/// A shared database and the cache of a node, each in a directory that goes away with it.
+/// A shared database and the cache of a node, in temporary directories.
 struct House {
     far_dir: tempfile::TempDir,
     cache: tempfile::TempDir,
@@ -49,7 +49,7 @@ impl House {
         self.far.clone().with_copy(settings).unwrap()
     }
 
-    /// Makes the shared database refuse every question about a symbol.
+    /// Makes the shared database reject every query about a symbol.
     fn lose(&self) {
         script(self.far_dir.path(), "alter table security rename to lost");
     }
@@ -85,7 +85,7 @@ fn minutes(text: &str) -> Series {
     Series { symbol: symbol(text), grain: Grain::Minute, lane: Lane::Regular }
 }
 
-/// A block of ten rows whose bytes tell which it is.
+/// A block of ten rows whose bytes identify it.
 fn block(first: i64, word: &str) -> NewBlock {
     let bytes = format!("{first} {word}").into_bytes();
     NewBlock { first: Timestamp(first), last: Timestamp(first + 9), rows: 10, bytes }
@@ -113,7 +113,7 @@ fn load(store: &Store) -> CopyLoad {
     store.copy_load().unwrap()
 }
 
-/// Asks for a symbol until the copy has it.
+/// Queries symbols, and waits until the copy has them.
 fn hold(node: &Store, symbols: &[&str]) {
     let mut reader = node.reader().unwrap();
     for text in symbols {
@@ -123,7 +123,7 @@ fn hold(node: &Store, symbols: &[&str]) {
 }
 
 #[test]
-fn a_symbol_that_was_asked_for_is_answered_without_the_shared_database() {
+fn a_requested_symbol_is_served_without_the_shared_database() {
     let house = House::new();
     let (series, other) = (minutes("700.HK"), minutes("5.HK"));
     put(&house.far, &series, &[], &[block(0, "a"), block(10, "b"), block(20, "c")]);
@@ -188,7 +188,7 @@ fn everything_about_a_symbol_is_copied() {
     batch.commit().unwrap();
     let node = house.node();
     hold(&node, &["700.HK"]);
-    // What follows from what is stored is told as well.
+    // Derived data is copied too.
     let mut batch = writer.begin().unwrap();
     batch.put_factors(&name, b"factors").unwrap();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 30, large_from: 5, medium_from: 2 };
@@ -224,7 +224,7 @@ fn everything_about_a_symbol_is_copied() {
 }
 
 #[test]
-fn a_symbol_that_does_not_exist_is_known_not_to() {
+fn the_copy_remembers_that_a_symbol_does_not_exist() {
     let house = House::new();
     let node = house.node();
     hold(&node, &["700.HK"]);
@@ -236,7 +236,7 @@ fn a_symbol_that_does_not_exist_is_known_not_to() {
 }
 
 #[test]
-fn a_commit_is_seen_as_a_whole() {
+fn a_commit_becomes_visible_atomically() {
     let house = House::new();
     let all = ["1.HK", "2.HK", "3.HK"].map(minutes);
     for series in &all {
@@ -251,7 +251,7 @@ fn a_commit_is_seen_as_a_whole() {
         batch.replace_blocks(series, &[], &[block(10, "new")]).unwrap();
     }
     batch.commit().unwrap();
-    // The copy may be a little behind, then all of it.
+    // The copy may be behind, but never between two commits.
     let mut reader = node.reader().unwrap();
     let blocks: Vec<usize> =
         all.iter().map(|series| reader.view().blocks(series, None, None).unwrap().len()).collect();
@@ -271,7 +271,7 @@ fn a_commit_is_seen_as_a_whole() {
 }
 
 #[test]
-fn what_has_not_changed_of_a_symbol_is_not_fetched_again() {
+fn unchanged_blocks_of_a_symbol_are_not_fetched_again() {
     let house = House::new();
     let series = minutes("700.HK");
     let ids = put(&house.far, &series, &[], &[block(0, "a"), block(10, "b"), block(20, "c")]);
@@ -285,7 +285,7 @@ fn what_has_not_changed_of_a_symbol_is_not_fetched_again() {
     hold(&node, &["700.HK"]);
     assert_eq!(bodies(&node, &series).unwrap(), "30 d, 20 c2, 10 b, 0 a");
     assert_eq!(load(&node).blocks_fetched, 5);
-    // The body that was replaced takes no place.
+    // The replaced body is removed.
     node.settle_copy();
     let kept: i64 = near_number(&house, "select count(*) from block_body");
     assert_eq!(kept, 4);
@@ -297,7 +297,7 @@ fn near_number(house: &House, text: &'static str) -> i64 {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_is_while_blocks_are_replaced() {
+fn a_snapshot_is_unchanged_while_blocks_are_replaced() {
     let house = House::new();
     let series = minutes("700.HK");
     let ids = put(&house.far, &series, &[], &[block(0, "a"), block(10, "b")]);
@@ -316,7 +316,7 @@ fn a_snapshot_stays_as_it_is_while_blocks_are_replaced() {
     let mut bytes = Vec::new();
     snapshot.block(&entries[0], &mut bytes).unwrap();
     assert_eq!(bytes, b"0 a");
-    // SQLite removes what was replaced at once. Elsewhere it stays for a while.
+    // SQLite removes replaced bodies immediately. Other engines retain them for a while.
     let gone = snapshot.block(&entries[1], &mut bytes).unwrap_err();
     assert!(matches!(gone, StoreError::Replaced { .. }), "{gone}");
     assert_eq!(snapshot.version().unwrap(), 1);
@@ -325,7 +325,7 @@ fn a_snapshot_stays_as_it_is_while_blocks_are_replaced() {
 }
 
 #[test]
-fn snapshots_of_all_symbols_and_lists_are_of_the_shared_database() {
+fn snapshots_of_all_symbols_and_lists_read_the_shared_database() {
     let house = House::new();
     for text in ["1.HK", "2.HK"] {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
@@ -343,7 +343,7 @@ fn snapshots_of_all_symbols_and_lists_are_of_the_shared_database() {
     assert_eq!(snapshot.blocks(&minutes("1.HK"), None, None).unwrap().len(), 1);
     assert_eq!(snapshot.version().unwrap(), 2);
     drop(snapshot);
-    // A second symbol in the snapshot of a first is in a state of its own.
+    // A second symbol in the snapshot of a first has its own state.
     put(&house.far, &minutes("2.HK"), &[], &[block(10, "b")]);
     node.settle_copy();
     let snapshot = reader.snapshot_of(&symbol("1.HK")).unwrap();
@@ -353,7 +353,7 @@ fn snapshots_of_all_symbols_and_lists_are_of_the_shared_database() {
 }
 
 #[test]
-fn symbols_that_were_not_asked_for_longest_make_room() {
+fn the_least_recently_used_symbols_are_evicted() {
     let house = House::new();
     let all: Vec<Series> = (1..=8).map(|number| minutes(&format!("{number}.HK"))).collect();
     let large = "x".repeat(100_000);
@@ -365,7 +365,7 @@ fn symbols_that_were_not_asked_for_longest_make_room() {
         hold(&node, &[series.symbol.as_str()]);
         bodies(&node, series).unwrap();
         node.settle_copy();
-        // The first is asked for again and again.
+        // The first one is used again and again.
         bodies(&node, &all[0]).unwrap();
         node.settle_copy();
     }
@@ -380,7 +380,7 @@ fn symbols_that_were_not_asked_for_longest_make_room() {
 }
 
 #[test]
-fn a_file_that_is_filled_again_and_again_does_not_grow() {
+fn a_repeatedly_filled_file_does_not_grow() {
     let house = House::new();
     let all: Vec<Series> = (1..=40).map(|number| minutes(&format!("{number}.HK"))).collect();
     let large = "x".repeat(20_000);
@@ -405,7 +405,7 @@ fn a_file_that_is_filled_again_and_again_does_not_grow() {
 }
 
 #[test]
-fn a_body_larger_than_the_copy_is_answered_all_the_same() {
+fn a_body_larger_than_the_copy_is_still_served() {
     let house = House::new();
     let series = minutes("700.HK");
     put(&house.far, &series, &[], &[block(0, &"x".repeat(100_000))]);
@@ -418,7 +418,7 @@ fn a_body_larger_than_the_copy_is_answered_all_the_same() {
 }
 
 #[test]
-fn a_copy_is_found_again_and_what_changed_meanwhile_is_noticed() {
+fn a_reopened_copy_notices_changes_made_meanwhile() {
     let house = House::new();
     for text in ["1.HK", "2.HK"] {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
@@ -451,13 +451,13 @@ fn a_copy_of_another_database_is_not_used() {
 }
 
 #[test]
-fn a_copy_is_begun_anew_when_the_shared_database_has_gone_back_or_was_restored() {
+fn a_copy_is_recreated_when_the_shared_database_has_gone_back_or_was_restored() {
     for change in [
         // Another era.
         "update counter set next = 1099511627776 where name = 'version'",
         // A backup from before the last commit.
         "update counter set next = 1 where name = 'version'; delete from lineage where version > 1",
-        // The same, and other commits since.
+        // The same, with other commits since.
         "update counter set next = 5 where name = 'version'; delete from lineage where version > 1;
          insert into lineage values (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')",
     ] {
@@ -480,7 +480,7 @@ fn a_copy_is_begun_anew_when_the_shared_database_has_gone_back_or_was_restored()
 }
 
 #[test]
-fn readers_of_a_copy_that_was_given_up_take_the_new_one() {
+fn readers_of_a_discarded_copy_switch_to_the_new_one() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     let node = house.node();
@@ -496,7 +496,7 @@ fn readers_of_a_copy_that_was_given_up_take_the_new_one() {
 }
 
 #[test]
-fn a_damaged_copy_never_answers() {
+fn a_damaged_copy_is_never_used() {
     let house = House::new();
     let mut writer = house.far.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -517,7 +517,7 @@ fn a_damaged_copy_never_answers() {
         hold(&node, &["1.HK"]);
         bodies(&node, &minutes("1.HK")).unwrap();
         node.settle_copy();
-        // As another program would: without a seal, and without a count.
+        // As another program would: without updating seals and counts.
         let conn = rusqlite::Connection::open(house.files().last().unwrap()).unwrap();
         conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
         drop(conn);
@@ -534,7 +534,7 @@ fn a_damaged_copy_never_answers() {
 }
 
 #[test]
-fn a_file_that_is_no_copy_is_replaced() {
+fn a_file_that_is_not_a_copy_is_replaced() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     drop(house.node());
@@ -551,7 +551,7 @@ fn a_file_that_is_no_copy_is_replaced() {
 }
 
 #[test]
-fn what_is_doubted_is_fetched_again() {
+fn an_inconsistent_symbol_is_fetched_again() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     let node = house.node();
@@ -568,7 +568,7 @@ fn what_is_doubted_is_fetched_again() {
 }
 
 #[test]
-fn a_directory_belongs_to_one_process_and_to_nobody_else() {
+fn a_directory_is_private_to_one_process() {
     let house = House::new();
     let node = house.node();
     let refused = house.far.clone().with_copy(&house.settings()).unwrap_err();
@@ -586,7 +586,7 @@ fn a_directory_belongs_to_one_process_and_to_nobody_else() {
 }
 
 #[test]
-fn without_the_shared_database_a_copy_answers_for_a_while() {
+fn a_copy_serves_during_the_offline_window() {
     for (grace, answers) in [(Duration::from_secs(3_600), true), (Duration::ZERO, false)] {
         let house = House::new();
         put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
@@ -602,7 +602,7 @@ fn without_the_shared_database_a_copy_answers_for_a_while() {
         let misses = load(&node).misses;
         reader.view().security(&symbol("1.HK")).unwrap().unwrap();
         assert_eq!(load(&node).misses == misses, answers);
-        // It comes back by itself.
+        // It recovers by itself.
         script(house.far_dir.path(), "alter table gone rename to lineage");
         node.settle_copy();
         assert_eq!((load(&node).is_reachable, load(&node).is_serving), (true, true));
@@ -613,7 +613,7 @@ fn without_the_shared_database_a_copy_answers_for_a_while() {
 fn readers_in_many_threads_see_one_state_of_each_symbol_while_it_changes() {
     let house = House::new();
     let series = minutes("1.HK");
-    // Each state has one block more than the last, all of the same word.
+    // Each state has one block more than the last, all with the same word.
     let mut ids = put(&house.far, &series, &[], &[block(0, "0")]);
     let node = house.node();
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -640,7 +640,7 @@ fn readers_in_many_threads_see_one_state_of_each_symbol_while_it_changes() {
                         seen += 1;
                     }
                     Err(StoreError::Replaced { .. }) => {}
-                    // SQLite has already removed what the state before had.
+                    // SQLite has already removed the bodies of the previous state.
                     Err(error) => panic!("{error}"),
                 }
                 drop(snapshot);
@@ -675,7 +675,7 @@ fn readers_in_many_threads_see_one_state_of_each_symbol_while_it_changes() {
 }
 
 #[test]
-fn symbols_far_beyond_what_is_fetched_at_once_all_arrive() {
+fn symbols_beyond_one_batch_are_all_fetched() {
     let house = House::new();
     let mut writer = house.far.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -690,7 +690,7 @@ fn symbols_far_beyond_what_is_fetched_at_once_all_arrive() {
 }
 
 #[test]
-fn a_version_that_is_told_is_asked_of_the_shared_database_before_the_copy_has_it() {
+fn a_newer_reported_version_is_read_from_the_shared_database() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     hold(&house.node(), &["1.HK"]);
@@ -699,23 +699,23 @@ fn a_version_that_is_told_is_asked_of_the_shared_database_before_the_copy_has_it
     let has = || copy.mark(&symbol("1.HK"), copy.number()).is_some();
     let version = copy.version();
     assert!(has());
-    // The thread of the copy may be busy for as long as it likes: it has no part in this.
+    // Independent of the worker thread, which may be busy.
     copy.shared.tell(version + 1);
     assert!(!has());
-    // Nothing that was told once stands for ever: the database may have gone back.
+    // A reported version is not final: the database may have gone back.
     copy.shared.tell(version);
     assert!(has());
 }
 
 #[test]
-fn room_is_made_in_many_turns_with_a_look_at_the_shared_database_in_each() {
+fn eviction_takes_several_rounds_and_polls_the_shared_database_in_each() {
     let house = House::new();
     let all: Vec<String> = (1..=100).map(|number| format!("{number}.HK")).collect();
     for text in &all {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
     }
     hold(&house.node(), &all.iter().map(String::as_str).collect::<Vec<_>>());
-    // The same cache, which may now have next to nothing.
+    // The same cache with almost no space.
     let settings = CopySettings { bytes_max: 1, ..house.settings() };
     let dir = settings.dir.join(FOLDER);
     lock::make_private(&dir).unwrap();
@@ -731,7 +731,7 @@ fn room_is_made_in_many_turns_with_a_look_at_the_shared_database_in_each() {
         let evicted = shared.evicted.load(Ordering::Relaxed);
         assert!((1..=32).contains(&(evicted - gone)), "{evicted} after {gone}");
         gone = evicted;
-        // It goes on by itself.
+        // Eviction continues in the next round without a request.
         let goes_on = shared.held.sum().symbols > 0;
         assert_eq!(shared.queue.has_work(), goes_on);
         shared.queue.take(std::time::Instant::now()).unwrap();

@@ -1,5 +1,5 @@
-//! The thread that fills the local copy and keeps it up to date. It is the only one that writes to the file, so that no request waits for
-//! the disk of the copy.
+//! The thread that fills and updates the local copy. It is the only writer of the file, so no
+//! request waits for the disk of the copy.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,22 +17,24 @@ use super::{POLL, Shared};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// After a file could not be made, another one is tried so much later.
+/// Delay before another attempt if a file could not be created.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
-/// What goes in one turn to make room, of symbols and of bytes, beside the first symbol: a look at the database behind waits for it.
+/// Maximum symbols and bytes evicted per round, beyond the first symbol: a poll of the shared
+/// database waits for it.
 const FORGOTTEN_AT_ONCE: usize = 32;
 const FREED_AT_ONCE: u64 = 64 << 20;
-/// From this size on the log is brought into the file, and begun anew if no reader is in it.
+/// From this size on the log is checkpointed, and restarted if no reader uses it.
 const LOG_BYTES: u64 = 32 << 20;
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
     far: Db,
-    /// None as long as none can be made, as on a full disk. Everything is then asked of the database behind.
+    /// `None` while none can be created, as on a full disk. All queries then go to the shared
+    /// database.
     file: Option<LocalFile>,
     origin: Origin,
     marks: u64,
-    /// When a file was last made, or could not be.
+    /// When a file was last created, or failed to be.
     tried: Instant,
 }
 
@@ -44,7 +46,8 @@ pub(super) enum Trouble {
 }
 
 impl Worker {
-    /// Opens the file that is there, if it is a copy of this database, and otherwise begins a new one. Both are up to date afterwards.
+    /// Opens the existing file if it is a copy of this database, else creates one. It is up to date
+    /// on return.
     pub(super) fn open(shared: Arc<Shared>, far: Db) -> Result<Worker, StoreError> {
         let now = Origin::read(&far)?;
         let number = LocalFile::newest(&shared.dir)?.unwrap_or_default();
@@ -58,7 +61,7 @@ impl Worker {
                 shared.number.store(number, Ordering::Release);
                 (file, origin)
             }
-            // Whatever is wrong with it, the database behind has it all.
+            // Whatever is wrong with it, the shared database has all of the data.
             _ => {
                 let number = number.saturating_add(1);
                 let file = LocalFile::create(&shared.dir, number, &now)?;
@@ -120,7 +123,7 @@ impl Worker {
         }
     }
 
-    /// Brings the copy to the present state of the database behind, and some symbols into it.
+    /// Updates the copy to the current state of the shared database, and fetches some symbols.
     fn follow(&mut self, symbols: &[Symbol]) -> Result<(), Trouble> {
         if symbols.is_empty() && Origin::read(&self.far).map_err(Trouble::Far)? == self.origin {
             self.shared.reach();
@@ -146,7 +149,7 @@ impl Worker {
             }
             Ok((now, step, fetched))
         })();
-        // Nothing was written. If it fails, so does the next one, which says why.
+        // Nothing was written. If this fails, the next transaction fails and reports why.
         self.far.commit().ok();
         let (now, step, fetched) = read.map_err(Trouble::Far)?;
         self.shared.reach();
@@ -158,7 +161,7 @@ impl Worker {
             self.origin = now;
             return Ok(());
         };
-        // In memory first: whoever asks for one of these from now on is answered by the database behind.
+        // In memory first, so that queries for these symbols go to the shared database from now on.
         let outdated = self.shared.held.outdate(touched);
         let written = file.change(|| {
             outdated.iter().try_for_each(|symbol| file.outdate(symbol))?;
@@ -184,7 +187,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Keeps bodies of symbols that are here.
+    /// Stores bodies of symbols in the copy.
     fn keep(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
         let Some(file) = self.file.as_ref().filter(|_| !bodies.is_empty()) else { return Ok(()) };
         let mut kept: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
@@ -197,7 +200,7 @@ impl Worker {
         let bytes = kept.iter().map(|(_, body)| body.bytes.len() as u64).sum();
         let symbols: BTreeSet<Symbol> = kept.iter().map(|(symbol, _)| symbol.clone()).collect();
         if !self.make_room(bytes, &symbols)? {
-            // More than the whole copy may have: the next question fetches them again.
+            // Larger than the whole copy: the next query fetches them again.
             return Ok(());
         }
         let Some(file) = &self.file else { return Ok(()) };
@@ -221,15 +224,16 @@ impl Worker {
         Ok(())
     }
 
-    /// Forgets symbols that were not asked for longest until there is room for so many bytes, or as many as may go in a turn: the next one
-    /// goes on, after a look at the database behind. Whether there is room.
+    /// Evicts the least recently used symbols until there is room for `bytes`, up to the limit per
+    /// round: the next round continues, after a poll of the shared database. Returns whether there
+    /// is room.
     fn make_room(&mut self, bytes: u64, but_not: &BTreeSet<Symbol>) -> Result<bool, Trouble> {
         let max = self.shared.bytes_max;
         let taken = self.shared.held.sum().bytes.saturating_add(bytes);
         if taken <= max || bytes > max {
             return Ok(taken <= max);
         }
-        // A little more at once, so that not every question that follows has to make room.
+        // Frees a little more, so that not every following query has to evict.
         let excess = (taken - max).saturating_add(max / 16).min(FREED_AT_ONCE);
         let mut oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
         oldest.truncate(FORGOTTEN_AT_ONCE);
@@ -249,7 +253,7 @@ impl Worker {
         forgotten.map_err(Trouble::File)
     }
 
-    /// Gives the file up and begins with an empty one, as a copy of this state.
+    /// Discards the file and creates an empty one, as a copy of this state.
     fn begin_anew(&mut self, origin: Origin) -> Result<(), StoreError> {
         self.tried = Instant::now();
         self.shared.held.load(Vec::new(), Mark(0));
@@ -259,9 +263,9 @@ impl Worker {
         self.file = None;
         self.origin = origin;
         let made = LocalFile::create(&self.shared.dir, number, &self.origin);
-        // What was seen before may be of a state that is no more.
+        // Versions seen before may belong to a state that no longer exists.
         self.shared.seen.store(0, Ordering::Release);
-        // Readers of the old file let go of it either way.
+        // Readers of the old file release it either way.
         self.shared.number.store(number, Ordering::Release);
         self.shared.version.store(self.origin.version, Ordering::Release);
         self.file = Some(made?);

@@ -1,4 +1,5 @@
-//! Where a server is and how to speak to it: `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. A password is no part of it.
+//! The address of a server with connection parameters:
+//! `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. It never contains a password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -8,7 +9,8 @@ use std::time::Duration;
 
 use super::Schema;
 
-/// The address of a database on one server or on several that follow each other. Shown as it is read, with what differs from the defaults.
+/// The address of a database on one server or on several replicas. Displayed in the syntax it is
+/// parsed from, without defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     pub(super) user: String,
@@ -16,7 +18,7 @@ pub struct Address {
     /// Tried in this order. Never empty.
     pub(super) hosts: Vec<Host>,
     pub(super) target: Target,
-    /// `None` leaves it to the host: see [`Address::speaks_tls`].
+    /// `None` lets the host decide: see [`Address::speaks_tls`].
     tls: Option<Tls>,
     pub(super) roots: Roots,
     schema: String,
@@ -40,7 +42,7 @@ pub(super) enum HostAt {
     Socket(PathBuf),
 }
 
-/// Which server of several will do.
+/// The acceptable role of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Target {
     ReadWrite,
@@ -50,32 +52,33 @@ pub(super) enum Target {
     Any,
 }
 
-/// TLS without a verified certificate is not offered: it would hide nothing from whoever stands between.
+/// TLS without certificate verification is not offered: it would not stop a man in the middle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tls {
     Off,
     Verified,
 }
 
-/// Whose certificates are trusted.
+/// The trusted certificate authorities.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Roots {
     System,
     File(PathBuf),
 }
 
-/// Where the password is read from when a connection is made.
+/// The source of the password, read when a connection is made.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PasswordFrom {
     /// PGPASSWORD, or the file that PGPASSFILE names.
     Environment,
     /// Lines of `host:port:database:user:password`, as libpq reads them.
     Passfile(PathBuf),
-    /// The password alone.
+    /// Only the password.
     File(PathBuf),
 }
 
-/// What is wrong with an address, and what to write. Nothing that could be a password is repeated.
+/// An error in an address, with the correct syntax. Never repeats anything that could be a
+/// password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error("the address of a PostgreSQL server begins with another word: write {SHAPE}")]
@@ -136,26 +139,26 @@ const PARAMETERS: [&str; 10] = [
     "host",
 ];
 const PORT: u16 = 5432;
-/// Where Debian and its kin have the authorities that the system trusts.
+/// The system's trusted authorities on Debian and derivatives.
 const DEBIAN_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 const LENGTH_MAX: usize = 4_096;
 const HOSTS_MAX: usize = 8;
-/// PostgreSQL cuts longer names short, and two names become one.
+/// PostgreSQL truncates longer names, which could make two names equal.
 const NAME_BYTES_MAX: usize = 63;
-/// With `_candles` or `_accounts` behind it, a name still fits.
+/// Leaves room for the suffix `_candles` or `_accounts`.
 const SCHEMA_BYTES_MAX: usize = 40;
 const SCHEMA: &str = "chandler";
 const APPLICATION: &str = "chandler";
 const CONNECT_TIMEOUT_S: u16 = 3;
 const CONNECT_TIMEOUT_S_MAX: u16 = 60;
 const POOL: usize = 16;
-/// A writer has one for as long as a change takes, and reads beside it.
+/// A writer holds one during a change, and reads on others.
 const POOL_MIN: usize = 4;
 const POOL_MAX: usize = 64;
 const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
 
 impl Address {
-    /// Whether a text is meant to be one, whatever is wrong with the rest of it.
+    /// Whether a text is intended as an address, even if the rest of it is invalid.
     pub(crate) fn is_meant(text: &str) -> bool {
         text.split_once("://").is_some_and(|(word, _)| word.to_ascii_lowercase().starts_with("postgres"))
             || ["postgres:", "postgresql:"].iter().any(|word| text.starts_with(word))
@@ -174,7 +177,7 @@ impl Address {
         &self.user
     }
 
-    /// How many connections a process takes at most, of each of its pools.
+    /// Maximum connections of a process in each of its pools.
     pub fn pool(&self) -> usize {
         self.pool
     }
@@ -184,20 +187,20 @@ impl Address {
         self.hosts.iter().map(Host::name).collect()
     }
 
-    /// The same for one of the hosts alone, whatever it is.
+    /// The same address with only one of the hosts, of any role.
     #[must_use]
     pub fn of_host(&self, place: usize) -> Option<Address> {
         let host = self.hosts.get(place)?.clone();
         Some(Address { hosts: vec![host], target: Target::Any, ..self.clone() })
     }
 
-    /// The same in another database of the server.
+    /// The same address with another database.
     #[must_use]
     pub fn in_database(&self, database: &str) -> Address {
         Address { database: database.to_owned(), ..self.clone() }
     }
 
-    /// A file with nothing in it but the password.
+    /// A file that contains only the password.
     pub fn password_file(&self) -> Option<&Path> {
         match &self.password {
             PasswordFrom::File(path) => Some(path),
@@ -205,7 +208,8 @@ impl Address {
         }
     }
 
-    /// The address as PostgreSQL's own programs take it, which know fewer parameters. They do not know a [`Address::password_file`].
+    /// The address for PostgreSQL's own tools, which support fewer parameters. They do not support
+    /// [`Address::password_file`].
     pub fn for_tools(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut text = format!(
@@ -223,7 +227,7 @@ impl Address {
         let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
         match &self.roots {
             Roots::File(file) => parameters.push(format!("sslrootcert={}", path(file))),
-            // Before version 16 the programs do not know how to ask the system.
+            // Before version 16 the tools cannot use the system's authorities.
             Roots::System if speaks_tls && Path::new(DEBIAN_ROOTS).exists() => {
                 parameters.push(format!("sslrootcert={DEBIAN_ROOTS}"));
             }
@@ -250,8 +254,8 @@ impl Address {
         Duration::from_secs(self.connect_timeout_s.into())
     }
 
-    /// Traffic between machines is encrypted unless `sslmode=disable` says otherwise. On this machine nobody stands between, and PostgreSQL
-    /// is seldom given a certificate for `localhost`.
+    /// Connections between machines are encrypted unless `sslmode=disable` is set. Local
+    /// connections cannot be intercepted, and PostgreSQL seldom has a certificate for `localhost`.
     pub(super) fn speaks_tls(&self, host: &Host) -> bool {
         match self.tls {
             Some(tls) => tls == Tls::Verified,
@@ -273,7 +277,7 @@ impl Target {
 }
 
 impl Host {
-    /// For people.
+    /// For messages.
     pub(super) fn name(&self) -> String {
         match &self.at {
             HostAt::Network(_) => self.to_string(),
@@ -313,7 +317,8 @@ impl FromStr for Address {
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
-        // The last one: whatever stands before it and has a colon may be a password with an `@` in it.
+        // The last one: anything before it that contains a colon may be a password with an `@` in
+        // it.
         let (user, hosts) = authority.rsplit_once('@').ok_or(AddressError::NoUser)?;
         if user.contains(':') {
             return Err(AddressError::Password);
@@ -335,7 +340,7 @@ impl FromStr for Address {
             database,
             hosts: hosts_of(hosts, parameters.socket.as_deref())?,
             target: parameters.target.unwrap_or(Target::ReadWrite),
-            // Whoever says whose certificates are trusted wants one to be shown.
+            // Naming trusted certificates implies verification.
             tls: parameters.tls.or(parameters.roots.is_some().then_some(Tls::Verified)),
             roots: parameters.roots.unwrap_or(Roots::System),
             schema: parameters.schema.unwrap_or_else(|| SCHEMA.to_owned()),
@@ -482,7 +487,7 @@ impl Parameters {
             "sslmode" => {
                 self.tls = Some(match value {
                     "disable" => Tls::Off,
-                    // libpq's `require` takes any certificate, which keeps nobody out.
+                    // libpq's `require` accepts any certificate, which protects nothing.
                     "require" | "verify-full" => Tls::Verified,
                     "allow" | "prefer" | "verify-ca" => {
                         return Err(refused(
@@ -552,7 +557,7 @@ fn excerpt(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-/// With percent signs undone.
+/// Percent-decodes a text.
 fn decoded(text: &str, part: &'static str) -> Result<String, AddressError> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -12,7 +12,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn an_address_is_shown_as_it_is_read() {
+fn an_address_is_displayed_as_it_is_parsed() {
     for text in [
         "postgres://chandler@db.example:5432/market",
         "postgres://chandler@one:5432,two:6432,[fd00::7]:5432/market?target_session_attrs=any&sslmode=disable",
@@ -27,7 +27,7 @@ fn an_address_is_shown_as_it_is_read() {
 }
 
 #[test]
-fn what_is_left_out_has_a_default() {
+fn omitted_parts_have_defaults() {
     let short = address("postgresql://u@h/d");
     assert_eq!(short.to_string(), "postgres://u@h:5432/d");
     assert_eq!(short, address("postgres://u@h:5432/d?schema=chandler&connect_timeout=3&pool=16"));
@@ -39,7 +39,7 @@ fn what_is_left_out_has_a_default() {
 }
 
 #[test]
-fn a_unix_socket_is_named_in_either_way() {
+fn a_unix_socket_has_two_notations() {
     let one = address("postgres://u@%2Frun%2Fpostgresql/d");
     assert_eq!(one, address("postgres://u@/d?host=/run/postgresql"));
     assert_eq!(
@@ -63,7 +63,7 @@ fn a_password_in_an_address_is_refused_and_never_repeated() {
         assert!(told.contains("PGPASSWORD") && told.contains("passfile="), "{told}");
         assert!(told.contains("password_file=") && !told.contains("ter2"), "{told}");
     }
-    // Signs that end the part in which a password is looked for.
+    // Characters that end the part that is searched for a password.
     for text in ["postgres://u:hun/ter2@h/d", "postgres://u:hun?ter2@h/d", "postgres://u:hun#ter2@h/d"] {
         let told = refused(text);
         assert!(!told.contains("hun") && !told.contains("ter2"), "{told}");
@@ -71,7 +71,7 @@ fn a_password_in_an_address_is_refused_and_never_repeated() {
 }
 
 #[test]
-fn each_wrong_part_is_named_with_what_to_write() {
+fn each_invalid_part_is_reported_with_advice() {
     for (text, words) in [
         ("mysql://u@h/d", "begins with another word: write postgres://USER@HOST:PORT/DATABASE"),
         ("postgres:/u@h/d", "begins with another word"),
@@ -117,7 +117,7 @@ fn each_wrong_part_is_named_with_what_to_write() {
 }
 
 #[test]
-fn each_wrong_parameter_is_named_with_what_to_write() {
+fn each_invalid_parameter_is_reported_with_advice() {
     for (query, words) in [
         ("sslcert=x", "\"sslcert\" of the address is not known: known are target_session_attrs, sslmode"),
         ("=x", "\"\" of the address is not known"),
@@ -148,7 +148,7 @@ fn each_wrong_parameter_is_named_with_what_to_write() {
 }
 
 #[test]
-fn tls_is_verified_wherever_the_network_is_left() {
+fn tls_is_verified_for_remote_hosts() {
     let tls = |text: &str| {
         let address = address(text);
         address.hosts.iter().map(|host| address.speaks_tls(host)).collect::<Vec<_>>()
@@ -167,7 +167,7 @@ fn tls_is_verified_wherever_the_network_is_left() {
 }
 
 #[test]
-fn an_address_is_told_from_a_directory() {
+fn an_address_is_distinguished_from_a_directory() {
     for text in
         ["postgres://", "postgresql://u@h/d", "postgres:u", "PostgreSQL://h", "postgresql+ssl://u@h/d"]
     {

@@ -1,4 +1,4 @@
-//! How a connection is made: what is asked of a server, what is set, and why one is refused.
+//! Connecting: checks of a server, session settings, and reasons for rejection.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -16,7 +16,7 @@ use super::session::Session;
 use super::trouble::chain;
 use super::{Pace, Trouble, tls};
 
-/// Everything about a connection but the host.
+/// Connection parameters except the host.
 #[derive(Clone)]
 pub(super) struct Way {
     pub(super) address: Address,
@@ -25,17 +25,18 @@ pub(super) struct Way {
     pub(super) tls: Option<MakeRustlsConnect>,
 }
 
-/// The oldest server whose behaviour is known.
+/// The oldest supported server version.
 const VERSION_MIN: u32 = 150_000;
 const VERIFY: &str = "select current_setting('server_version_num'), current_setting('server_version'), \
     current_setting('server_encoding'), current_setting('transaction_read_only'), pg_is_in_recovery(), \
     current_setting('synchronous_commit', true)";
-/// A server that is gone without a word is noticed by the system after these.
+/// TCP keep-alive: detects a server that has disappeared silently.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVES_MAX: u32 = 3;
 
-/// Connects to one host, sets what we rely on, and refuses a server that will not do. Runs on the runtime.
+/// Connects to one host, applies our settings, and rejects an unsuitable server. Runs on the
+/// runtime.
 pub(super) async fn connect(
     way: &Way,
     host: &Host,
@@ -61,7 +62,7 @@ pub(super) async fn connect(
     };
     let silent =
         || Trouble::Away { at: at.clone(), reason: format!("no answer within {} s", within.as_secs()) };
-    // A name may stand for several addresses, and the handshakes come behind the connection.
+    // A name may resolve to several addresses, and the handshakes follow the connection.
     let (client, task) = tokio::time::timeout(within * 2, made)
         .await
         .map_err(|_| silent())?
@@ -91,7 +92,8 @@ async fn settle(client: &Client, way: &Way, at: &str) -> Result<(), Trouble> {
     if client.batch_execute(&all).await.is_ok() {
         return Ok(());
     }
-    // Databases that only speak PostgreSQL's protocol lack some settings, and can do without them.
+    // Databases that only implement PostgreSQL's protocol lack some settings, and work without
+    // them.
     for (name, value) in &settings {
         let set = client.batch_execute(&format!("set {name} = '{value}'")).await;
         let lacks = |error: &tokio_postgres::Error| {
@@ -144,7 +146,7 @@ fn verify(number: &str, version: &str, encoding: &str) -> Result<(), Trouble> {
     }
 }
 
-/// Whether a server is one of those that the address asks for.
+/// Checks that a server has the role that the address requires.
 fn aims(target: Target, at: &str, is_read_only: bool, is_standby: bool) -> Result<(), Trouble> {
     let found = match (is_standby, is_read_only) {
         (true, _) => "is a standby",
@@ -161,7 +163,7 @@ fn aims(target: Target, at: &str, is_read_only: bool, is_standby: bool) -> Resul
     if fits { Ok(()) } else { Err(Trouble::ReadOnly { reason: format!("{at} {found}: {wanted}") }) }
 }
 
-/// What we rely on, whatever the defaults of the server, the database and the role are.
+/// Settings that we rely on, whatever the defaults of the server, the database and the role are.
 fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> {
     let limits = way.pace.limits();
     let mut settings = vec![
@@ -170,19 +172,20 @@ fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> 
         ("lock_timeout", limits.lock_ms.to_string()),
         ("idle_in_transaction_session_timeout", limits.idle_in_transaction_ms.to_string()),
         ("default_transaction_isolation", "read committed".to_owned()),
-        // A request that was given up is not worked on any further.
+        // Stops work on a request whose client has gone.
         ("client_connection_check_interval", "5s".to_owned()),
     ];
     match (way.pace, synchronous_commit) {
         (Pace::Fleeting, _) => settings.push(("synchronous_commit", "off".to_owned())),
-        // What is acknowledged must survive a crash, and the loss of the primary where there is a synchronous standby.
+        // Acknowledged changes must survive a crash, and the loss of the primary if there is a
+        // synchronous standby.
         (_, "off" | "local") => settings.push(("synchronous_commit", "on".to_owned())),
         _ => {}
     }
     settings
 }
 
-/// Why a connection was not made, in words that say what to do.
+/// The reason of a failed connection, with advice.
 fn door(error: tokio_postgres::Error, at: &str) -> Trouble {
     let refused = |reason: String| Trouble::Refused { at: at.to_owned(), reason };
     if let Some(reason) = tls::untrusted(&error) {
@@ -238,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_taken_for_what_the_address_asks_for() {
+    fn a_server_must_have_the_role_that_the_address_requires() {
         let told = |target, is_read_only, is_standby| {
             aims(target, "one:5432", is_read_only, is_standby).map_err(|trouble| trouble.to_string())
         };
@@ -259,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_as_safe_as_the_server_can_make_them_unless_they_may_be_forgotten() {
+    fn commits_are_synchronous_except_on_the_fleeting_pace() {
         let set = |pace, found: &str| {
             let address: Address = "postgres://u@h/d?schema=own".parse().unwrap();
             let way = Way { address, schema: "own_candles".to_owned(), pace, tls: None };

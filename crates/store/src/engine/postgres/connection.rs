@@ -1,5 +1,5 @@
-//! What a database of ours holds of a pool: nothing, or the connection of its transaction. A statement outside a transaction borrows a
-//! connection for itself.
+//! A database handle on a pool: it holds no connection, or the one of its transaction. A statement
+//! outside a transaction borrows a connection for itself.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
@@ -14,9 +14,9 @@ use super::session::{Failure, Rows, Session};
 use crate::engine::params::Value;
 use crate::engine::{Fault, Role, Row};
 
-/// What is done with each row of a question.
+/// Handles each row of a query.
 pub(crate) type Read<'a> = dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault> + 'a;
-/// The same for one of several questions, with its number.
+/// The same for one of several queries, with its index.
 pub(crate) type ReadOfAll<'a> = dyn FnMut(usize, &Row<'_>) -> Result<ControlFlow<()>, Fault> + 'a;
 
 /// For one thread at a time.
@@ -33,7 +33,8 @@ struct Turn {
     lease: Lease,
     mode: Mode,
     state: State,
-    /// Questions that are being read, each within the reading of the one before. At most the last has rows that have not arrived.
+    /// Queries that are being read, each nested in the previous one. Only the last may have rows
+    /// that have not arrived.
     readings: Vec<Reading>,
 }
 
@@ -45,16 +46,16 @@ enum Mode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// The server has not been told: its beginning goes along with the first question.
+    /// `BEGIN` is not sent yet: it goes with the first query.
     Begun,
     Open,
-    /// A statement failed, and the server takes no more.
+    /// A statement failed, and the server accepts no more.
     Failed,
     Ended,
 }
 
 struct Reading {
-    /// `None` once all of it has arrived.
+    /// `None` once all rows have arrived.
     rows: Option<Rows>,
     arrived: VecDeque<ServerRow>,
 }
@@ -65,7 +66,8 @@ impl std::fmt::Debug for Reading {
     }
 }
 
-/// How many rows are read for nothing after a question was broken off. If more are to come, the connection is closed instead.
+/// Maximum rows that are read and discarded after a query was stopped. If there are more, the
+/// connection is closed instead.
 const UNREAD_MAX: usize = 64;
 const HAS_SCHEMA: &str = "select 1 from pg_catalog.pg_namespace where nspname = $1";
 const NESTED: Trouble = Trouble::Misuse("a statement began within another one that cannot be interrupted");
@@ -80,7 +82,7 @@ impl Connection {
         &self.server
     }
 
-    /// Runs a statement whose rows are of no interest; answers how many it changed.
+    /// Runs a statement and ignores its rows; returns how many it changed.
     pub(crate) fn run(&self, text: &str, values: &[Value<'_>]) -> Result<usize, Fault> {
         self.check_right(text)?;
         let changed = match &mut *self.turn()? {
@@ -90,7 +92,8 @@ impl Connection {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// Hands row after row to `read`, until it breaks. Within a transaction `read` may run other statements.
+    /// Passes each row to `read`, until it breaks. Within a transaction `read` may run other
+    /// statements.
     pub(crate) fn each(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         self.check_right(text)?;
         match self.in_transaction() {
@@ -103,7 +106,7 @@ impl Connection {
         let depth = self.turn()?.as_mut().ok_or(NO_TURN)?.read(text, values)?;
         let end = EndOfReading { connection: self, depth };
         loop {
-            // Let go of before it is read, so that other statements can run meanwhile.
+            // The borrow ends before `read` is called, so that it can run other statements.
             let row = self.turn()?.as_mut().ok_or(NO_TURN)?.next(depth)?;
             let Some(row) = row else { break };
             if read(&Row::Postgres(&row))?.is_break() {
@@ -116,8 +119,9 @@ impl Connection {
 
     fn each_alone(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         let harmless = is_question(text);
-        // The first row belongs to what may be tried again: most errors come with it. What changes something is over when its last row is
-        // there, and not before: it may still fail. Once there are no more rows, none may be asked for.
+        // The first row is part of the retryable step: most errors come with it. A statement that
+        // changes something is only complete with its last row: it may still fail. After the last
+        // row, the stream must not be polled again.
         let ((mut rows, mut arrived), mut lease) = self.alone(text, |session| {
             let mut rows = session.rows(text, values)?;
             let mut arrived = VecDeque::<ServerRow>::new();
@@ -159,8 +163,8 @@ impl Connection {
         done.map(drop)
     }
 
-    /// One statement with many rows of values, without waiting in between: either all of it is stored, or nothing. Answers how many rows it
-    /// changed.
+    /// Runs one statement with many rows of values in a pipeline, all or nothing. Returns how many
+    /// rows it changed.
     pub(crate) fn run_all(&self, text: &str, all: &[&[Value<'_>]]) -> Result<usize, Fault> {
         self.check_right(text)?;
         if !self.in_transaction() {
@@ -181,8 +185,8 @@ impl Connection {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// One question with many rows of values, without waiting in between. `read` is given the number of the row of values along with what was
-    /// found for it. All that is found is held in memory before it is read.
+    /// Runs one query with many rows of values in a pipeline. `read` gets the index of the values
+    /// with each result row. All results are buffered before they are read.
     pub(crate) fn each_of_all(
         &self,
         text: &str,
@@ -207,7 +211,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Several statements in one text, without values.
+    /// Runs several statements in one text, without values.
     pub(crate) fn script(&self, text: &str) -> Result<(), Fault> {
         self.check_right(text)?;
         match &mut *self.turn()? {
@@ -224,8 +228,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Creates the schema of the pool, if it is not there. Several may try at once. "if not exists" alone asks for the right to create
-    /// schemas also where it is there, made by somebody who may.
+    /// Creates the schema of the pool if it does not exist. Safe to call concurrently. "if not
+    /// exists" alone requires the right to create schemas even if the schema exists, made by a role
+    /// with that right.
     pub(crate) fn create_schema(&self) -> Result<(), Fault> {
         let mut is_there = false;
         self.each(HAS_SCHEMA, &[Value::Text(self.server.schema())], &mut |_| {
@@ -238,16 +243,16 @@ impl Connection {
         self.create(&format!("create schema if not exists \"{}\"", self.server.schema()))
     }
 
-    /// Creates something "if not exists", which the server does not promise to several at once.
+    /// Runs a "create ... if not exists", which PostgreSQL does not make safe under concurrency.
     pub(super) fn create(&self, text: &str) -> Result<(), Fault> {
         match self.alone(text, |session| session.script(text)) {
-            // Somebody else was a moment faster.
+            // Another session created it concurrently.
             Err(trouble) if matches!(trouble.code(), Some("23505" | "42710" | "42P06" | "42P07")) => Ok(()),
             created => Ok(created.map(drop)?),
         }
     }
 
-    /// Begins a transaction. Of one that only reads, all questions see the same state: that of the first.
+    /// Begins a transaction. In a read-only one, all queries see the state of the first.
     pub(crate) fn begin(&self, write: bool) -> Result<(), Fault> {
         let mode = if write { Mode::Write } else { Mode::Read };
         if mode == Mode::Write && self.is_reader() {
@@ -263,20 +268,21 @@ impl Connection {
         Ok(())
     }
 
-    /// Ends the transaction. An error leaves nothing of it behind, unless it says that it does not know.
+    /// Commits the transaction. After an error nothing of it remains, unless the error says that
+    /// this is unknown.
     pub(crate) fn commit(&self) -> Result<(), Fault> {
         let turn = self.turn()?.take();
         Ok(turn.ok_or(NO_TURN)?.commit()?)
     }
 
-    /// Ends the transaction, if there is one, without a trace.
+    /// Rolls back the transaction, if there is one.
     pub(crate) fn rollback(&self) -> Result<(), Fault> {
         drop(self.turn()?.take());
         Ok(())
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
-        // Somebody has it in hand right now, so it is there.
+        // If it is borrowed right now, it exists.
         self.turn.try_borrow().map_or(true, |turn| turn.is_some())
     }
 
@@ -295,8 +301,8 @@ impl Connection {
         }
     }
 
-    /// Runs something on a connection of its own. A connection that turns out to be broken is replaced, and then a statement that was not
-    /// sent, or that changes nothing, is tried again, once.
+    /// Runs something on a borrowed connection. A broken connection is replaced, and a statement
+    /// that was not sent, or that changes nothing, is repeated once.
     fn alone<T>(
         &self,
         text: &str,
@@ -337,7 +343,7 @@ impl Connection {
     }
 }
 
-/// Whether a statement changes nothing, so that it may be asked twice.
+/// Whether a statement is read-only, so that it may be repeated.
 fn is_question(text: &str) -> bool {
     let mut words =
         text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -359,7 +365,7 @@ impl Turn {
         }
     }
 
-    /// Tells the server that the transaction begins, if it has not been told.
+    /// Sends `BEGIN`, if it was not sent yet.
     fn open(&mut self) -> Result<(), Trouble> {
         self.arrive()?;
         match self.state {
@@ -389,7 +395,7 @@ impl Turn {
         self.attempt(|session| session.run(text, values))
     }
 
-    /// Asks a question, and answers where it is among those that are being read.
+    /// Starts a query, and returns its depth among those being read.
     fn read(&mut self, text: &str, values: &[Value<'_>]) -> Result<usize, Trouble> {
         let rows = if self.state == State::Begun && is_question(text) {
             let begin = self.begin();
@@ -417,7 +423,8 @@ impl Turn {
         Ok(row)
     }
 
-    /// Takes in what is still to come of a question that is being read: answers come in the order of the statements.
+    /// Buffers the remaining rows of a query that is being read: results arrive in the order of the
+    /// statements.
     fn arrive(&mut self) -> Result<(), Trouble> {
         for depth in 0..self.readings.len() {
             let Some(mut rows) = self.readings.get_mut(depth).and_then(|reading| reading.rows.take()) else {
@@ -430,7 +437,8 @@ impl Turn {
         Ok(())
     }
 
-    /// The first thing that the server is told. Nothing can be lost yet: if the connection turns out to be broken, another one is taken.
+    /// Sends the first message of a transaction. Nothing can be lost yet: a broken connection is
+    /// replaced.
     fn first<T>(&mut self, mut run: impl FnMut(&mut Session) -> Result<T, Failure>) -> Result<T, Trouble> {
         let mut done = run(self.lease.session()?);
         if let Err(failure) = &done
@@ -439,7 +447,7 @@ impl Turn {
         {
             let server = self.lease.server().clone();
             server.distrust();
-            // The broken one counts no more, or a pool that is used up would wait for it.
+            // Return the broken one first, or an exhausted pool would wait for it.
             self.lease.give_back();
             self.lease = server.lease().inspect_err(|_| self.state = State::Failed)?;
             self.lease.session()?.begin_request();
@@ -480,7 +488,7 @@ impl Turn {
         }
         let session = self.lease.session()?;
         match self.mode {
-            // Nothing can be lost, so nobody has to wait.
+            // Nothing can be lost, so the response is not awaited.
             Mode::Read => {
                 session.send_off("commit");
                 session.in_transaction = false;
@@ -488,7 +496,8 @@ impl Turn {
             }
             Mode::Write => {
                 session.begin_request();
-                // A server answers the commit of a failed transaction as if nothing had happened; a question before it makes it say so.
+                // A server reports success for the commit of a failed transaction; a query before
+                // it returns the error.
                 let done = session.script("select 1; commit");
                 session.in_transaction = false;
                 let (sent, at, warning) = (session.sent, session.at().to_owned(), session.warning());
@@ -504,7 +513,7 @@ impl Turn {
                         match session.is_usable() {
                             false => self.lease.server().distrust(),
                             true if matches!(trouble, Trouble::Aborted) => session.send_off("rollback"),
-                            // Whether the transaction is over cannot be seen from here.
+                            // Whether the transaction has ended is unknown here.
                             true => session.give_up(),
                         }
                         Err(trouble)
@@ -526,7 +535,7 @@ impl Drop for Turn {
     }
 }
 
-/// However a reading ends, its rows are forgotten.
+/// Discards the rows of a query, however its reading ends.
 struct EndOfReading<'a> {
     connection: &'a Connection,
     depth: usize,
@@ -547,7 +556,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_told_from_a_change() {
+    fn a_query_is_distinguished_from_a_change() {
         for text in [
             "select 1",
             "\n  Select x from y for update",

@@ -1,4 +1,4 @@
-//! The side of a connection that the runtime has: bytes, and what a server says without being asked.
+//! The runtime's side of a connection: I/O, and asynchronous messages of the server.
 
 use std::future::poll_fn;
 use std::sync::mpsc::SyncSender;
@@ -10,20 +10,20 @@ use tokio_postgres::{AsyncMessage, Connection};
 
 use super::trouble::{chain, line};
 
-/// What a connection that listens hears.
+/// Events of a listening connection.
 #[derive(Debug)]
 pub(super) enum Signal {
     Notice {
         channel: String,
         payload: String,
     },
-    /// Notices came faster than they were read, and some were thrown away.
+    /// Notifications arrived faster than they were read, and some were dropped.
     Missed,
     Ended,
     Stop,
 }
 
-/// What the driving side of a connection has seen.
+/// Events seen by the driving side of a connection.
 #[derive(Default)]
 pub(super) struct Course {
     warnings: Mutex<(u64, String)>,
@@ -31,18 +31,18 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// How many warnings there were, and the last of them.
+    /// The number of warnings, and the last of them.
     pub(super) fn warnings(&self) -> MutexGuard<'_, (u64, String)> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the connection ended, if it is known.
+    /// Why the connection ended, if known.
     pub(super) fn end(&self) -> MutexGuard<'_, Option<String>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Moves bytes until the connection ends, and notes why.
+/// Runs I/O until the connection ends, and records why.
 pub(super) async fn drive<S, T>(
     mut connection: Connection<S, T>,
     course: Arc<Course>,
@@ -77,7 +77,7 @@ pub(super) async fn drive<S, T>(
             None => break,
         }
     }
-    // Requests under way fail now, and find the reason noted.
+    // Pending requests fail now, and find the recorded reason.
     drop(connection);
     tell(Signal::Ended);
 }

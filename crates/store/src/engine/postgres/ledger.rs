@@ -1,4 +1,4 @@
-//! Whose a schema is, and where its migrations are noted.
+//! The owner of a schema, and its ledger of migrations.
 
 use std::ops::ControlFlow;
 
@@ -6,7 +6,8 @@ use super::Connection;
 use crate::engine::params::Value;
 use crate::engine::{Fault, Owner};
 
-/// Whatever is in the schema, and which of our columns the ledger has. Of the catalogue, which tells it also to a role without rights.
+/// The number of objects in the schema, and of our columns in the ledger. From the catalogue, which
+/// is readable without rights on the schema.
 const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'migration' then \
     (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and \
     cast(a.attname as text) in ('version', 'name', 'digest', 'applied_at', 'oldest')) else 0 end), 0) as bigint) \
@@ -15,7 +16,7 @@ const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'm
 const COLUMNS: i64 = 5;
 const LEDGER: &str = "create table if not exists migration (version bigint not null primary key, name text not null, \
     digest bytea not null, applied_at bigint not null, oldest bigint not null)";
-/// Whoever migrates holds this row until the end: others wait, and then find that it is done.
+/// A migrating session holds this row until the end: others wait, and then find that it is done.
 const LOCK: &str = "insert into migration (version, name, digest, applied_at, oldest) values (0, 'lock', '', 0, 0) \
     on conflict (version) do update set name = excluded.name";
 
@@ -33,7 +34,8 @@ impl Connection {
         })
     }
 
-    /// Schema and ledger, before the transaction of a migration: two processes that make them at once must not fail over each other.
+    /// Creates schema and ledger before a migration's transaction, so that two processes that
+    /// create them concurrently both succeed.
     pub(crate) fn make_ledger(&self) -> Result<(), Fault> {
         self.create_schema()?;
         self.create(LEDGER)

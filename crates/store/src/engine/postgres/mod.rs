@@ -1,7 +1,8 @@
-//! PostgreSQL: one schema a database, a pool of connections, a thread that drives them all. The driver appears nowhere else.
+//! PostgreSQL: one schema per database, a pool of connections, one thread that drives them all. The
+//! driver is used nowhere else.
 //!
-//! Start with [`Connection`], which is what a database holds. It borrows a [`Server`]'s connections (`session.rs`): one for each statement, or
-//! one from the beginning of a transaction to its end.
+//! Start with [`Connection`], the handle of a database. It borrows a [`Server`]'s connections
+//! (`session.rs`): one for each statement, or one for a whole transaction.
 
 pub use address::{Address, AddressError};
 pub(crate) use connection::Connection;
@@ -32,10 +33,10 @@ mod value;
 #[path = "../../../tests/postgres/engine.rs"]
 mod server_tests;
 
-/// A row, for as long as it is read.
+/// A borrowed row.
 pub(crate) type Row = tokio_postgres::Row;
 
-/// Which of our two databases a pool is for.
+/// The database that a pool is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schema {
     Candles,

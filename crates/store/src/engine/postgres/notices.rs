@@ -1,4 +1,5 @@
-//! Hearing of changes that others make: LISTEN where the server has it, and a question that is repeated anyway.
+//! Notification of changes by other processes: LISTEN if the server supports it, and a polled query
+//! in any case.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -12,7 +13,8 @@ use super::session::{Failure, Session};
 use super::{Pace, Server, Trouble, column};
 use crate::engine::params::Value;
 
-/// A thread with a connection of its own that tells what changes. It connects again by itself, for as long as it takes.
+/// A thread with its own connection that reports changes. It reconnects by itself, for as long as
+/// it takes.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: SyncSender<Signal>,
@@ -21,36 +23,36 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What is watched.
+/// The subject of a watch.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
-    /// Names of channels: letters from a to z, digits and `_`.
+    /// Channel names: letters from a to z, digits and `_`.
     pub(crate) channels: Vec<String>,
-    /// A question whose answer is one number that changes with everything of interest.
+    /// A query for one number that changes with every relevant change.
     pub(crate) question: &'static str,
-    /// How often it is asked, notices or not.
+    /// The poll interval, with or without notifications.
     pub(crate) every: Duration,
 }
 
-/// What a watch tells, on its own thread.
+/// Events of a watch, reported on its own thread.
 #[derive(Debug)]
 pub(crate) enum News<'a> {
-    /// The answer to the question has changed, or is known for the first time.
+    /// The result of the query has changed, or is known for the first time.
     Number(i64),
     Notice {
         #[allow(dead_code, reason = "shown where news are printed")]
         channel: &'a str,
         payload: &'a str,
     },
-    /// From now on notices are heard. What came before may have been missed.
+    /// Notifications arrive from now on. Earlier ones may have been missed.
     Listening,
-    /// The server cannot be asked. Told once, until it can.
+    /// The server is unreachable. Reported once, until it is reachable again.
     Away(#[allow(dead_code, reason = "shown where news are printed")] &'a Trouble),
 }
 
 #[derive(Debug, Default)]
 struct Sight {
-    /// 0 until it is known.
+    /// 0 until known.
     listens: AtomicU8,
     asked: Mutex<Option<Instant>>,
     stopped: AtomicBool,
@@ -58,10 +60,10 @@ struct Sight {
 
 const LISTENS: u8 = 1;
 const POLLS: u8 = 2;
-/// Notices that wait to be told; more of them are thrown away, and that is told instead.
+/// Maximum queued notifications; further ones are dropped, and the loss is reported instead.
 const WAITING_MAX: usize = 1_024;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// A server that is back is to be noticed soon.
+/// Short, so that a recovered server is noticed soon.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 impl Watch {
@@ -86,7 +88,7 @@ impl Watch {
         Ok(Watch { stop, sight, thread: Some(thread) })
     }
 
-    /// Whether notices are heard, or the server has none and only the question is asked; `None` until it is known.
+    /// Whether notifications are received, or the server only supports polling; `None` until known.
     #[cfg(test)]
     pub(crate) fn listens(&self) -> Option<bool> {
         match self.sight.listens.load(Ordering::Relaxed) {
@@ -96,13 +98,13 @@ impl Watch {
         }
     }
 
-    /// How long ago the server last answered the question: what is known is not older.
+    /// Time since the last response to the query: the known number is not older.
     pub(crate) fn age(&self) -> Option<Duration> {
         let asked = self.sight.asked.lock().unwrap_or_else(PoisonError::into_inner);
         asked.map(|at| at.elapsed())
     }
 
-    /// Ends the thread and waits for it. Not to be called on that thread.
+    /// Stops the thread and waits for it. Must not be called on that thread.
     #[cfg(test)]
     pub(crate) fn stop(mut self) {
         let thread = self.thread.take();
@@ -114,7 +116,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.sight.stopped.store(true, Ordering::Relaxed);
-        // Where it is full of notices, the thread is awake already.
+        // If the queue is full, the thread is awake already.
         self.stop.try_send(Signal::Stop).ok();
     }
 }
@@ -159,7 +161,7 @@ impl Watcher {
             }
             let until = Instant::now() + pause;
             pause = (pause * 2).min(PAUSE_MAX);
-            // What is left of the connection that broke, until it is time to try again.
+            // Drains signals of the broken connection until the next attempt.
             loop {
                 match self.signals.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -175,7 +177,7 @@ impl Watcher {
         self.sight.stopped.load(Ordering::Relaxed)
     }
 
-    /// Listens and asks, for as long as the connection lasts.
+    /// Listens and polls, as long as the connection lasts.
     fn stay(&mut self, session: &mut Session) -> Left {
         match self.listen(session) {
             Ok(()) => {}
@@ -187,7 +189,8 @@ impl Watcher {
             }
             let next = Instant::now() + self.subject.every;
             let mut signal = self.signals.recv_timeout(self.subject.every);
-            // All that has come by now is told before the question is asked, once, but it is not put off for ever.
+            // Pending notifications are reported before the next poll, but they do not delay it
+            // forever.
             loop {
                 if self.is_stopped() {
                     return Left::Stopped;
@@ -198,7 +201,7 @@ impl Watcher {
                     }
                     Ok(Signal::Missed) => (self.tell)(News::Listening),
                     Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return Left::Stopped,
-                    // The question finds out what it was.
+                    // The next query reports the cause.
                     Ok(Signal::Ended) | Err(RecvTimeoutError::Timeout) => break,
                 }
                 if Instant::now() >= next {
@@ -216,7 +219,7 @@ impl Watcher {
         let listens = match session.script(&text) {
             Ok(()) => LISTENS,
             Err(failure) if !session.is_usable() => return Err(failure.trouble),
-            // Databases that only speak PostgreSQL's protocol often refuse it.
+            // Databases that only implement PostgreSQL's protocol often reject it.
             Err(_) => POLLS,
         };
         self.sight.listens.store(listens, Ordering::Relaxed);

@@ -1,27 +1,28 @@
 use std::time::Duration;
 
-/// How long things may take on a connection, and what a commit on it promises.
+/// Timeouts of a connection, and the durability of its commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     Usual,
-    /// Somebody waits for an answer.
+    /// A client waits for the response.
     Quick,
-    /// As quick, for what may be forgotten when the server crashes: a commit does not wait for the disk.
+    /// Like `Quick`, for data that may be lost in a crash of the server: commits are asynchronous.
     Fleeting,
-    /// Turns, without which one goes on all the same. Whoever has one and is gone without a word does not keep it for long.
+    /// For account locks, which are optional. A holder that disappears silently loses the lock
+    /// soon.
     Turn,
-    /// Migrations, moves and checks: a single statement may go through everything.
+    /// Migrations, moves and checks: a single statement may scan everything.
     Long,
 }
 
 pub(super) struct Limits {
-    /// Of a statement on the server, in milliseconds; 0 is none.
+    /// Timeout of a statement on the server, in milliseconds; 0 is none.
     pub(super) statement_ms: u32,
     pub(super) lock_ms: u32,
     pub(super) idle_in_transaction_ms: u32,
-    /// Of a request as it is seen from here: a server that is silent for longer is taken for gone.
+    /// Timeout of a request on this side: a server silent for longer is considered gone.
     pub(super) request: Duration,
-    /// How long the system keeps sending what is not acknowledged.
+    /// How long the system resends unacknowledged data.
     pub(super) unacknowledged: Duration,
 }
 
@@ -65,9 +66,9 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The server has to give up first: then it says why, and the connection lives on.
+    /// The server must time out first: then it reports why, and the connection remains usable.
     #[test]
-    fn a_statement_is_ended_by_the_server_before_the_request_is_given_up() {
+    fn the_statement_timeout_is_below_the_request_timeout() {
         for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Turn, Pace::Long] {
             let limits = pace.limits();
             assert!(u128::from(limits.statement_ms) < limits.request.as_millis(), "{pace:?}");

@@ -1,5 +1,5 @@
-//! The password of a connection: from a file or the environment, when the connection is made, so that a new one is taken up without a
-//! restart.
+//! The password of a connection, read from a file or the environment for each connection, so that a
+//! change needs no restart.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::address::{Address, Host, HostAt, PasswordFrom};
 use super::file;
 
-/// Bytes that are not shown.
+/// Bytes that are not printed.
 #[derive(PartialEq, Eq)]
 pub(super) struct Password(pub(super) Vec<u8>);
 
@@ -22,7 +22,7 @@ impl fmt::Debug for Password {
 const PASSWORD_BYTES_MAX: u64 = 4_096;
 const PASSFILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The password for one host, if there is one anywhere. The error is a line for people.
+/// The password for one host, if one is configured. The error is a message for people.
 pub(super) fn password(
     address: &Address,
     host: &Host,
@@ -44,7 +44,7 @@ pub(super) fn password(
     }
 }
 
-/// A file with nothing in it but the password; one line break at its end is not part of it.
+/// A file that contains only the password; one trailing line break is ignored.
 fn alone(path: &Path) -> Result<Password, String> {
     let mut bytes = file::read(path, PASSWORD_BYTES_MAX)?;
     for end in [b'\n', b'\r'] {
@@ -61,7 +61,7 @@ fn alone(path: &Path) -> Result<Password, String> {
     }
 }
 
-/// The first line of libpq's file that is about this connection.
+/// The first matching line of libpq's password file.
 fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password>, String> {
     let open_to_others = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.mode() & 0o077 != 0);
     if open_to_others {
@@ -71,7 +71,8 @@ fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password
     let port = host.port.to_string();
     let name = match &host.at {
         HostAt::Network(name) => name.clone(),
-        // As libpq has it for the socket where it looks by itself; another one is named by its directory.
+        // libpq uses `localhost` for its default socket directory, and the directory name for
+        // others.
         HostAt::Socket(directory) if is_usual(directory) => "localhost".to_owned(),
         HostAt::Socket(directory) => directory.to_string_lossy().into_owned(),
     };
@@ -94,7 +95,7 @@ fn is_usual(directory: &Path) -> bool {
 #[derive(Default)]
 struct Field {
     bytes: Vec<u8>,
-    /// A star of its own means anything, one behind a backslash means a star.
+    /// An unescaped star matches anything, an escaped one is literal.
     is_escaped: bool,
 }
 
@@ -104,7 +105,7 @@ impl Field {
     }
 }
 
-/// Four fields and the rest, which is the password. A backslash takes the next sign as it is.
+/// Four fields and the rest, which is the password. A backslash escapes the next character.
 fn fields(line: &[u8]) -> Vec<Field> {
     let mut fields = vec![];
     let mut field = Field::default();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_the_address_goes_before_the_environment() {
+    fn the_password_file_has_precedence_over_the_environment() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(&directory, "of the file\n", 0o444);
         let environment = [("PGPASSWORD", "of the environment"), ("PGPASSFILE", "/absent")];
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_one_password_holds_one_line() {
+    fn a_password_file_has_one_line() {
         let directory = tempfile::tempdir().unwrap();
         for (text, password) in [("a b", "a b"), ("a b\n", "a b"), ("a b\r\n", "a b"), (" a ", " a ")] {
             let path = written(&directory, text, 0o600);
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_of_libpq_gives_the_first_line_that_is_about_the_connection() {
+    fn the_first_matching_line_of_a_passfile_is_used() {
         let directory = tempfile::tempdir().unwrap();
         let text = "# a comment\nother:5432:market:me:wrong\none:5432:market:me:a:b\\:c\\\\\n\
                     two:*:\\*:me:wrong\ntwo:6432:*:*:second\nlocalhost:5432:market:me:of the socket\n*:*:*:*:any\n";
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_libpq_that_others_can_read_is_refused_as_libpq_does() {
+    fn a_passfile_that_others_can_read_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(&directory, "*:*:*:*:any\n", 0o640);
         let told = found(&format!("passfile={path}"), 0, &[]).unwrap_err();

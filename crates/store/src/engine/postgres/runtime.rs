@@ -1,5 +1,5 @@
-//! One thread of the process drives all connections. Callers wait on threads of their own, until a deadline: the driver itself has none, and a
-//! cut network would hold them for ever.
+//! One thread of the process drives all connections. Callers wait on their own threads, with a
+//! deadline: the driver has no timeouts, and a network failure would block them forever.
 
 use std::future::Future;
 use std::io;
@@ -12,17 +12,18 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Handle};
 
 static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
-/// Threads for the names of hosts, which the system looks up while it blocks.
+/// Threads for blocking host name lookups.
 const LOOKUPS_MAX: usize = 4;
 
-/// The runtime, with its thread started if it was not.
+/// The runtime, whose thread is started on first use.
 pub(super) fn handle() -> io::Result<Handle> {
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(handle) = &*runtime {
         return Ok(handle.clone());
     }
     let (tell, told) = mpsc::sync_channel(1);
-    // Made on its thread: a runtime may not be dropped where another one runs, as on a worker of the server.
+    // Built on its own thread: a runtime must not be dropped inside another one, as on a worker of
+    // the server.
     thread::Builder::new().name("postgres".to_owned()).spawn(move || {
         let built =
             Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(LOOKUPS_MAX).build();
@@ -39,7 +40,8 @@ pub(super) fn handle() -> io::Result<Handle> {
     Ok(handle)
 }
 
-/// Runs a future on the runtime and waits for its answer; `None` when the time is up, and then the future is dropped.
+/// Runs a future on the runtime and waits for its output; `None` on timeout, and then the future is
+/// dropped.
 pub(super) fn run<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
     until: Instant,
@@ -51,11 +53,12 @@ pub(super) fn run<T: Send + 'static>(
     Ok(answer)
 }
 
-/// Waits for a future of the driver's client; `None` when the time is up. Nothing of the runtime is polled here, so the caller may be on a
-/// worker of another runtime: a resource of tokio's that has used up the budget of that worker's task would never wake up.
+/// Waits for a future of the driver's client; `None` on timeout. No tokio resource is polled here,
+/// so the caller may be on a worker of another runtime: a resource that has used up the coop budget
+/// of that worker's task would never wake up.
 pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     let mut future = pin!(future);
-    // Most rows have arrived by the time they are asked for.
+    // Most rows have already arrived when they are requested.
     if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
         return Some(output);
     }
@@ -72,7 +75,7 @@ pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     }
 }
 
-/// Sends what a future of the client's sends at its first step, and leaves the answer unread.
+/// Polls a client future once, which sends its request, and ignores the response.
 pub(super) fn send_off<F: Future>(future: F) {
     let _: Poll<F::Output> = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
 }
@@ -84,7 +87,7 @@ struct Signal {
 }
 
 impl Signal {
-    /// Whether it was woken before the time was up.
+    /// Whether it was woken before the deadline.
     fn wait(&self, until: Instant) -> bool {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         while !*woken {
@@ -110,8 +113,8 @@ impl Wake for Signal {
     }
 }
 
-/// A request that is under way: it was sent when this was made, and its answer is read when it is asked for. Answers come in the order of
-/// the requests, and are to be read in it.
+/// A pending request: it is sent on construction, and its response is read later. Responses arrive
+/// in the order of the requests, and must be read in that order.
 pub(super) enum Sent<F: Future> {
     Waiting(Pin<Box<F>>),
     Answered(F::Output),
@@ -145,14 +148,14 @@ mod tests {
     }
 
     #[test]
-    fn what_runs_on_the_runtime_is_answered_wherever_the_caller_is() {
+    fn a_future_on_the_runtime_completes_for_any_caller() {
         assert_eq!(run(async { 7 }, soon()).unwrap(), Some(7));
         let other = Builder::new_current_thread().build().unwrap();
         other.block_on(async { assert_eq!(run(async { 8 }, soon()).unwrap(), Some(8)) });
     }
 
     #[test]
-    fn a_future_that_is_woken_from_elsewhere_comes_to_its_end() {
+    fn a_future_woken_by_another_thread_completes() {
         let (tell, told) = futures_channel();
         let waker = thread::spawn(tell);
         assert_eq!(wait(told, soon()), Some(()));
@@ -160,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn what_never_ends_is_left_when_the_time_is_up() {
+    fn waiting_for_a_future_that_never_ends_times_out() {
         let now = Instant::now();
         assert_eq!(wait(std::future::pending::<()>(), now), None);
         assert_eq!(run(std::future::pending::<()>(), now).unwrap(), None);
     }
 
-    /// A future, and what completes it.
+    /// A future, and a function that completes it.
     fn futures_channel() -> (impl FnOnce() + Send + 'static, impl Future<Output = ()>) {
         let shared = Arc::new(Mutex::new((false, None::<Waker>)));
         let told = shared.clone();

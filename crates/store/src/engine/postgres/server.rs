@@ -13,59 +13,61 @@ use super::{Address, Pace, Schema, Trouble, password, runtime, tls};
 use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
 
-/// Connections are made when they are needed and handed out the last one first, so that those that are not needed grow old and are closed.
+/// Connections are made on demand and handed out last-in first-out, so that surplus ones become
+/// idle and are closed.
 ///
-/// A thread that holds a transaction and leases a second connection of the same pool can wait for itself: take another pool for that.
+/// A thread that holds a transaction and leases a second connection of the same pool can deadlock
+/// with itself: use another pool for that.
 pub(crate) struct Server {
     way: Way,
     pool: Mutex<Pool>,
     changed: Condvar,
-    /// The host that was right the last time is tried first.
+    /// The last good host, which is tried first.
     host: AtomicUsize,
-    /// Connections that were made so far. A new one may be to another server than the one before.
+    /// Connections made so far. A new one may be to another server than the previous one.
     made: AtomicU64,
 }
 
 #[derive(Default)]
 struct Pool {
     idle: Vec<Session>,
-    /// All there are: idle, leased, and being made.
+    /// All connections: idle, leased, and being made.
     open: usize,
     /// The last attempt to connect, if it failed.
     failed: Option<(Instant, Trouble)>,
-    /// Whether somebody tries again after that.
+    /// Whether a thread is reconnecting after that.
     trying: bool,
 }
 
-/// A server as it was found.
+/// Properties of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// As 150018.
+    /// In the form 150018.
     pub(crate) version: i64,
     pub(crate) has_schema: bool,
-    /// Whether the server notices pages that were damaged on its disk; `None` where it does not say.
+    /// Whether the server detects damaged pages on its disk; `None` if it does not report that.
     pub(crate) checks_pages: Option<bool>,
 }
 
-/// What rights are needed for.
+/// The required rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Read,
-    /// To change what is there, and to create it where there is nothing.
+    /// To change data, and to create the schema if it is empty.
     Write,
 }
 
-/// A connection for as long as it is needed.
+/// A borrowed connection.
 pub(super) struct Lease {
     server: Arc<Server>,
     session: Option<Session>,
 }
 
-/// How long anybody waits for a connection that others have.
+/// How long a caller waits for a connection in use.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// For how long a failed attempt to connect stands for the next ones.
+/// How long a failed attempt to connect also fails later ones.
 const FAILURE_STANDS: Duration = Duration::from_millis(250);
-/// Connections that were not needed for so long are closed.
+/// Connections idle for this long are closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "select has_schema_privilege(oid, 'usage'), has_schema_privilege(oid, 'create') or exists (select \
@@ -75,7 +77,7 @@ const DATABASE: &str = "select has_database_privilege(current_database(), 'creat
     current_setting('server_version_num')::bigint, current_setting('data_checksums', true)";
 
 impl Server {
-    /// Nothing is connected yet. Fails where TLS is asked for and no authority can be trusted.
+    /// Does not connect yet. Fails if TLS is required and there are no trusted authorities.
     pub(crate) fn open(address: &Address, schema: Schema, pace: Pace) -> Result<Arc<Server>, Trouble> {
         let wants_tls = address.hosts.iter().find(|host| address.speaks_tls(host));
         let tls = wants_tls.map(|host| {
@@ -97,7 +99,7 @@ impl Server {
         })
     }
 
-    /// One connection to the same, whoever uses those of this pool.
+    /// A pool of one connection to the same server, independent of this pool.
     pub(crate) fn alone(&self) -> Arc<Server> {
         let mut way = self.way.clone();
         way.address.pool = 1;
@@ -108,18 +110,18 @@ impl Server {
         &self.way.address
     }
 
-    /// How many connections were made so far.
+    /// The number of connections made so far.
     pub(crate) fn made(&self) -> u64 {
         self.made.load(Ordering::Acquire)
     }
 
-    /// The name of the schema; also that of the channel on which its changes are told.
+    /// The name of the schema, and of the channel for notifications of its changes.
     pub(crate) fn schema(&self) -> &str {
         &self.way.schema
     }
 
-    /// Connects, if no connection is there, and looks whether the server will do: a primary (or whatever the address asks for), new enough,
-    /// in UTF-8, with the rights that are needed.
+    /// Connects if needed, and checks that the server is suitable: a primary (or the role that the
+    /// address requires), new enough, in UTF-8, with the needed rights.
     pub(crate) fn check(self: &Arc<Server>, need: Need) -> Result<Found, Trouble> {
         let mut lease = self.lease()?;
         let session = lease.session()?;
@@ -145,7 +147,7 @@ impl Server {
                 );
                 return Err(Trouble::NoRights { reason });
             }
-            // One that is there and has nothing in it.
+            // The schema exists and is empty.
             Some(row) if need == Need::Write && !row.try_get::<_, bool>(1).unwrap_or_default() => {
                 let reason = format!(
                     "the role {user} may create nothing in the schema {own}: `grant create on schema {own} to {user}`"
@@ -184,7 +186,8 @@ impl Server {
             if let Some((at, trouble)) = &pool.failed
                 && (pool.trying || at.elapsed() < FAILURE_STANDS)
             {
-                // Hundreds may ask a server that is away: one of them at a time waits for it to be back, and the others are told at once.
+                // Hundreds of threads may need an unreachable server: one at a time waits for it,
+                // and the others fail immediately.
                 return Err(trouble.clone());
             }
             if pool.open < size {
@@ -204,7 +207,8 @@ impl Server {
                     }
                     Err(trouble) => {
                         pool.open -= 1;
-                        // The server has fewer connections to give than we would take: those that we have must do.
+                        // The server's connection limit is lower than our pool size: use the
+                        // existing connections.
                         let must_do = matches!(trouble, Trouble::Crowded { .. }) && pool.open > 0;
                         if !must_do {
                             pool.failed = Some((Instant::now(), trouble.clone()));
@@ -228,7 +232,8 @@ impl Server {
         Lease { server: self.clone(), session: Some(session) }
     }
 
-    /// Closes what is idle: what one connection has met, a restart or a network that was cut, the others will have met too.
+    /// Closes idle connections: a restart or a network failure that broke one has probably broken
+    /// the others too.
     pub(super) fn distrust(&self) {
         let mut pool = self.pool();
         pool.open -= pool.idle.len();
@@ -262,14 +267,15 @@ impl Server {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection to the first host that will do.
+    /// A connection to the first suitable host.
     pub(super) fn connect(&self, pace: Pace, hear: Option<SyncSender<Signal>>) -> Result<Session, Trouble> {
         let way = Way { pace, ..self.way.clone() };
         let hosts = &way.address.hosts;
         let first = self.host.load(Ordering::Relaxed).min(hosts.len().saturating_sub(1));
         let order: Vec<usize> = (first..hosts.len()).chain(0..first).collect();
         let mut tried = Vec::new();
-        // Three times per host: connecting twice, as a name may stand for several addresses, and settling.
+        // Three times per host: twice for connecting, as a name may resolve to several addresses,
+        // and once for settings.
         let all = way.address.connect_timeout() * 3;
         for index in order {
             let Some(host) = hosts.get(index).cloned() else { continue };
@@ -295,7 +301,7 @@ impl Server {
     }
 }
 
-/// What several hosts come to, each of which failed.
+/// Combines the errors of several hosts, all of which failed.
 fn together(mut tried: Vec<(String, Trouble)>) -> Trouble {
     let is_standby = |trouble: &Trouble| matches!(trouble, Trouble::ReadOnly { .. });
     let reasons = || {
@@ -309,7 +315,7 @@ fn together(mut tried: Vec<(String, Trouble)>) -> Trouble {
     if tried.len() > 1 && tried.iter().all(|(_, trouble)| is_standby(trouble)) {
         return Trouble::ReadOnly { reason: reasons() };
     }
-    // A primary that is away may be among them, and then its standby is no reason to give up for good.
+    // An unreachable primary may be among them, so a standby is no reason to fail permanently.
     if tried.len() > 1 && tried.iter().any(|(_, trouble)| matches!(trouble, Trouble::Away { .. })) {
         let hosts: Vec<&str> = tried.iter().map(|(at, _)| at.as_str()).collect();
         return Trouble::Away { at: hosts.join(", "), reason: reasons() };
@@ -334,12 +340,12 @@ impl Lease {
         &self.server
     }
 
-    /// It is there until the lease is dropped.
+    /// Present until the lease is dropped.
     pub(super) fn session(&mut self) -> Result<&mut Session, Trouble> {
         self.session.as_mut().ok_or(Trouble::Misuse("a connection was used after it was given back"))
     }
 
-    /// As when it is dropped.
+    /// Returns the connection early.
     pub(super) fn give_back(&mut self) {
         if let Some(session) = self.session.take() {
             self.server.take_back(session);
@@ -368,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn hosts_that_failed_are_told_apart_by_what_helps() {
+    fn errors_of_several_hosts_are_combined_by_their_remedy() {
         let away = |at: &str| Trouble::Away { at: at.to_owned(), reason: "connection refused".to_owned() };
         let standby = |at: &str| Trouble::ReadOnly { reason: format!("{at} is a standby") };
         let refused = || Trouble::Refused { at: "one:1".to_owned(), reason: "no password".to_owned() };
@@ -393,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_shown_without_what_it_holds() {
+    fn debug_output_of_a_server_shows_its_address_and_schema() {
         let address = "postgres://u@127.0.0.1/d?password_file=/secret".parse().unwrap();
         let server = Server::open(&address, Schema::Candles, Pace::Usual).unwrap();
         let shown = format!("{server:?}");

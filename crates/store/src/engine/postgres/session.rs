@@ -20,16 +20,16 @@ use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
 
 pub(super) struct Session {
-    /// Shared with requests that are under way while others are sent.
+    /// Shared with pending requests while others are sent.
     client: Arc<Client>,
     statements: Statements,
     course: Arc<Course>,
     task: AbortHandle,
     at: String,
     pace: Pace,
-    /// Where a failed statement cannot simply be run again.
+    /// In a transaction, a failed statement cannot simply be repeated.
     pub(super) in_transaction: bool,
-    /// Whether the present request has left for the server.
+    /// Whether the current request was sent to the server.
     pub(super) sent: bool,
     warnings_before: u64,
     broken: bool,
@@ -40,9 +40,9 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) trouble: Trouble,
-    /// Whether a change that was sent may have been made all the same.
+    /// Whether a change that was sent may have been applied anyway.
     pub(super) doubt: bool,
-    /// Whether the server was silent until the time was up.
+    /// Whether the request timed out.
     pub(super) late: bool,
 }
 
@@ -54,7 +54,7 @@ impl From<Trouble> for Failure {
 
 pub(super) struct Rows {
     stream: Pin<Box<RowStream>>,
-    /// The driver takes a question after the end for one on a closed connection.
+    /// The driver reports a poll after the end as a closed connection.
     is_over: bool,
 }
 
@@ -64,7 +64,7 @@ impl From<RowStream> for Rows {
     }
 }
 
-/// Both bound what is held in memory of a pipeline, here and at the server.
+/// Both bound the memory of a pipeline, here and at the server.
 const PIPELINE_REQUESTS_MAX: usize = 256;
 const PIPELINE_BYTES_MAX: usize = 4 << 20;
 
@@ -99,38 +99,38 @@ impl Session {
         !self.broken && !self.client.is_closed()
     }
 
-    /// Nothing more is to be expected of it. The other side may not know yet.
+    /// Marks the connection as unusable. The peer may not know yet.
     pub(super) fn give_up(&mut self) {
         self.broken = true;
         self.task.abort();
     }
 
-    /// Begins to look at what becomes of one request of the caller's.
+    /// Starts tracking one request of the caller.
     pub(super) fn begin_request(&mut self) {
         self.sent = false;
         self.warnings_before = self.course.warnings().0;
     }
 
-    /// What a server warned of since. With a commit it can only be that something is not as safe as it should be: most likely the wait for
-    /// a synchronous standby was broken off.
+    /// A warning of the server since `begin_request`. For a commit it means reduced durability:
+    /// most likely the wait for a synchronous standby was cancelled.
     pub(super) fn warning(&self) -> Option<String> {
         let warnings = self.course.warnings();
         (warnings.0 > self.warnings_before).then(|| warnings.1.clone())
     }
 
-    /// Several statements in one message, without values.
+    /// Runs several statements in one message, without values.
     pub(super) fn script(&mut self, text: &str) -> Result<(), Failure> {
         self.before_sending()?;
         let answer = wait(self.client.batch_execute(text), self.until());
         self.answered(answer)
     }
 
-    /// Sends a statement whose answer is of no interest: what follows on this connection comes behind it.
+    /// Sends a statement and ignores the response: later statements on this connection follow it.
     pub(super) fn send_off(&mut self, text: &str) {
         send_off(self.client.batch_execute(text));
     }
 
-    /// What was prepared may not fit the tables any more.
+    /// Prepared statements may not match the tables any more.
     pub(super) fn forget_statements(&mut self) {
         self.statements = Statements::default();
     }
@@ -153,8 +153,8 @@ impl Session {
         })
     }
 
-    /// The first question of a transaction, sent along with its beginning. It must be one that changes nothing: should the beginning fail, it
-    /// has been asked outside a transaction.
+    /// Sends the first query of a transaction together with `BEGIN`. It must be read-only: if
+    /// `BEGIN` fails, the query ran outside a transaction.
     pub(super) fn begin_with(
         &mut self,
         begin: &str,
@@ -188,7 +188,8 @@ impl Session {
         Ok(row)
     }
 
-    /// One statement with many rows of values, all sent before the first answer is awaited. Answers how many rows it changed.
+    /// Runs one statement with many rows of values, all sent before the first response is awaited.
+    /// Returns how many rows it changed.
     pub(super) fn run_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<u64, Failure> {
         self.prepared(text, |session, statement| {
             all.iter().try_for_each(|values| fit(values, statement.params()))?;
@@ -218,7 +219,8 @@ impl Session {
         })
     }
 
-    /// One question with many rows of values, all sent before the first answer is awaited: the rows of each.
+    /// Runs one query with many rows of values, all sent before the first response is awaited.
+    /// Returns the rows of each.
     pub(super) fn rows_of_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<Vec<Vec<Row>>, Failure> {
         self.prepared(text, |session, statement| {
             all.iter().try_for_each(|values| fit(values, statement.params()))?;
@@ -241,8 +243,8 @@ impl Session {
         })
     }
 
-    /// Runs something with a statement that is prepared once. One that the server has forgotten, or that no longer fits its tables after a
-    /// migration, is prepared anew: the server has not run it.
+    /// Runs something with a cached prepared statement. One that the server has dropped, or that no
+    /// longer matches its tables after a migration, is prepared again: the server has not run it.
     fn prepared<T>(
         &mut self,
         text: &str,
@@ -283,7 +285,7 @@ impl Session {
         sooner(Instant::now() + self.pace.limits().request)
     }
 
-    /// What became of a request; `None` is no answer in time.
+    /// The result of a request; `None` is a timeout.
     fn answered<T>(&mut self, answer: Option<Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
         let Some(answer) = answer else {
             self.give_up();
@@ -319,7 +321,7 @@ fn params<'a>(values: &'a [Value<'a>]) -> impl ExactSizeIterator<Item = Param<'a
     values.iter().map(|value| Param(*value))
 }
 
-/// About how many bytes values take on their way.
+/// The approximate encoded size of values, in bytes.
 fn weight(values: &[Value<'_>]) -> usize {
     let of = |value: &Value<'_>| match value {
         Value::Null | Value::Int(_) => 12,
@@ -340,14 +342,14 @@ fn is_stale(trouble: &Trouble) -> bool {
     }
 }
 
-/// Prepared statements by their text; those that were used longest ago go first.
+/// Prepared statements by text; the least recently used are evicted.
 #[derive(Default)]
 struct Statements {
     held: HashMap<Box<str>, (Statement, u64)>,
     uses: u64,
 }
 
-/// More than there are statements of ours for one schema.
+/// More than we have statements for one schema.
 const STATEMENTS_MAX: usize = 256;
 
 impl Statements {

@@ -1,4 +1,4 @@
-//! TLS towards a server: always with a certificate that is verified.
+//! TLS connections to a server, always with a verified certificate.
 
 use std::error::Error;
 use std::io;
@@ -14,10 +14,10 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Roots;
 use super::file;
 
-/// A bundle of all authorities there are is a quarter of a megabyte.
+/// A bundle of all public authorities is a quarter of a megabyte.
 const ROOTS_BYTES_MAX: u64 = 4 << 20;
 
-/// What makes connections that trust the given authorities. The error is a line for people.
+/// A connector that trusts the given authorities. The error is a message for people.
 pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -25,7 +25,7 @@ pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
         .map_err(|error| error.to_string())?;
     let config = match roots {
         Roots::File(path) => builder.with_root_certificates(read(path)?).with_no_client_auth(),
-        // A private authority is often known to the system alone.
+        // A private authority is often known to the system only.
         Roots::System => {
             let verifier = Verifier::new(provider).map_err(|_| {
                 "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file with \
@@ -52,8 +52,8 @@ fn read(path: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-/// What is wrong with TLS, if that is what an error is about: in words that say what to do. Turning TLS off is not suggested, an attacker
-/// could have caused it.
+/// The TLS problem behind an error, if any, with advice. Never suggests turning TLS off, because an
+/// attacker could have caused it.
 pub(super) fn untrusted(error: &(dyn Error + 'static)) -> Option<String> {
     let found = cause(error)?;
     let rustls::Error::InvalidCertificate(certificate) = found else {
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_without_an_authority_is_named() {
+    fn a_file_without_an_authority_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ca.pem");
         let told = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_certificate_that_is_not_trusted_is_told_from_a_broken_connection() {
+    fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
         let of = |error: rustls::Error| untrusted(&io::Error::new(io::ErrorKind::InvalidData, error));
         let told = of(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)).unwrap();
         assert!(told.contains("sslrootcert=PATH"), "{told}");

@@ -1,4 +1,4 @@
-//! What goes wrong with a server, told apart by what helps against it.
+//! Server errors, classified by their remedy.
 
 use std::error::Error;
 use std::io;
@@ -9,21 +9,21 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::engine::trouble::Kind;
 use crate::engine::{self, Fault};
 
-/// One line each. The name of what was attempted, and of the place, is added above.
+/// One line each. The caller adds the attempted action and the place.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// It cannot be reached, or the connection broke before anything could be changed.
+    /// Unreachable, or the connection broke before anything could be changed.
     #[error("{at} cannot be reached: {reason}")]
     Away { at: String, reason: String },
-    /// The connection broke after a change was sent: it is there, or it is not.
+    /// The connection broke after a change was sent: the outcome is unknown.
     #[error(
         "the answer of {at} was lost ({reason}), so that the change may or may not have been made: look before it is made again"
     )]
     Lost { at: String, reason: String },
-    /// It is there and does not let us in.
+    /// The server is reachable and rejects the connection.
     #[error("{at} refuses the connection: {reason}")]
     Refused { at: String, reason: String },
-    /// What the address names to connect with cannot be used.
+    /// A file that the address names for connecting cannot be used.
     #[error("no connection to {at} can be made: {reason}")]
     Unprepared { at: String, reason: String },
     #[error(
@@ -50,19 +50,19 @@ pub(crate) enum Trouble {
     Damaged(Box<DbError>),
     #[error("{}", line(.0))]
     Disk(Box<DbError>),
-    /// Something else held what was needed, for longer than anything waits.
+    /// A lock was held for longer than the timeout.
     #[error("{}", line(.0))]
     Locked(Box<DbError>),
-    /// Two transactions met and this one gave way: the same again may succeed.
+    /// A conflict with another transaction: a retry may succeed.
     #[error("{}", line(.0))]
     Conflict(Box<DbError>),
     /// A statement of the transaction failed, and nothing of it can be committed.
     #[error("an earlier statement of the transaction failed, so nothing of it was stored")]
     Aborted,
-    /// What no PostgreSQL can hold.
+    /// A value that PostgreSQL cannot store.
     #[error("{reason}")]
     Unfit { reason: String },
-    /// A mistake of this program's.
+    /// A bug in this program.
     #[error("{0}")]
     Misuse(&'static str),
     #[error("{}", line(.0))]
@@ -73,16 +73,16 @@ pub(crate) enum Trouble {
     Thread(Arc<io::Error>),
 }
 
-/// What helps against a right that is missing on something in a schema.
+/// The remedy for missing rights in a schema.
 const GRANTS: &str = "as the owner of the schema, `grant select, insert, update, delete on all tables in schema SCHEMA to ROLE` and \
     `grant usage, select, update on all sequences in schema SCHEMA to ROLE`; what changes tables is run as the owner";
 
 impl Trouble {
-    /// What a server or the way to it reports about a statement.
+    /// Classifies an error of a statement, from the server or the connection.
     pub(super) fn of(error: tokio_postgres::Error, at: &str) -> Trouble {
         let reason = || chain(&error);
         let Some(found) = error.as_db_error() else {
-            // Closed, or an error of the socket.
+            // Closed, or a socket error.
             let of_socket = error.source().is_some_and(|source| source.is::<io::Error>());
             return match error.is_closed() || of_socket {
                 true => Trouble::Away { at: at.to_owned(), reason: reason() },
@@ -99,7 +99,7 @@ impl Trouble {
             &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
             &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
             &SqlState::INSUFFICIENT_PRIVILEGE => {
-                // Other rights (to create a database, to replicate) have remedies of their own.
+                // Other rights (to create a database, to replicate) have other remedies.
                 let of_schema = ["table", "sequence", "relation", "schema"];
                 let is_of_schema =
                     of_schema.iter().any(|kind| found.message().contains(&format!("for {kind} ")));
@@ -125,7 +125,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the connection is of no more use.
+    /// Whether the connection is unusable.
     pub(super) fn ends_connection(error: &tokio_postgres::Error) -> bool {
         match error.as_db_error() {
             Some(found) => matches!(found.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
@@ -133,8 +133,8 @@ impl Trouble {
         }
     }
 
-    /// Whether a change that was sent may have been made although this came back: at the end of a transaction a server reports so when it
-    /// was stopped while it waited for its standby.
+    /// Whether a change that was sent may have been made despite this error: a server reports so at
+    /// the end of a transaction when it was stopped while waiting for its standby.
     pub(super) fn leaves_doubt(error: &tokio_postgres::Error) -> bool {
         let Some(found) = error.as_db_error() else {
             return true;
@@ -151,7 +151,7 @@ impl Trouble {
         Trouble::Lost { at: at.to_owned(), reason }
     }
 
-    /// The five signs with which a server names an error.
+    /// The five-character SQLSTATE code.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Trouble::Full(error)
@@ -197,7 +197,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// What a server says, in one line. Its words for people: the first letter is small, and there is no full stop.
+/// A server's message in one line, in our style: lowercase first letter, no full stop.
 pub(super) fn line(error: &DbError) -> String {
     let parts = [Some(error.message()), error.detail(), error.hint()];
     let parts: Vec<String> = parts.into_iter().flatten().map(one_line).collect();
@@ -214,7 +214,7 @@ pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     }
     let text = one_line(&error.to_string());
     match error.source() {
-        // The driver's own words, which add nothing.
+        // The driver's own message, which adds nothing.
         Some(source) if DRIVER_WORDS.contains(&text.as_str()) => chain(source),
         Some(source) => format!("{text}: {}", chain(source)),
         None => text,

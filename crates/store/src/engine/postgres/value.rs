@@ -1,4 +1,4 @@
-//! Values on their way to a server and back.
+//! Conversion of values to and from a server.
 
 use std::error::Error;
 use std::fmt;
@@ -11,10 +11,10 @@ use super::Trouble;
 use crate::engine::Fault;
 use crate::engine::params::Value;
 
-/// A value of a statement, as the driver wants it.
+/// A statement value, as the driver needs it.
 pub(super) struct Param<'a>(pub(super) Value<'a>);
 
-/// The driver logs values when it is told to log everything, and one may be a secret.
+/// The driver logs values at its most verbose level, and one may be a secret.
 impl fmt::Debug for Param<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(kind(self.0))
@@ -43,7 +43,7 @@ impl ToSql for Param<'_> {
     to_sql_checked!();
 }
 
-/// Whether values are what a statement asks for, before anything is sent.
+/// Checks that the values match the statement's parameters, before anything is sent.
 pub(super) fn fit(values: &[Value<'_>], asked: &[Type]) -> Result<(), Trouble> {
     if values.len() != asked.len() {
         return Err(Trouble::Misuse("a statement has another number of values than of placeholders"));
@@ -86,7 +86,7 @@ fn kind(value: Value<'_>) -> &'static str {
     }
 }
 
-/// A column of a row, where it lies.
+/// A column of a row, in place.
 pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
     let Some(column) = row.columns().get(index) else {
         return Err(Fault::value("column", &format!("{} columns", row.len())));
@@ -102,7 +102,7 @@ pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
             row.try_get::<_, Option<&str>>(index).map(|text| text.map(Value::Text))
         }
         Type::BYTEA => row.try_get::<_, Option<&[u8]>>(index).map(|bytes| bytes.map(Value::Blob)),
-        // What a function without a result gives.
+        // The result of a function without one.
         Type::VOID => Ok(None),
         _ => return Err(Fault::value("number, text or blob", given.name())),
     };
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_as_wide_as_the_server_asks() {
+    fn a_number_has_the_width_that_the_server_expects() {
         assert_eq!(sent(Value::Int(-2), &Type::INT8).unwrap(), (-2_i64).to_be_bytes());
         assert_eq!(sent(Value::Int(-2), &Type::INT4).unwrap(), (-2_i32).to_be_bytes());
         assert_eq!(sent(Value::Int(-2), &Type::INT2).unwrap(), (-2_i16).to_be_bytes());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_statement_does_not_ask_for_is_refused_before_it_is_sent() {
+    fn mismatched_values_are_refused_before_they_are_sent() {
         let told = |value, asked: &Type| fit(&[value], std::slice::from_ref(asked)).unwrap_err().to_string();
         assert_eq!(told(Value::Int(1 << 40), &Type::INT4), "a number is outside the range of int4");
         assert_eq!(told(Value::Int(2), &Type::BOOL), "a number is outside the range of bool");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_not_shown_where_the_driver_logs_it() {
+    fn a_value_is_not_shown_in_the_drivers_log() {
         assert_eq!(format!("{:?}", Param(Value::Text("secret"))), "a text");
         assert_eq!(format!("{:?}", Param(Value::Int(7))), "a number");
     }

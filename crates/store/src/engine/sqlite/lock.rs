@@ -6,15 +6,15 @@ use std::time::Duration;
 use crate::StoreError;
 
 const FILE: &str = "writer.lock";
-/// Of [`JobFile`].
+/// The lock file of [`JobFile`].
 const JOBS_FILE: &str = "jobs.lock";
-/// How often, and how far apart, a lock is tried whose file has no process id in it.
+/// Number and interval of attempts for a lock whose file has no process id.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The right to write to a store, held across processes. The system gives it up with the process, however that
-/// ends, so a dead writer never has to be cleaned up after. The file itself stays: removing it would let two writers
-/// lock two files of one name.
+/// The write lock of a store, held across processes. The system releases it with the process,
+/// however that ends, so a dead writer needs no cleanup. The file itself stays: removing it would
+/// let two writers lock two files of one name.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -31,8 +31,8 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => match pid(&mut file) {
-                    // The holder has released it and erased its process id. A child process that it was just starting still
-                    // has the file open, until it runs another program.
+                    // The holder has released it and erased its process id. A child process that it
+                    // was just starting still has the file open, until it executes another program.
                     None if tries < TRIES => {
                         tries += 1;
                         std::thread::sleep(PAUSE);
@@ -57,22 +57,23 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A stale number would only mislead; if it cannot be cleared, nothing else is wrong.
+        // A stale number would only mislead; failing to clear it is harmless.
         self.file.set_len(0).ok();
-        // Closing is not enough while a process that is just being started has a copy of the file.
+        // Closing is not enough while a process that is just being started has inherited the file.
         self.file.unlock().ok();
     }
 }
 
-/// The right to do the background work that changes a store, such as removing what has expired: of several servers of one
-/// store, one has it. The system gives it up with the process, as with [`Lock`]; the file stays, and has nothing in it.
+/// The lock for background jobs that change a store, such as removing expired rows: one of several
+/// servers of a store holds it. The system releases it with the process, as with [`Lock`]; the file
+/// stays, and is empty.
 #[derive(Debug)]
 pub(crate) struct JobFile {
     file: File,
 }
 
 impl JobFile {
-    /// Nothing if another has it.
+    /// `None` if another process holds it.
     pub(crate) fn try_take(dir: &Path) -> Result<Option<JobFile>, StoreError> {
         let path = dir.join(JOBS_FILE);
         let fail = |what| {
@@ -91,7 +92,7 @@ impl JobFile {
 
 impl Drop for JobFile {
     fn drop(&mut self) {
-        // As with the writer's.
+        // As for the writer's lock.
         self.file.unlock().ok();
     }
 }

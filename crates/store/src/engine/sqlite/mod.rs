@@ -1,4 +1,4 @@
-//! SQLite: one file a database, and what only it has: seals, pages that are copied, a log that is folded in.
+//! SQLite: one file per database, with its own features: seals, page copies, a write-ahead log.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -36,36 +36,39 @@ pub(crate) struct Database {
     seals: Cell<Seals>,
 }
 
-/// Whether a connection has its views and triggers of sealed tables. They take most of the time of opening one, and many connections only
-/// look at a version or read a little.
+/// Whether a connection has the views and triggers of sealed tables. Creating them takes most of
+/// the time of opening one, and many connections only check a version or read a little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seals {
-    /// Views that statements have named so far. The rest is created before the first transaction or change.
+    /// Only the views that statements have named so far. The rest is created before the first
+    /// transaction or change.
     AtFirstUse,
     Attached,
     /// Removed for a migration.
     Detached,
 }
 
-/// Writers of candles never collide (they hold the lock) and readers never wait for them; what remains is the moment in which
-/// another process recovers or checkpoints the log. Writers of accounts take turns, each for one short transaction.
+/// Writers of candles never collide (they hold the lock) and readers never wait for them; what
+/// remains is another process recovering or checkpointing the log. Writers of accounts alternate,
+/// each with one short transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// More than there are statements, so that none is ever prepared twice.
+/// More than the number of statements, so that none is prepared twice.
 const STATEMENTS_MAX: usize = 192;
-/// What SQLite may hold at most of a row: a damaged length must not become a huge allocation.
+/// Maximum row size: a damaged length must not cause a huge allocation.
 const LENGTH_MAX: i32 = BLOB_BYTES_MAX as i32 + 65_536;
-/// Pages of a copy between two looks at whether to go on: 8 MB.
+/// Pages of a copy between two progress reports: 8 MB.
 const PAGES_A_STEP: i32 = 2_048;
 /// How often a copy waits for the same lock, each time as long as a statement would.
 const WAITS_MAX: u32 = 3;
-/// Marks the file as ours in its header (`CHND`), so that another program's database is never touched.
+/// Marks the file as ours in its header (`CHND`), so that another program's database is never
+/// modified.
 const APPLICATION_ID: i64 = 0x4348_4e44;
 const LEDGER: &str = "create table if not exists migration (
     version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
 const REFERENCES: &str = "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2";
-/// What is attempted when a file turns out to be no database.
+/// The attempted action in the error for a file that is not a database.
 const HEADER: &str = "read the header of the database";
-/// SQLite's own catalogue: 0 in a file that has nothing in it.
+/// SQLite's own catalogue: 0 in an empty file.
 pub(crate) const TABLES: &str = "select count(*) from sqlite_schema";
 
 impl Database {
@@ -95,17 +98,17 @@ impl Database {
         };
         let db = Database { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
         db.configure(role).map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
-        // A file that is no database, or whose schema is damaged, is refused here.
+        // Refuses a file that is not a database, or whose schema is damaged.
         let schema = db.conn.query_row(TABLES, [], |_| Ok(()));
         schema.map_err(|error| db.fail(HEADER)(error.into()))?;
         if role == Role::Draft {
-            // Another database is copied into it: what is created later would be about that one.
+            // Another database is copied into it, so seals created later would describe that one.
             db.attach_seals()?;
         }
         Ok(db)
     }
 
-    /// Views and triggers of the sealed tables, as the schema has them now.
+    /// Creates views and triggers of the sealed tables for the current schema.
     pub(crate) fn attach_seals(&self) -> Result<(), StoreError> {
         self.attach_now().map_err(|error| self.fail(HEADER)(error.into()))
     }
@@ -117,12 +120,12 @@ impl Database {
         Ok(())
     }
 
-    /// Before anything is changed, and before a transaction: one that is rolled back would take along what was created in it.
+    /// Must run before any change and before a transaction, whose rollback would remove them.
     fn attach_at_first_use(&self) -> rusqlite::Result<()> {
         if self.seals.get() == Seals::AtFirstUse { self.attach_now() } else { Ok(()) }
     }
 
-    /// Prepares a statement that may give rows, with the views that it names.
+    /// Prepares a statement that may return rows, with the views that it names.
     fn prepare(&self, text: &str) -> rusqlite::Result<CachedStatement<'_>> {
         let statement = match self.conn.prepare_cached(text) {
             Err(_) if self.seals.get() == Seals::AtFirstUse => {
@@ -132,13 +135,14 @@ impl Database {
             prepared => prepared?,
         };
         if !statement.readonly() {
-            // SQLite prepares the statement again when it runs, as after every change of the schema.
+            // SQLite prepares the statement again when it runs, as after every schema change.
             self.attach_at_first_use()?;
         }
         Ok(statement)
     }
 
-    /// For a migration, which changes tables and rows as it likes: afterwards [`Db::seal_all`].
+    /// For a migration, which changes tables and rows freely: call [`Database::seal_all`]
+    /// afterwards.
     pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
         seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))?;
         self.seals.set(Seals::Detached);
@@ -157,12 +161,12 @@ impl Database {
         seal::found(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
-    /// Notes the sealed tables and their rows as they are, where every row is known to be whole.
+    /// Records the sealed tables and their row counts, after every row was verified.
     pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
         seal::note_all(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
-    /// What the database has noted of them, which is for comparing.
+    /// The recorded sealed tables, for comparison.
     pub(crate) fn listed_tables(&self) -> Result<Vec<Listed>, StoreError> {
         seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
@@ -171,7 +175,7 @@ impl Database {
         !self.conn.is_autocommit()
     }
 
-    /// Every row of a statement that is put together, and will not come again.
+    /// All rows of a generated statement, which is not cached.
     pub(crate) fn all_of<T>(
         &self,
         what: &'static str,
@@ -192,40 +196,44 @@ impl Database {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
-        // Without this, SQLite looks at the value bound to `first_at < $4` while planning, and prepares the statement
-        // anew whenever rusqlite clears its bindings: 30 us instead of 3 for a look into the directory.
+        // Without this, SQLite uses the value bound to `first_at < $4` for planning, and prepares
+        // the statement again whenever rusqlite clears its bindings: 30 us instead of 3 for a
+        // directory lookup.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-        // Temporary is only what `seal.rs` makes.
+        // Only `seal.rs` creates temporary objects.
         conn.execute_batch(
             "pragma trusted_schema = off; pragma foreign_keys = on; pragma temp_store = memory;",
         )?;
         seal::define(conn)?;
         match role {
-            // Pages are read, not mapped: a file that is cut short under a map ends the process with SIGBUS, where a read
-            // ends in an error (docs/decisions/0005-read-not-mapped.md). The system holds the file in memory; this
-            // cache holds little more than the inner pages of the trees.
+            // Pages are read, not mapped: a mapped file that is truncated ends the process with
+            // SIGBUS, where a read returns an error (docs/decisions/0005-read-not-mapped.md). The
+            // system caches the file; this cache holds little more than the inner pages of the
+            // trees.
             Role::Reader | Role::Onlooker => conn.execute_batch(
                 "pragma mmap_size = 0; pragma cache_size = -2048; pragma cell_size_check = on;",
             ),
-            // Pages of 4 KB: the file is 4 % larger than blocks of 10 to 30 KB in it, with 8 KB pages 7 %, with 16 KB
-            // pages 16 %. FULL: a commit is on the disk before it is acknowledged; NORMAL loses acknowledged commits.
+            // Pages of 4 KB: with blocks of 10 to 30 KB the file is 4 % larger than its contents,
+            // with 8 KB pages 7 %, with 16 KB pages 16 %. FULL: a commit is on the disk before it
+            // is acknowledged; NORMAL loses acknowledged commits.
             Role::Writer => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;
                  pragma cell_size_check = on; pragma cache_size = -16384;
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
             ),
-            // NORMAL: after a loss of power the file is what it was after some earlier commit, and that is all that a copy has to be.
+            // NORMAL: after a power loss the file has the state of some earlier commit, which is
+            // enough for a copy.
             Role::Copy => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = off;
                  pragma cell_size_check = on; pragma cache_size = -4096;
                  pragma wal_autocheckpoint = 2000; pragma journal_size_limit = 8388608;",
             ),
-            // The caller brings the finished draft to the disk as a whole.
+            // The caller syncs the finished draft as a whole.
             Role::Draft => conn.execute_batch("pragma journal_mode = off; pragma synchronous = off;"),
         }
     }
 
-    /// SQLite's mark of what other connections have committed. It means something to one connection alone.
+    /// Changes when other connections commit. Only comparable on one connection.
     pub(super) fn data_version(&self) -> Result<i64, Fault> {
         Ok(self.conn.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?)
     }
@@ -263,12 +271,12 @@ impl Database {
         Ok(found)
     }
 
-    /// Folds the log into the file, as far as readers let it.
+    /// Checkpoints the log, as far as readers allow it.
     pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
         self.each("pragma wal_checkpoint(truncate)", &[], |_| Ok(ControlFlow::Continue(())))
     }
 
-    /// The same without waiting for them.
+    /// The same without waiting for readers.
     pub(crate) fn checkpoint_at_once(&self) -> Result<(), Fault> {
         self.conn.busy_timeout(Duration::ZERO)?;
         let folded = self.checkpoint();
@@ -317,10 +325,11 @@ impl Database {
         Ok(self.conn.execute_batch(text)?)
     }
 
-    /// Puts the pages of another database in the place of all that is here, in one transaction: a reader sees the
-    /// old content or the new, never a mixture. If the other database has a transaction open, the state of that transaction is
-    /// copied, however long this takes. `watch` sees pages done and pages in all, and may break off, which leaves all as it was;
-    /// the answer says whether the copy came to its end.
+    /// Replaces all contents by the pages of another database, in one transaction: a reader sees
+    /// the old contents or the new, never a mixture. If the other database has a transaction open,
+    /// the state of that transaction is copied, however long this takes. `watch` gets the pages
+    /// done and the total, and may stop the copy, which leaves everything unchanged; the result
+    /// says whether the copy completed.
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -337,7 +346,7 @@ impl Database {
             let [left, all] = [remaining, pagecount].map(|pages| u64::try_from(pages).unwrap_or_default());
             match step {
                 StepResult::Done => return Ok(ControlFlow::Continue(())),
-                // The connection has waited already, as long as it waits for anything.
+                // The connection has already waited for its busy timeout.
                 StepResult::Busy | StepResult::Locked if waits >= WAITS_MAX => {
                     let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY);
                     return Err(fail(rusqlite::Error::SqliteFailure(code, None)));
@@ -356,12 +365,12 @@ impl Database {
     }
 }
 
-/// A column of a row, where it lies.
+/// A column of a row, in place.
 pub(super) fn column<'a>(row: &'a Row<'a>, column: usize) -> Result<Value<'a>, Fault> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Value::Null),
         ValueRef::Integer(number) => Ok(Value::Int(number)),
-        // No column of ours has one.
+        // None of our columns has one.
         ValueRef::Real(number) => Err(Fault::value("value", &number.to_string())),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(Value::Text(text)),
@@ -394,8 +403,8 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-/// Seals every row of a database as it is. Only for tests, which put rows there that no working program would write: it would
-/// make damage pass for whole, so no command does it.
+/// Seals every row of a database with its current contents. Only for tests, which write rows that
+/// no working program would: it would hide damage, so no command does it.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     let db = Database::open(path, Role::Writer)?;
     let sealed = db.begin(true).map_err(db.fail("begin writing")).and_then(|()| db.detach_seals());
@@ -403,14 +412,15 @@ pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     db.commit().map_err(db.fail("commit"))
 }
 
-/// Whether a database file is empty. SQLite takes an empty file for a new database and removes the log (WAL) beside it, even on a read-only
-/// connection: opening it would lose what the log still has.
+/// Whether a database file is empty. SQLite treats an empty file as a new database and deletes its
+/// log (WAL), even on a read-only connection: opening it would lose the contents of the log.
 pub(crate) fn is_emptied(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0)
 }
 
-/// Rolls back a hot journal: a change that was interrupted before the database had a log, which is while it is created. A
-/// read-only connection cannot do that. If this process may not write either, the next statement fails and says so.
+/// Rolls back a hot journal: a change that was interrupted before the database had a log, during
+/// its creation. A read-only connection cannot do that. If this process has no write permission
+/// either, the next statement fails and reports it.
 fn roll_back(path: &Path) {
     if !with_ending(path, "-journal").exists() {
         return;
@@ -418,7 +428,8 @@ fn roll_back(path: &Path) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
     conn.busy_timeout(BUSY_TIMEOUT).ok();
-    // SQLite does it with the first read, under its own locks, and only if no other process is writing.
+    // SQLite does it with the first read, under its own locks, and only if no other process is
+    // writing.
     conn.query_row(TABLES, [], |_| Ok(())).ok();
 }
 
@@ -428,9 +439,10 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The URI that opens a database as immutable, which creates no files beside it. Only for a database that no process has open:
-/// opening it in the usual way creates a log and an index first, so there is none where a log exists, where a change was
-/// interrupted (its half would be taken for a whole database), or where the path cannot be written as a URI.
+/// The URI that opens a database as immutable, which creates no files next to it. Only for a
+/// database that no process has open: opening it normally creates a log and an index first. So
+/// `None` if a log exists, if a change was interrupted (its partial state would be read), or if the
+/// path cannot be a URI.
 fn untouched(path: &Path) -> Option<String> {
     if ["-wal", "-journal"].iter().any(|ending| with_ending(path, ending).exists()) {
         return None;
@@ -470,7 +482,7 @@ mod tests {
         assert_eq!(status, [3, 0]);
     }
 
-    /// How many views and triggers a connection has.
+    /// The number of views and triggers of a connection.
     fn attached(db: &Db) -> i64 {
         db.sqlite()
             .unwrap()
@@ -480,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_connection_changes_first_is_sealed_however_the_statement_is_run() {
+    fn the_first_change_of_a_connection_is_sealed_for_every_kind_of_statement() {
         const ADD: Sql =
             Sql::new("count", "insert into counter (name, next) values ('new', 1) returning next");
         const RAISE: Sql = Sql::new("count", "update counter set next = next + 1");
@@ -505,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_has_the_views_that_its_statements_name_and_in_a_transaction_all() {
+    fn views_are_created_on_first_use_and_all_of_them_for_a_transaction() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("candles.db");
         migrate::migrate(&Db::open(&path, Role::Writer).unwrap(), migrations::ALL, market::Timestamp(0))
@@ -526,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_promises_durability_and_a_reader_cannot_write() {
+    fn a_writer_is_durable_and_a_reader_cannot_write() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("candles.db");
         let setting = |db: &Db, name: &str| {

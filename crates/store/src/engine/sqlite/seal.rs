@@ -1,15 +1,16 @@
-//! Seals: a checksum in each row, over the name of its table and everything in it.
+//! Seals: a checksum in each row, over its table name and all of its columns.
 //!
-//! SQLite notices few flipped bits, and no changes by other programs. A table with a column `seal` is a sealed one:
-//! writing a row seals it, and reading goes through the view `sealed_…`, which refuses a row that is not
-//! as it was written. Both are made anew with each connection out of the schema itself, when they are first needed, as temporary
-//! triggers and views: nothing of them is in the file, so that any tool can read it. A row that another tool has written is not sealed,
-//! and no command seals it: what mends it is a backup, or the files that it came from.
+//! SQLite detects few flipped bits, and no changes by other programs. A table with a column `seal`
+//! is sealed: writing a row seals it, and reads go through the view `sealed_…`, which rejects a row
+//! with a wrong seal. Both are created for each connection from the schema itself, on first use, as
+//! temporary triggers and views: nothing of them is in the file, so any tool can read it. A row
+//! that another tool has written is not sealed, and no command seals it: it is repaired from a
+//! backup, or from the imported files.
 //!
-//! Rows that are missing are noticed by their number (`sealed_table.row_count`), and where a question sees a few rows of
-//! many, by links between them. `sealed_table` itself has no seal: it must say what the schema says, and which tables
-//! are sealed never depends on it. No key is involved: this is against disks, bugs and careless hands, not against
-//! an attacker, who could compute the checksum too.
+//! Missing rows are detected by the row count (`sealed_table.row_count`), and for queries that read
+//! a few rows of many, by links between rows. `sealed_table` itself has no seal: it must match the
+//! schema, and which tables are sealed never depends on it. There is no key: this protects against
+//! disks, bugs and careless edits, not against an attacker, who could compute the checksum too.
 
 use std::collections::HashSet;
 
@@ -17,30 +18,30 @@ use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, ffi};
 
-/// What a connection does with sealed tables.
+/// How a connection uses sealed tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SealMode {
     Reading,
     Writing,
 }
 
-/// A table whose rows carry a seal.
+/// A table whose rows have a seal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealedTable {
     pub(crate) name: String,
     /// The columns of its primary key.
     pub(crate) keys: Vec<String>,
-    /// Every column but the seal, as the seal has them.
+    /// All columns except the seal, in the order of the seal.
     pub(crate) columns: Vec<String>,
-    /// Those that are in an index or the primary key.
+    /// Columns in an index or the primary key.
     indexed: Vec<String>,
 }
 
-/// What `sealed_table` says of a table.
+/// The entry of a table in `sealed_table`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Listed {
     pub(crate) table: SealedTable,
-    /// How many rows were written.
+    /// The recorded row count.
     pub(crate) rows: i64,
 }
 
@@ -48,24 +49,24 @@ const HAS_LIST: &str =
     "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
 const LIST: &str =
     "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
-/// Every column of every table, or of the one that is named, in the order in which they were made.
+/// All columns of all tables, or of one table, in order of creation.
 const COLUMNS: &str = "select t.name, c.name, c.pk > 0 from sqlite_schema t join pragma_table_info(t.name) c \
     where t.type = 'table' and ($1 is null or t.name = $1) order by t.name, c.cid";
-/// Those that are in an index.
+/// Columns in an index.
 const INDEXED: &str = "select t.name, i.name from sqlite_schema t join pragma_index_list(t.name) l \
     join pragma_index_info(l.name) i \
     where t.type = 'table' and ($1 is null or t.name = $1) and i.name is not null";
 /// The prefix of a view's name.
 const VIEW: &str = "sealed_";
 
-/// The functions `seal` and `whole`, for a connection that is new.
+/// Defines the SQL functions `seal` and `whole` on a new connection.
 pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
         // Triggers and views may call it although the schema is not trusted.
         | FunctionFlags::SQLITE_INNOCUOUS;
     conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
-    // The second argument is the name of the table, as it is the first of `seal`.
+    // Its second argument is the table name, the first argument of `seal`.
     conn.create_scalar_function(c"whole", -1, flags, |context| {
         let kept = context.get_raw(0);
         if kept == ValueRef::Integer(seal(context, 1)) {
@@ -75,14 +76,14 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Views of the sealed tables, and for a writer the triggers that keep the seals.
+/// Creates views of the sealed tables, and for a writer the triggers that update the seals.
 pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
     let script: String = found(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
 }
 
-/// The views that a statement names, if they can be made and are not there yet. For a connection that reads a little: views of all tables
-/// take a few milliseconds.
+/// Creates the views that a statement names, unless they exist. For connections that read a little:
+/// views of all tables take a few milliseconds.
 pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
     for rest in statement.split(VIEW).skip(1) {
         let end = rest.find(|letter: char| !is_of_name(letter)).unwrap_or(rest.len());
@@ -98,7 +99,7 @@ pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusql
     Ok(())
 }
 
-/// Removes views and triggers again, for a change of the tables themselves.
+/// Removes views and triggers, for a change of the tables themselves.
 pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     let objects = "select 'drop ' || type || ' temp.' || name || ';' from sqlite_temp_schema \
         where type in ('view', 'trigger') and (name like 'sealed\\_%' escape '\\' or name like 'seal\\_%' escape '\\')";
@@ -108,7 +109,7 @@ pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(&drops.concat())
 }
 
-/// What the database itself has noted of its sealed tables. A row that says nothing of use is left out, and so is missed.
+/// The entries of `sealed_table`. Unreadable rows are skipped, and so reported as missing.
 pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(Vec::new());
@@ -122,8 +123,8 @@ pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// Seals every row there is and notes which tables have seals: the last step of a migration, which may have changed any
-/// table or row. The caller has checked before that every seal was right, and has detached.
+/// Seals all rows and records the sealed tables: the last step of a migration, which may have
+/// changed any table or row. The caller has verified all seals before, and has detached them.
 pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(());
@@ -135,7 +136,7 @@ pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     note_all(conn)
 }
 
-/// Notes which tables have seals, and how many rows each of them has now.
+/// Records the sealed tables and their current row counts.
 pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute("delete from sealed_table", [])?;
     for SealedTable { name, keys, columns, indexed } in found(conn)? {
@@ -150,19 +151,19 @@ pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The sealed tables of a database, as its schema has them; none in one of an older schema.
+/// The sealed tables according to the schema; empty for an older schema.
 pub(crate) fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
     found_of(conn, None)
 }
 
-/// Letters of the names that our own migrations give to tables and columns.
+/// Characters in the names of tables and columns of our migrations.
 fn is_of_name(letter: char) -> bool {
     letter.is_ascii_lowercase() || letter == '_'
 }
 
-/// The same for one table, if it is named.
+/// The same for one table, or for all if `None`.
 fn found_of(conn: &Connection, table: Option<&str>) -> rusqlite::Result<Vec<SealedTable>> {
-    // The names become part of statements: only such as our own migrations give.
+    // The names become part of statements, so only names of our migrations are accepted.
     let is_name = |text: &str| text.chars().all(is_of_name);
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let indexed: HashSet<(String, String)> =
@@ -204,7 +205,7 @@ impl Listed {
 }
 
 impl SealedTable {
-    /// The arguments of `seal` for a row called `of` (`new.`, `old.`, or nothing).
+    /// The arguments of `seal` for a row named `of` (`new.`, `old.`, or nothing).
     pub(crate) fn sealed(&self, of: &str) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| format!("{of}{column}")).collect();
         format!("'{}', {}", self.name, columns.join(", "))
@@ -212,9 +213,9 @@ impl SealedTable {
 
     fn script(&self, mode: SealMode) -> String {
         let (name, columns, row) = (&self.name, self.columns.join(", "), self.sealed(""));
-        // Where a statement says `column = $1`, SQLite puts $1 into everything else that is said of the column, also into the
-        // arguments of `whole`, and may ask that before it compares. The plus keeps it from doing so; a column that it finds
-        // rows by has that value anyway.
+        // For `column = $1`, SQLite substitutes $1 for the column in all other expressions,
+        // including the arguments of `whole`, and may evaluate those before the comparison. The
+        // unary plus prevents that; an indexed column has that value anyway.
         let shown = |column: &String| match self.indexed.contains(column) {
             true => column.clone(),
             false => format!("+{column} as {column}"),
@@ -230,7 +231,8 @@ impl SealedTable {
         let [new, old] = ["new.", "old."].map(|of| self.sealed(of));
         let keys: Vec<String> = self.keys.iter().map(|key| format!("{key} = new.{key}")).collect();
         let (keys, count) = (keys.join(" and "), format!("where name = '{name}'"));
-        // A row that is not whole is not sealed again with what is wrong in it; it may be removed.
+        // A row with a wrong seal is not sealed again, which would hide the damage; it may be
+        // removed.
         format!(
             "{view}create temp trigger seal_insert_{name} after insert on main.{name} begin
                 update {name} set seal = seal({new}) where {keys};
@@ -247,7 +249,8 @@ impl SealedTable {
     }
 }
 
-/// 64 bits over the arguments from `first` on: each with its kind and length, so that no two rows are written alike.
+/// A 64-bit hash of the arguments from `first` on: each with its type and length, so that no two
+/// rows have the same encoding.
 fn seal(context: &Context<'_>, first: usize) -> i64 {
     let mut bytes = Vec::with_capacity(256);
     for argument in first..context.len() {
@@ -275,10 +278,10 @@ mod tests {
 
     const NOW: Timestamp = Timestamp(1_763_200_000);
 
-    /// The schema from which on rows are sealed, counted and linked.
+    /// The first schema with sealed, counted and linked rows.
     const SEALS: usize = 3;
 
-    /// Candles as the schemas before this one had them.
+    /// Candles of an older schema.
     fn older(dir: &std::path::Path, schema: usize) -> Db {
         let db = Db::open(&dir.join("candles.db"), Role::Writer).unwrap();
         migrate::migrate(&db, &migrations::ALL[..schema], NOW).unwrap();
@@ -303,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_an_older_schema_is_sealed_when_it_is_brought_forward() {
+    fn migrating_an_older_store_seals_it() {
         for schema in 1..migrations::ALL.len() {
             let dir = tempfile::tempdir().unwrap();
             drop(older(dir.path(), schema));
@@ -325,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_does_not_seal_what_is_not_whole() {
+    fn a_migration_refuses_rows_with_wrong_seals() {
         let later = migrations::Migration {
             version: 900,
             name: "later",
@@ -340,7 +343,7 @@ mod tests {
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
-        // Nor where the list of sealed tables does not know of the table.
+        // Nor if the list of sealed tables lacks the table.
         conn.execute_batch("create temp table kept as select * from sealed_table; delete from sealed_table")
             .unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
@@ -348,14 +351,14 @@ mod tests {
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
         conn.execute_batch("insert into sealed_table select * from kept").unwrap();
         migrate::migrate(&db, &steps, NOW).unwrap();
-        // What the step left behind is sealed, and what is written next too.
+        // The rows left by the step are sealed, and so are later ones.
         db.run(crate::candles::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
         assert_eq!(crate::engine::sqlite::seal_check::seals(db.sqlite().unwrap()), []);
     }
 
-    /// A table that forgets to be sealed would not be noticed by any other test.
+    /// No other test would notice an unsealed table.
     #[test]
-    fn every_table_of_accounts_is_sealed_and_of_candles_every_one_that_answers_rest_on() {
+    fn all_tables_of_accounts_and_all_essential_tables_of_candles_are_sealed() {
         let names = |migrations| -> (Vec<String>, Vec<String>) {
             let conn = crate::engine::statements::schema_of(migrations);
             let sealed = super::list(&conn).unwrap().into_iter().map(|listed| listed.table.name).collect();
@@ -367,14 +370,15 @@ mod tests {
         let (all, sealed) = names(migrations::ACCOUNTS);
         assert_eq!(all, sealed);
         let (mut all, sealed) = names(migrations::ALL);
-        // Bodies have their own checksum, and the directory knows it. The ledger is not an answer.
+        // Bodies have their own checksum, which the directory stores. The ledger does not affect
+        // responses.
         let unsealed = ["block_body", "import", "import_series", "import_trade", "quarantine", "trade_body"];
         all.retain(|name| !unsealed.contains(&name.as_str()));
         assert_eq!(all, sealed);
     }
 
     #[test]
-    fn rows_that_go_with_another_are_counted() {
+    fn cascaded_deletes_are_counted() {
         let dir = tempfile::tempdir().unwrap();
         drop(Accounts::open(dir.path(), NOW).unwrap());
         let db = Db::open(&dir.path().join("accounts.db"), Role::Writer).unwrap();

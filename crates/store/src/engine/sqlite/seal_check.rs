@@ -1,17 +1,17 @@
-//! Looks through the sealed tables for rows that are not as they were written.
+//! Verifies the seals and row counts of the sealed tables.
 
 use super::{Database, Listed, Row, SealedTable};
 use crate::StoreError;
 use crate::engine::Fault;
 use crate::engine::{FINDINGS_MAX, Flaw};
 
-/// What a part of a check has found, or why it could not be made.
+/// The findings of a part of a check, or why it failed.
 type Part = Result<(Vec<Flaw>, ()), StoreError>;
 
 const WHAT: &str = "check the seals";
 
-/// Rows that are not as they were written, and tables that lack some. Each table is looked at by itself: one that cannot be
-/// read does not hide what is wrong with the others.
+/// Rows with wrong seals, and tables with missing rows. Each table is checked separately: an
+/// unreadable one does not hide defects of others.
 pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     let (tables, listed, mut found) = noted(db);
     for table in &tables {
@@ -23,7 +23,8 @@ pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     found
 }
 
-/// Whether the named tables have as many rows as were written, and the list of sealed tables says what it should.
+/// Compares the row counts of the named tables with the recorded ones, and the list of sealed
+/// tables with the schema.
 pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     let (_, listed, mut found) = noted(db);
     for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
@@ -32,7 +33,7 @@ pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     found
 }
 
-/// A part that cannot be read is itself a finding, and the next part may well be readable.
+/// An unreadable part is itself a finding, and the next part may be readable.
 fn absorb(part: Part, found: &mut Vec<Flaw>) {
     match part {
         Ok((of_part, ())) => found.extend(of_part),
@@ -40,7 +41,7 @@ fn absorb(part: Part, found: &mut Vec<Flaw>) {
     }
 }
 
-/// The sealed tables, what `sealed_table` says of them, and where the two differ.
+/// The sealed tables, their entries in `sealed_table`, and the differences.
 fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     match db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?))) {
         Ok((tables, listed)) => {
@@ -51,7 +52,7 @@ fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     }
 }
 
-/// The list of sealed tables is not sealed itself: it has to say what the schema says.
+/// The list of sealed tables is not sealed itself: it must match the schema.
 fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = String> {
     let missing = tables.iter().filter(|table| !listed.iter().any(|listed| listed.table == **table));
     let strange = listed.iter().filter(|listed| !tables.iter().any(|table| table.name == listed.table.name));
@@ -60,7 +61,7 @@ fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = S
 
 fn broken_rows(db: &Database, table: &SealedTable) -> Part {
     let SealedTable { name, keys, .. } = table;
-    // Keys that are hashes of tokens are not shown.
+    // Keys that are token hashes are not shown.
     let shown =
         |key: &String| format!("case typeof({key}) when 'blob' then '…' else cast({key} as text) end");
     let key: Vec<String> = keys.iter().map(shown).collect();
@@ -68,7 +69,7 @@ fn broken_rows(db: &Database, table: &SealedTable) -> Part {
     let broken = format!(
         "select coalesce({key}, '?') from \"{name}\" where seal is not seal({row}) limit {FINDINGS_MAX}"
     );
-    // What is damaged need not be text any more.
+    // Damaged text may not be UTF-8.
     let text = |row: &Row<'_>| Ok(String::from_utf8_lossy(row.get_ref(0)?.as_bytes()?).into_owned());
     let broken = db.all_of(WHAT, &broken, text)?;
     Ok((broken.into_iter().map(|key| Flaw::Row { table: name.clone(), key }).collect(), ()))
@@ -82,7 +83,7 @@ fn row_count(db: &Database, listed: &Listed) -> Part {
     Ok((differs.into_iter().collect(), ()))
 }
 
-/// A migration seals rows anew, so it must not begin with one that is not whole.
+/// A migration seals rows again, so it must not start with a wrong seal.
 pub(crate) fn refuse_broken_seals(db: &Database) -> Result<(), StoreError> {
     match seals(db).is_empty() {
         true => Ok(()),

@@ -1,4 +1,5 @@
-//! A store as it was before it could be on PostgreSQL, as text that SQLite wrote then: it opens, is brought forward, and has lost nothing.
+//! A store from before PostgreSQL support, as an SQLite dump: it opens, is migrated, and has lost
+//! nothing.
 
 use market::Timestamp;
 use rusqlite::Connection;
@@ -22,7 +23,7 @@ fn before() -> Home {
 }
 
 #[test]
-fn candles_of_before_have_everything_that_was_in_them_and_go_on() {
+fn old_candles_are_migrated_completely_and_can_be_extended() {
     let home = before();
     let store = Store::open(&home, Access::Write { now: LATER }).unwrap();
     let mut reader = store.reader().unwrap();
@@ -54,12 +55,12 @@ fn candles_of_before_have_everything_that_was_in_them_and_go_on() {
 }
 
 #[test]
-fn candles_of_before_are_read_without_being_changed() {
+fn opening_old_candles_read_only_changes_nothing() {
     let home = before();
     let steps = || home.number("candles", "select max(version) from migration");
     let known = steps();
     match Store::open(&home, Access::Look) {
-        // One that looks changes nothing, and may therefore not be able to read it.
+        // Opening read-only changes nothing, and may therefore not be able to read it.
         Ok(_) | Err(StoreError::Outdated { .. }) => {}
         Err(other) => panic!("{other:?}"),
     }
@@ -67,7 +68,7 @@ fn candles_of_before_are_read_without_being_changed() {
 }
 
 #[test]
-fn accounts_of_before_have_everything_that_was_in_them_and_go_on() {
+fn old_accounts_are_migrated_completely_and_can_be_extended() {
     let home = before();
     let accounts = Accounts::open(&home, LATER).unwrap();
     assert_eq!(accounts.check(Depth::Full).unwrap(), []);

@@ -18,7 +18,7 @@ async fn exchange(server: &Running, client: &str, code: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_person_comes_back_with_a_code_that_is_worth_a_token() {
+async fn consent_returns_a_code_that_is_exchanged_for_a_token() {
     let (server, _) = house().await;
     let client = register(&server, "Chart on the desk").await;
     let url = question(&client, "");
@@ -48,7 +48,7 @@ async fn a_person_comes_back_with_a_code_that_is_worth_a_token() {
 }
 
 #[tokio::test]
-async fn a_person_who_denies_comes_back_without_a_code() {
+async fn a_denial_returns_without_a_code() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let url = question(&client, "");
@@ -63,7 +63,7 @@ async fn a_person_who_denies_comes_back_without_a_code() {
 }
 
 #[tokio::test]
-async fn looking_and_other_questions_forms_decide_nothing() {
+async fn a_get_and_forms_of_other_requests_decide_nothing() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "Chart").await;
@@ -89,7 +89,7 @@ async fn looking_and_other_questions_forms_decide_nothing() {
 }
 
 #[tokio::test]
-async fn nobody_is_sent_to_an_address_that_is_not_registered() {
+async fn an_unregistered_redirect_address_is_refused() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let mut browser = Browser::signed_in(&server, "ann").await;
@@ -121,7 +121,7 @@ async fn nobody_is_sent_to_an_address_that_is_not_registered() {
 }
 
 #[tokio::test]
-async fn a_bad_question_is_shown_with_a_link_and_sends_nobody_anywhere() {
+async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
     let (server, _) = house().await;
     let client = register(&server, "Win <b>a prize</b>").await;
     let bad = question(&client, "&scope=everything");
@@ -141,7 +141,7 @@ async fn a_bad_question_is_shown_with_a_link_and_sends_nobody_anywhere() {
             assert!(text.contains("Win &lt;b&gt;") && !text.contains("<b>"), "{text}");
         }
     }
-    // Nor is anybody asked to sign in for it, or sent on after they have.
+    // It does not lead to a sign-in either, nor is it followed after one.
     let signed_in = nobody.sign_in("/signin", "ann", PASSWORD).await;
     assert_eq!(signed_in.location.as_deref(), Some("/"));
     let next = somebody.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
@@ -149,7 +149,7 @@ async fn a_bad_question_is_shown_with_a_link_and_sends_nobody_anywhere() {
 }
 
 #[tokio::test]
-async fn the_page_says_what_a_program_may_do_and_what_not() {
+async fn the_page_lists_what_a_program_may_and_may_not_do() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let mut browser = Browser::signed_in(&server, "ann").await;
@@ -162,7 +162,7 @@ async fn the_page_says_what_a_program_may_do_and_what_not() {
 }
 
 #[tokio::test]
-async fn what_is_in_the_address_stays_text_on_the_page() {
+async fn parameters_of_the_address_are_escaped_on_the_page() {
     let (server, _) = house().await;
     let client = register(&server, "Chart").await;
     let url = format!(
@@ -176,7 +176,7 @@ async fn what_is_in_the_address_stays_text_on_the_page() {
 }
 
 #[tokio::test]
-async fn a_script_that_decides_again_and_again_is_told_to_wait() {
+async fn repeated_decisions_are_rate_limited() {
     let (server, account) = house().await;
     let client = register(&server, "Chart").await;
     let url = question(&client, "");
@@ -196,7 +196,7 @@ async fn a_script_that_decides_again_and_again_is_told_to_wait() {
     let rows = server.access.audit(&rows).unwrap();
     let of = |event: &str| rows.iter().filter(|row| row.event == event).count();
     assert_eq!((of("login.accepted"), of("code.approved"), of("code.denied")), (1, 30, 29));
-    // A person beyond the limit can still sign out.
+    // Beyond the limit a user can still sign out.
     let csrf = hidden(&browser.get("/signin").await, "csrf");
     assert_eq!(browser.post("/signout", &[("csrf", &csrf)]).await.status, 303);
 }

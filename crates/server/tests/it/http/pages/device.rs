@@ -9,7 +9,7 @@ use market::Timestamp;
 use super::*;
 
 #[tokio::test]
-async fn a_person_types_the_code_signs_in_compares_and_approves() {
+async fn a_user_types_the_code_signs_in_compares_and_approves() {
     let (server, ann) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -20,7 +20,7 @@ async fn a_person_types_the_code_signs_in_compares_and_approves() {
         page.text().contains("name=\"user_code\"")
             && page.text().contains("<label for=\"code\">Code</label>")
     );
-    // As people type: small letters, a blank for the hyphen.
+    // As users type it: lower case, a blank for the hyphen.
     let typed = code.to_lowercase().replace('-', "+");
     let page = browser.get(&format!("{CONFIRM}?user_code=+{typed}+")).await;
     is_page(&page);
@@ -54,7 +54,7 @@ async fn a_person_types_the_code_signs_in_compares_and_approves() {
 }
 
 #[tokio::test]
-async fn a_denied_device_is_told_so() {
+async fn a_denied_device_is_notified() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -80,7 +80,7 @@ async fn a_link_alone_decides_nothing() {
 }
 
 #[tokio::test]
-async fn unknown_late_and_decided_codes_are_not_told_apart() {
+async fn unknown_expired_and_decided_codes_are_indistinguishable() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (_, decided) = waiting(&server, &client).await;
@@ -101,7 +101,7 @@ async fn unknown_late_and_decided_codes_are_not_told_apart() {
 }
 
 #[tokio::test]
-async fn a_decision_is_taken_once_and_from_its_own_form_only() {
+async fn a_decision_is_accepted_once_and_only_from_its_own_form() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "Workbench").await;
@@ -121,7 +121,7 @@ async fn a_decision_is_taken_once_and_from_its_own_form_only() {
         is_page(&answer);
         assert_eq!(answer.status, 403, "{wrong}");
     }
-    // The form alone is not enough either: nobody, or somebody else, has sent it.
+    // The form alone is not enough: it is sent without a session, or by another user.
     let fields = [("csrf", csrf.as_str()), ("user_code", &code), ("decision", "approve")];
     assert_eq!(Browser::new(&server).post(CONFIRM, &fields).await.status, 403);
     assert_eq!(bob.post(CONFIRM, &fields).await.status, 403);
@@ -139,7 +139,7 @@ async fn a_decision_is_taken_once_and_from_its_own_form_only() {
 }
 
 #[tokio::test]
-async fn a_form_from_another_site_is_refused_whatever_it_carries() {
+async fn a_form_from_another_site_is_refused() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -168,14 +168,14 @@ async fn a_form_from_another_site_is_refused_whatever_it_carries() {
     let twice = format!("{body}&decision=deny");
     assert_eq!(browser.ask("POST", CONFIRM, kind, &twice).await.status, 400);
     assert_eq!(poll(&server, &client, &device_code, "ap").await, "authorization_pending");
-    // What browsers send of our own pages.
+    // What browsers send for our own pages.
     let own = format!("{kind}sec-fetch-site: same-origin\r\norigin: null\r\n");
     assert_eq!(browser.ask("POST", CONFIRM, &own, &body).await.status, 200);
     assert_eq!(poll(&server, &client, &device_code, "us").await, "ok");
 }
 
 #[tokio::test]
-async fn a_link_that_names_another_client_leads_nowhere() {
+async fn a_link_with_another_client_is_refused() {
     let (server, _) = house().await;
     let (client, other) = (register(&server, "Workbench").await, register(&server, "Other").await);
     let (_, code) = waiting(&server, &client).await;
@@ -185,7 +185,7 @@ async fn a_link_that_names_another_client_leads_nowhere() {
 }
 
 #[tokio::test]
-async fn the_name_of_a_client_is_text_whatever_it_contains() {
+async fn the_name_of_a_client_is_escaped() {
     let (server, _) = house().await;
     let client = register(&server, "<img src=x onerror=alert(1)>\"'&").await;
     let (_, code) = waiting(&server, &client).await;
@@ -197,14 +197,14 @@ async fn the_name_of_a_client_is_text_whatever_it_contains() {
 }
 
 #[tokio::test]
-async fn another_site_fills_in_a_code_and_tries_none() {
+async fn a_link_of_another_site_fills_in_a_code_but_does_not_try_it() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (_, code) = waiting(&server, &client).await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     for site in ["cross-site", "same-site"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
-        // Many more than are free, all of them wrong.
+        // Many more than the free attempts, all of them wrong.
         for _ in 0..20 {
             let page = browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await;
             is_page(&page);
@@ -216,7 +216,7 @@ async fn another_site_fills_in_a_code_and_tries_none() {
         assert!(!page.text().contains("Workbench"), "{}", page.text());
         assert_eq!(hidden(&page, "client_id"), client);
     }
-    // The next click is on a page of ours; a link from a terminal has no site at all.
+    // The next click is on our page; a link from a terminal has no site.
     for site in ["same-origin", "none"] {
         browser.head = format!("sec-fetch-site: {site}\r\n");
         let page = browser.get(&format!("{CONFIRM}?user_code={code}&client_id={client}")).await;

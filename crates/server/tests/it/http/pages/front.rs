@@ -1,4 +1,4 @@
-//! The two documents with scripts, their files, and the way back to them after signing in.
+//! The two documents with scripts, their files, and the return to them after signing in.
 
 use server::Settings;
 
@@ -22,7 +22,7 @@ const FRONT: [&str; 12] = [
 ];
 
 #[tokio::test]
-async fn the_documents_are_for_everybody_and_guarded() {
+async fn the_documents_are_public_and_have_security_headers() {
     let server = Running::start().await;
     for path in FRONT {
         let answer = server.http("GET", &format!("{path}?symbol=700.HK"), "", b"").await;
@@ -51,7 +51,7 @@ async fn the_documents_are_for_everybody_and_guarded() {
 }
 
 #[tokio::test]
-async fn a_document_is_packed_for_those_who_take_it_and_not_sent_twice() {
+async fn a_document_is_compressed_if_accepted_and_cached() {
     let server = Running::start().await;
     let plain = server.http("GET", "/", "accept-encoding: br\r\n", b"").await;
     let packed = server.http("GET", "/", "accept-encoding: gzip, br\r\n", b"").await;
@@ -66,7 +66,7 @@ async fn a_document_is_packed_for_those_who_take_it_and_not_sent_twice() {
 }
 
 #[tokio::test]
-async fn every_file_that_the_documents_name_is_there_and_counts_as_a_page() {
+async fn every_file_of_the_documents_exists_and_counts_as_a_page() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     for path in ["/", "/quota"] {
@@ -93,7 +93,7 @@ async fn every_file_that_the_documents_name_is_there_and_counts_as_a_page() {
 }
 
 #[tokio::test]
-async fn under_a_path_the_documents_say_so_and_signing_in_leads_back_there() {
+async fn under_a_path_the_documents_use_it_and_signing_in_returns_there() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let server = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     person(&server, "ann");
@@ -113,7 +113,7 @@ async fn under_a_path_the_documents_say_so_and_signing_in_leads_back_there() {
 }
 
 #[tokio::test]
-async fn one_comes_back_to_the_page_that_one_wanted_and_to_no_other_site() {
+async fn signing_in_returns_to_the_requested_page_and_to_no_other_site() {
     let (server, _) = house().await;
     for (next, location) in [
         ("/?symbol=700.HK&period=5m", "/?symbol=700.HK&period=5m"),
@@ -132,7 +132,7 @@ async fn one_comes_back_to_the_page_that_one_wanted_and_to_no_other_site() {
 }
 
 #[tokio::test]
-async fn a_slash_too_many_leads_to_the_page() {
+async fn a_trailing_slash_leads_to_the_page() {
     let public_url = Some("http://candles.example.com/api".parse().unwrap());
     let under = Running::start_with(Settings { public_url, ..Settings::default() }).await;
     let server = Running::start().await;
@@ -157,7 +157,7 @@ async fn a_slash_too_many_leads_to_the_page() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_a_page_for_a_person_and_json_for_a_program() {
+async fn an_unknown_path_is_a_page_for_browsers_and_json_for_programs() {
     let internal = Some("127.0.0.1:0".parse().unwrap());
     let server = Running::start_with(Settings { internal, ..Settings::default() }).await;
     let browser = "accept: text/html,application/xhtml+xml,*/*;q=0.8\r\naccept-language: de,zh-CN;q=0.8\r\n";

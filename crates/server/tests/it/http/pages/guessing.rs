@@ -6,7 +6,8 @@ use access::AuditFilter;
 
 use super::*;
 
-/// Signs in with one name after the other until somebody is told to wait; how many were not, and what was said.
+/// Tries to sign in with one name after the other until refused with a delay. Returns the number of
+/// attempts before, and the refusal.
 async fn guess(browser: &mut Browser<'_>, names: impl Iterator<Item = String>) -> (usize, Response) {
     for (number, name) in names.enumerate() {
         let answer = browser.sign_in("/signin", &name, "guess").await;
@@ -20,11 +21,11 @@ async fn guess(browser: &mut Browser<'_>, names: impl Iterator<Item = String>) -
 }
 
 #[tokio::test]
-async fn a_guesser_waits_and_somebody_else_does_not() {
+async fn repeated_guesses_are_delayed_and_other_accounts_are_not() {
     let (server, ann) = house().await;
     person(&server, "bob");
     let mut guesser = Browser::new(&server);
-    // The first waits are short, and a slow machine may sit them out.
+    // The first delays are short, and may pass on a slow machine.
     let (free, waits) = guess(&mut guesser, std::iter::repeat_n("ann".to_owned(), 20)).await;
     assert!(free >= 5, "{free}");
     let seconds: u64 = waits.header("retry-after").unwrap().parse().unwrap();
@@ -39,7 +40,7 @@ async fn a_guesser_waits_and_somebody_else_does_not() {
 }
 
 #[tokio::test]
-async fn one_address_cannot_go_through_names_but_known_browsers_get_in() {
+async fn one_address_cannot_try_many_names_but_known_browsers_can_sign_in() {
     let (server, _) = house().await;
     let mut known = Browser::signed_in(&server, "ann").await;
     known.cookies.remove("chandler_session");
@@ -51,7 +52,7 @@ async fn one_address_cannot_go_through_names_but_known_browsers_get_in() {
 }
 
 #[tokio::test]
-async fn five_wrong_codes_and_then_even_the_right_one_waits() {
+async fn after_five_wrong_codes_even_the_right_one_is_delayed() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (device_code, code) = waiting(&server, &client).await;
@@ -60,7 +61,7 @@ async fn five_wrong_codes_and_then_even_the_right_one_waits() {
     for _ in 0..4 {
         assert_eq!(browser.get(&format!("{CONFIRM}?user_code=BCDF-GHJK")).await.status, 404);
     }
-    // A form is no way around.
+    // A form does not bypass it.
     let fields = [("csrf", csrf.as_str()), ("user_code", "BCDF-GHJL"), ("decision", "approve")];
     assert_eq!(browser.post(CONFIRM, &fields).await.status, 404);
     for path in [format!("{CONFIRM}?user_code={code}"), format!("{CONFIRM}?user_code=BCDF-GHJK")] {
@@ -76,7 +77,7 @@ async fn five_wrong_codes_and_then_even_the_right_one_waits() {
 }
 
 #[tokio::test]
-async fn nobody_tries_codes_without_signing_in() {
+async fn codes_cannot_be_tried_without_signing_in() {
     let (server, _) = house().await;
     let client = register(&server, "Workbench").await;
     let (_, code) = waiting(&server, &client).await;
@@ -95,7 +96,7 @@ async fn nobody_tries_codes_without_signing_in() {
 }
 
 #[tokio::test]
-async fn many_at_once_leave_the_rest_of_the_service_alone() {
+async fn many_concurrent_attempts_do_not_affect_the_rest_of_the_service() {
     let (server, ann) = house().await;
     let mut browser = Browser::new(&server);
     let csrf = hidden(&browser.get("/signin").await, "csrf");
@@ -112,7 +113,7 @@ async fn many_at_once_leave_the_rest_of_the_service_alone() {
     assert_eq!(server.get("/v1/quote/cmd", &ann).await.status, 200);
     let statuses = sign_ins.join_all().await;
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
-    // Five, and a few more where a second passes meanwhile.
+    // Five, and a few more if a second passes meanwhile.
     assert!((5..=9).contains(&count(403)), "{statuses:?}");
     assert_eq!(count(403) + count(429), 40, "{statuses:?}");
 }

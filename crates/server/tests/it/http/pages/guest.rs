@@ -1,4 +1,4 @@
-//! The demo: a person who opens a page on the same machine is signed in, and nobody else is.
+//! The demo: a user who opens a page on the same machine is signed in, and no one else is.
 
 use access::{AuditFilter, NewAccount, Role};
 use server::Settings;
@@ -6,10 +6,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
-/// What browsers say of a page that a person opens.
+/// The headers of browsers for a page that the user opens.
 const OPENS: &str = "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n";
 
-/// A server with a guest's account; further settings by name.
+/// A server with a guest account, and further settings.
 async fn demonstration(settings: Settings) -> Running {
     let dir = Running::start().await.stop().await;
     let access = access::Access::open(dir.path(), machine_now()).unwrap();
@@ -18,7 +18,7 @@ async fn demonstration(settings: Settings) -> Running {
     Running::start_in(dir, Settings { guest: Some(demo.account_id), ..settings }).await
 }
 
-/// One request with a host of its own, and further header lines.
+/// One request with a given host and further headers.
 async fn open(server: &Running, method: &str, path: &str, host: &str, head: &str) -> Response {
     let request = format!("{method} {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n{head}\r\n");
     send(server, &request).await
@@ -38,7 +38,7 @@ fn accepted(server: &Running) -> Vec<access::AuditRow> {
 }
 
 #[tokio::test]
-async fn a_person_who_opens_a_page_on_this_machine_is_signed_in() {
+async fn a_user_who_opens_a_page_on_this_machine_is_signed_in() {
     let server = demonstration(Settings::default()).await;
     for (path, host) in
         [("/", "127.0.0.1:8080"), ("/coverage", "localhost"), ("/?symbol=700.HK", "[::1]:8080")]
@@ -47,7 +47,7 @@ async fn a_person_who_opens_a_page_on_this_machine_is_signed_in() {
         assert_eq!((answer.status, answer.cookies.len()), (200, 1), "{path}");
         let cookie = answer.cookies[0].split(';').next().unwrap();
         assert!(answer.cookies[0].contains("HttpOnly; SameSite=Lax"), "{:?}", answer.cookies);
-        // What sets a cookie is nobody else's.
+        // An answer that sets a cookie must not be cached.
         assert_eq!(answer.header("cache-control"), Some("no-store"), "{path}");
         let head = format!("{OPENS}cookie: {cookie}\r\n");
         let me = open(&server, "GET", "/v1/me", host, &head).await.json();
@@ -55,7 +55,7 @@ async fn a_person_who_opens_a_page_on_this_machine_is_signed_in() {
             (me["data"]["account"].as_str(), me["data"]["role"].as_str()),
             (Some("demo"), Some("operator"))
         );
-        // A person who is signed in already keeps their session.
+        // A user who is already signed in retains their session.
         let again = open(&server, "GET", path, host, &head).await;
         assert_eq!((again.cookies.len(), again.header("cache-control")), (0, Some("no-cache")));
     }
@@ -68,14 +68,14 @@ async fn a_person_who_opens_a_page_on_this_machine_is_signed_in() {
 }
 
 #[tokio::test]
-async fn nobody_else_and_nothing_else_begins_a_session() {
+async fn no_other_request_starts_a_session() {
     let server = demonstration(Settings::default()).await;
     for (method, path, host, head) in [
-        // A name that somebody has pointed at this machine.
+        // A name that an attacker has pointed at this machine.
         ("GET", "/", "rebound.example.org:8080", OPENS),
         ("GET", "/", "127.0.0.1.example.org", OPENS),
         ("GET", "/", "192.168.0.7:8080", OPENS),
-        // Somebody behind a proxy on this machine.
+        // A client behind a proxy on this machine.
         (
             "GET",
             "/",
@@ -100,7 +100,7 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\ncf-connecting-ip: 192.0.2.1\r\n",
         ),
-        // A picture, a frame or a script on somebody else's page; a program that looks whether the server is there.
+        // An image, a frame or a script on another site's page; a program that probes the server.
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: image\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: iframe\r\n"),
         ("GET", "/", "127.0.0.1", "sec-fetch-dest: empty\r\n"),
@@ -110,7 +110,8 @@ async fn nobody_else_and_nothing_else_begins_a_session() {
             "127.0.0.1",
             "sec-fetch-dest: document\r\nsec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n",
         ),
-        // A link, a window or a form of another site; a script that claims to fetch a document; no such header.
+        // A link, a window or a form of another site; a script that claims to fetch a document; no
+        // such header.
         (
             "GET",
             "/",
@@ -159,7 +160,7 @@ async fn without_the_setting_or_behind_a_trusted_proxy_there_are_no_guests() {
 }
 
 #[tokio::test]
-async fn a_revoked_guest_is_nobody() {
+async fn a_revoked_guest_is_unauthenticated() {
     let server = demonstration(Settings::default()).await;
     let demo = server.access.account_named("demo").unwrap().unwrap();
     server.access.revoke(demo.id, &Actor::Operator, "", machine_now()).unwrap();
@@ -168,7 +169,7 @@ async fn a_revoked_guest_is_nobody() {
 }
 
 #[tokio::test]
-async fn a_guest_who_has_signed_out_comes_back_without_a_password() {
+async fn a_guest_who_has_signed_out_returns_without_a_password() {
     let server = demonstration(Settings::default()).await;
     let wanted = "/?symbol=700.HK";
     let opened = |head: &str, cookies: &str| format!("{head}cookie: {cookies}\r\n");
@@ -207,7 +208,7 @@ async fn a_guest_who_has_signed_out_comes_back_without_a_password() {
 }
 
 #[tokio::test]
-async fn nobody_else_is_offered_to_come_without_a_password() {
+async fn other_clients_are_not_offered_a_sign_in_without_a_password() {
     let (server, demo) = (Running::start().await, demonstration(Settings::default()).await);
     for (server, host, head) in [
         (&server, "localhost", OPENS),

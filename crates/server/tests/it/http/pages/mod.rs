@@ -1,4 +1,4 @@
-//! What a person sees, through a browser made by hand: cookies, hidden fields, forms.
+//! The pages, through a minimal browser: cookies, hidden fields, forms.
 
 mod consent;
 mod device;
@@ -36,7 +36,7 @@ fn person(server: &Running, name: &str) -> Created {
     created
 }
 
-/// A client that has registered; its id.
+/// Registers a client. Returns its id.
 async fn register(server: &Running, name: &str) -> String {
     let body = serde_json::json!({
         "client_name": name, "redirect_uris": [CALLBACK], "token_endpoint_auth_method": "none",
@@ -51,7 +51,7 @@ async fn form(server: &Running, path: &str, fields: &[(&str, &str)]) -> Value {
     server.http("POST", path, head, encoded(fields).as_bytes()).await.json()
 }
 
-/// A device that waits: its device code and its user code.
+/// A waiting device: its device code and its user code.
 async fn waiting(server: &Running, client: &str) -> (String, String) {
     let answer = form(server, "/oauth2/device/authorize", &[("client_id", client)]).await;
     let text = |name: &str| answer[name].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned();
@@ -60,7 +60,7 @@ async fn waiting(server: &Running, client: &str) -> (String, String) {
     (text("device_code"), text("user_code"))
 }
 
-/// What the device is told: `ok` or the error. Each time as another poller, so that none is too fast.
+/// Polls as a device: `ok` or the error. Each time as another poller, so that none is too fast.
 async fn poll(server: &Running, client: &str, device_code: &str, poller: &str) -> String {
     let fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
@@ -93,10 +93,10 @@ fn encoded(fields: &[(&str, &str)]) -> String {
 /// A browser with its cookies.
 struct Browser<'a> {
     server: &'a Running,
-    /// The listener that it goes to.
+    /// The listener that it connects to.
     at: std::net::SocketAddr,
     cookies: BTreeMap<String, String>,
-    /// Header lines that are sent with everything.
+    /// Header lines of every request.
     head: String,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Browser<'a> {
         Browser { server, at: server.addresses.http, cookies: BTreeMap::new(), head: String::new() }
     }
 
-    /// Somebody who has signed in.
+    /// A browser that has signed in.
     async fn signed_in(server: &'a Running, name: &str) -> Browser<'a> {
         let mut browser = Browser::new(server);
         let answer = browser.sign_in("/signin", name, PASSWORD).await;
@@ -140,7 +140,7 @@ impl<'a> Browser<'a> {
         self.ask("POST", path, "content-type: application/x-www-form-urlencoded\r\n", &encoded(fields)).await
     }
 
-    /// Opens a page, fills in its form to sign in, and sends it.
+    /// Opens a page, fills in its sign-in form, and sends it.
     async fn sign_in(&mut self, page: &str, name: &str, password: &str) -> Response {
         let page = self.get(page).await;
         let (csrf, next) = (hidden(&page, "csrf"), hidden(&page, "next"));
@@ -148,7 +148,7 @@ impl<'a> Browser<'a> {
             .await
     }
 
-    /// Opens the page of a code and sends its decision.
+    /// Opens the page of a code and sends a decision.
     async fn decide(&mut self, code: &str, decision: &str) -> Response {
         let page = self.get(&format!("{CONFIRM}?user_code={code}")).await;
         assert_eq!(page.status, 200, "{}", page.text());

@@ -1,17 +1,17 @@
-//! One-time links: they sign the user of this machine in once, and nobody else.
+//! One-time links: they sign the user of this machine in once, and no one else.
 
 use access::AuditFilter;
 use server::Settings;
 
 use super::*;
 
-/// What browsers say of a page that a person opens.
+/// The headers of browsers for a page that the user opens.
 const OPENS: &str = "sec-fetch-dest: document\r\nsec-fetch-mode: navigate\r\nsec-fetch-site: none\r\n";
 const NEXT: &str = "/?symbol=700.HK";
 const USED: &str = "The link was used before.";
 const PROXIED: &str = "not through a proxy and not under another name";
 
-/// A link's path, without the address of the server.
+/// A link without the address of the server.
 fn link(server: &Running) -> String {
     let local = server.links.local_account().unwrap();
     let link = server.links.issue(local.id, NEXT).unwrap().unwrap();
@@ -59,7 +59,7 @@ async fn a_link_opens_its_page_as_an_operator_without_limits_and_works_once() {
     assert_eq!((&me["data"]["account"], &me["data"]["role"]), (&"local".into(), &"operator".into()));
     let local = server.access.account_named("local").unwrap().unwrap();
     assert!(local.terms.is_unlimited());
-    // Elsewhere it is used up; where it was used it leads to its page again.
+    // In another browser it is used up; in the same one it leads to its page again.
     is_refused(&open(&server, "GET", &path, "127.0.0.1", OPENS).await, USED);
     let again = open(&server, "GET", &path, "127.0.0.1", &format!("{OPENS}{cookie}")).await;
     assert_eq!((again.status, again.location.as_deref(), session(&again)), (303, Some(NEXT), None));
@@ -76,7 +76,7 @@ async fn a_link_opens_its_page_as_an_operator_without_limits_and_works_once() {
 }
 
 #[tokio::test]
-async fn what_is_not_a_person_who_opens_it_uses_nothing_up() {
+async fn requests_not_made_by_a_user_do_not_use_up_the_link() {
     let server = Running::start().await;
     let path = link(&server);
     let with = |more: &str| format!("{OPENS}{more}");
@@ -95,7 +95,7 @@ async fn what_is_not_a_person_who_opens_it_uses_nothing_up() {
         let answer = open(&server, method, &path, "localhost", &head).await;
         assert_eq!((answer.status, session(&answer)), (200, None), "{method} {head}");
     }
-    // The button of the page that they get does it, with its CSRF token.
+    // The button of the returned page does, with its CSRF token.
     let page = open(&server, "GET", &path, "localhost", "").await;
     is_page(&page);
     let (csrf, token) = (hidden(&page, "csrf"), hidden(&page, "token"));
@@ -114,7 +114,7 @@ async fn what_is_not_a_person_who_opens_it_uses_nothing_up() {
 }
 
 #[tokio::test]
-async fn a_link_through_a_proxy_or_under_another_name_is_refused_and_stays_good() {
+async fn a_link_through_a_proxy_or_under_another_name_is_refused_and_stays_valid() {
     let server = Running::start().await;
     let path = link(&server);
     let with = |more: &str| format!("{OPENS}{more}");
@@ -128,13 +128,13 @@ async fn a_link_through_a_proxy_or_under_another_name_is_refused_and_stays_good(
         is_refused(&open(&server, "GET", &path, host, &head).await, PROXIED);
         is_refused(&post(&server, host, &head, &[("csrf", ""), ("token", "x")]).await, PROXIED);
     }
-    // As proxies ask by default.
+    // The default request of proxies.
     is_refused(&server.raw(&format!("GET {path} HTTP/1.0\r\nhost: localhost\r\n{OPENS}\r\n")).await, PROXIED);
     assert_eq!(open(&server, "GET", &path, "localhost", OPENS).await.status, 303);
 }
 
 #[tokio::test]
-async fn a_link_that_is_forged_or_of_a_server_that_has_stopped_is_refused() {
+async fn a_forged_link_or_one_of_a_stopped_server_is_refused() {
     let server = Running::start().await;
     let path = link(&server);
     let unknown = "The link was not made by this server";
@@ -151,7 +151,7 @@ async fn a_link_that_is_forged_or_of_a_server_that_has_stopped_is_refused() {
 }
 
 #[tokio::test]
-async fn whoever_runs_the_server_is_told_of_links_and_nobody_else() {
+async fn the_sign_in_page_mentions_links_only_on_the_servers_machine() {
     let server = Running::start().await;
     let hint = "run “chandler open” on this machine";
     assert!(open(&server, "GET", "/signin", "localhost", OPENS).await.text().contains(hint));
@@ -161,7 +161,7 @@ async fn whoever_runs_the_server_is_told_of_links_and_nobody_else() {
 }
 
 #[tokio::test]
-async fn a_server_for_others_has_no_links() {
+async fn a_server_for_other_machines_has_no_links() {
     let trusted = vec!["10.0.0.1".parse().unwrap()];
     let public = Some("http://candles.example.com".parse().unwrap());
     for settings in [

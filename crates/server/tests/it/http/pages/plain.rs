@@ -1,9 +1,9 @@
-//! Pages as pages: their language, their stylesheet, and what is said when something is wrong with a request.
+//! Common properties of pages: language, stylesheet, and error messages.
 
 use super::*;
 
 #[tokio::test]
-async fn a_page_speaks_the_language_of_the_browser() {
+async fn a_page_uses_the_language_of_the_browser() {
     let (server, _) = house().await;
     for (asked, lang, title) in [
         ("en-GB,en;q=0.9", "en", "Connect a device"),
@@ -26,7 +26,7 @@ async fn a_page_speaks_the_language_of_the_browser() {
 }
 
 #[tokio::test]
-async fn the_stylesheet_is_ours_and_brings_nothing_from_elsewhere() {
+async fn the_stylesheet_is_ours_and_loads_nothing_from_other_hosts() {
     let (server, _) = house().await;
     let style = Browser::new(&server).get("/assets/pages.css").await;
     assert_eq!((style.status, style.header("content-type")), (200, Some("text/css; charset=utf-8")));
@@ -38,7 +38,7 @@ async fn the_stylesheet_is_ours_and_brings_nothing_from_elsewhere() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_request_is_said_on_a_page() {
+async fn an_invalid_request_gets_an_error_page() {
     let (server, _) = house().await;
     let mut browser = Browser::new(&server);
     for (method, path, allow) in [

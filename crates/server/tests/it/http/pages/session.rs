@@ -1,4 +1,5 @@
-//! The session of a browser as a proof: where it is one, what it must show, and how it ends.
+//! The session of a browser as credentials: where it is accepted, what it requires, and how it
+//! ends.
 
 use access::{AuditFilter, NewAccount, Role};
 use serde_json::json;
@@ -25,7 +26,7 @@ fn is_refused(answer: &Response, status: u16, code: u64) {
 }
 
 #[tokio::test]
-async fn a_session_asks_for_what_the_pages_show_and_for_nothing_that_outlives_it() {
+async fn a_session_may_use_what_the_pages_show_and_nothing_that_outlives_it() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     let me = browser.get("/v1/me").await.json();
@@ -42,13 +43,13 @@ async fn a_session_asks_for_what_the_pages_show_and_for_nothing_that_outlives_it
     let csrf = format!("x-csrf: {}\r\n", csrf_token(&mut browser).await);
     is_refused(&browser.ask("POST", "/quote/static-info", &csrf, "{}").await, 401, 401_004);
     is_refused(&server.http("GET", "/v1/me", "", b"").await, 401, 401_004);
-    // With a token there is nothing to be marked.
+    // A token needs no CSRF token.
     let created = server.account("bob", Terms::default());
     assert_eq!(server.get("/v1/me", &created).await.json()["data"]["csrf"], Value::Null);
 }
 
 #[tokio::test]
-async fn a_page_has_all_that_has_happened_read_so_often_and_the_rest_as_it_likes() {
+async fn requests_that_replay_the_journal_are_rate_limited_and_others_are_not() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     for _ in 0..60 {
@@ -60,7 +61,7 @@ async fn a_page_has_all_that_has_happened_read_so_often_and_the_rest_as_it_likes
 }
 
 #[tokio::test]
-async fn nothing_is_changed_without_the_mark_of_the_page() {
+async fn no_change_is_accepted_without_the_csrf_token() {
     let (server, ann) = house().await;
     person(&server, "bob");
     let mut browser = Browser::signed_in(&server, "ann").await;
@@ -80,13 +81,13 @@ async fn nothing_is_changed_without_the_mark_of_the_page() {
     let head = format!("x-csrf: {right}\r\n");
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &head, body).await.status, 200);
     assert_eq!(browser.ask("DELETE", "/v1/connections/1", &head, "").await.status, 404);
-    // A token in a header is sent by nobody's page unasked.
+    // No page sends a token in a header unintentionally.
     let token = format!("authorization: Bearer {}\r\n", ann.access_token.expose());
     assert_eq!(browser.ask("POST", "/v1/quota/preview", &token, body).await.status, 200);
 }
 
 #[tokio::test]
-async fn other_sites_get_nothing_with_the_session_of_a_browser() {
+async fn other_sites_cannot_use_the_session_of_a_browser() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     let csrf = csrf_token(&mut browser).await;
@@ -109,7 +110,7 @@ async fn other_sites_get_nothing_with_the_session_of_a_browser() {
 }
 
 #[tokio::test]
-async fn a_session_ends_at_once_by_signing_out_another_password_and_revocation() {
+async fn a_session_ends_immediately_by_sign_out_password_change_and_revocation() {
     let (server, ann) = house().await;
     let mut first = Browser::signed_in(&server, "ann").await;
     let kept = first.cookies.clone();
@@ -137,7 +138,7 @@ async fn a_session_ends_at_once_by_signing_out_another_password_and_revocation()
 }
 
 #[tokio::test]
-async fn an_operator_at_a_browser_is_an_operator() {
+async fn an_operators_session_has_an_operators_rights() {
     let (server, _) = house().await;
     operator(&server, "olga");
     let mut ann = Browser::signed_in(&server, "ann").await;
@@ -163,7 +164,7 @@ async fn an_operator_at_a_browser_is_an_operator() {
 }
 
 #[tokio::test]
-async fn a_cookie_of_nobody_is_a_refused_login_and_no_cookie_is_none() {
+async fn an_unknown_cookie_is_a_refused_login_and_a_missing_one_is_not() {
     let (server, _) = house().await;
     let refused = |server: &Running| {
         let filter = AuditFilter { event: Some("login.refused"), limit: 100, ..AuditFilter::default() };
@@ -183,7 +184,7 @@ async fn a_cookie_of_nobody_is_a_refused_login_and_no_cookie_is_none() {
 }
 
 #[tokio::test]
-async fn a_datafeed_in_a_page_of_ours_needs_no_token_and_one_elsewhere_does() {
+async fn a_datafeed_on_our_page_needs_no_token_and_one_elsewhere_does() {
     let (server, _) = house().await;
     let mut browser = Browser::signed_in(&server, "ann").await;
     let path = "/udf/history?symbol=700.HK&resolution=1D&to=1794708000&countback=1";

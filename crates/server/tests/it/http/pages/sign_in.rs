@@ -1,9 +1,9 @@
-//! Signing in and out, and what a cookie is worth.
+//! Signing in and out, and the session cookie.
 
 use super::*;
 
 #[tokio::test]
-async fn a_session_is_a_cookie_that_is_new_each_time_and_ends_when_its_owner_says_so() {
+async fn a_session_cookie_is_new_each_time_and_ends_with_a_sign_out() {
     let (server, _) = house().await;
     let mut browser = Browser::new(&server);
     let first = browser.sign_in("/signin", "ann", PASSWORD).await;
@@ -18,7 +18,7 @@ async fn a_session_is_a_cookie_that_is_new_each_time_and_ends_when_its_owner_say
     for link in ["<header><a href=\"/\">", "<a href=\"/\">Chart</a>", "<a href=\"/quota\">", CONFIRM] {
         assert!(page.text().contains(link), "{link} in {}", page.text());
     }
-    // Signing in again, with a cookie from before, gives another one.
+    // Signing in again with an earlier cookie sets a new one.
     let mut again = Browser::new(&server);
     again.cookies.insert("chandler_session".to_owned(), "planted".to_owned());
     again.sign_in("/signin", "ann", PASSWORD).await;
@@ -40,7 +40,7 @@ async fn a_session_is_a_cookie_that_is_new_each_time_and_ends_when_its_owner_say
 }
 
 #[tokio::test]
-async fn another_password_and_revocation_end_what_is_open() {
+async fn a_password_change_and_revocation_end_open_sessions() {
     let (server, ann) = house().await;
     let bob = person(&server, "bob");
     let (mut one, mut two) =
@@ -55,7 +55,7 @@ async fn another_password_and_revocation_end_what_is_open() {
 }
 
 #[tokio::test]
-async fn unknown_names_and_wrong_passwords_are_answered_with_the_same_bytes() {
+async fn unknown_names_and_wrong_passwords_get_identical_answers() {
     let (server, _) = house().await;
     server.account("eve", Terms::default());
     let gone = person(&server, "ivy");
@@ -86,7 +86,7 @@ async fn unknown_names_and_wrong_passwords_are_answered_with_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn the_form_is_tied_to_the_visitor_it_was_made_for() {
+async fn the_form_is_bound_to_its_visitor() {
     let (server, _) = house().await;
     let (mut one, mut two) = (Browser::new(&server), Browser::new(&server));
     let (mine, theirs) =
@@ -111,7 +111,7 @@ async fn the_form_is_tied_to_the_visitor_it_was_made_for() {
 }
 
 #[tokio::test]
-async fn signing_in_leads_to_pages_of_this_server_alone() {
+async fn signing_in_redirects_only_to_pages_of_this_server() {
     let (server, _) = house().await;
     for next in [
         "//example.org/",
@@ -139,7 +139,7 @@ async fn signing_in_leads_to_pages_of_this_server_alone() {
 }
 
 #[tokio::test]
-async fn over_https_cookies_are_for_this_host_and_https_alone() {
+async fn over_https_cookies_are_only_for_this_host_and_https() {
     let public_url = Some("https://quotes.example.org/chandler".parse().unwrap());
     let server = Running::start_with(server::Settings { public_url, ..server::Settings::default() }).await;
     person(&server, "ann");
@@ -155,7 +155,7 @@ async fn over_https_cookies_are_for_this_host_and_https_alone() {
         assert!(cookie.contains("; HttpOnly; SameSite=Lax; Secure"), "{cookie}");
     }
     assert_eq!(answer.cookies.len(), 2);
-    // A cookie without the prefix is none.
+    // A cookie without the prefix is ignored.
     let session = browser.cookies["__Host-chandler_session"].clone();
     let mut plain = Browser::new(&server);
     plain.cookies.insert("chandler_session".to_owned(), session);
@@ -166,7 +166,7 @@ async fn over_https_cookies_are_for_this_host_and_https_alone() {
 const CONFIRM_CODE: &str = "/oauth2/device/authorize/confirm?user_code=BCDF-GHJK";
 
 #[tokio::test]
-async fn somebody_sees_the_programs_that_use_their_account_and_ends_them() {
+async fn a_user_sees_the_programs_that_use_their_account_and_ends_them() {
     let (server, _) = house().await;
     person(&server, "bob");
     let client = register(&server, "<Workbench>").await;
