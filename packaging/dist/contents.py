@@ -50,7 +50,7 @@ def source(path):
 
 def documents(prefix):
     """The README and what it links to, in the folders that it names."""
-    paths = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "bench/README.md")]
+    paths = [ROOT / name for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "LICENSE", "bench/README.md", "bench/HISTORY.md")]
     paths += sorted(path for path in (ROOT / "docs").rglob("*") if path.is_file())
     return [Entry(prefix + path.relative_to(ROOT).as_posix(), path.read_bytes()) for path in paths]
 

@@ -122,7 +122,7 @@ impl<E> Weighter<BlockKey, Arc<CachedBlock<E>>> for Weight {
 
 impl<E> fmt::Debug for PageCache<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shelf").finish_non_exhaustive()
+        f.debug_struct("PageCache").finish_non_exhaustive()
     }
 }
 

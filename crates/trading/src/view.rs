@@ -54,7 +54,7 @@ pub struct MarketView<'a> {
 
 impl std::fmt::Debug for MarketView<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Scene").field("at", &self.at).field("dates", &self.dates).finish_non_exhaustive()
+        f.debug_struct("MarketView").field("at", &self.at).field("dates", &self.dates).finish_non_exhaustive()
     }
 }
 
