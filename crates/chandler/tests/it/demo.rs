@@ -162,7 +162,7 @@ fn a_served_demo_listens_where_it_is_told(world: &World) {
 /// The output of a served demo until it is ready.
 fn served(world: &World) -> Vec<String> {
     use std::io::BufRead;
-    let mut command = world.command(&["demo", "--quiet", "--serve"]);
+    let mut command = world.with_default_hangup(&["demo", "--quiet", "--serve"]);
     let mut child =
         command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();

@@ -146,8 +146,8 @@ fn address(line: &str) -> SocketAddr {
 fn what_is_opened_ends_with_its_terminal() {
     let world = World::with(&[("days.csv", &days("700.HK"))]);
     let command = [&["open", "--no-browser"], &PORTS[..]].concat();
-    let child = world.command(&command).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
-    let mut process = Process(child);
+    let mut command = world.with_default_hangup(&command);
+    let mut process = Process(command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let http = address(&process.line("http://"));
     assert!(get(http, "/healthz", "").starts_with("HTTP/1.1 200 "));
     send(&process.0, "HUP");

@@ -57,6 +57,14 @@ impl World {
         command
     }
 
+    /// The same with the default action of SIGHUP: the tests may run under `nohup`, whose children
+    /// ignore it.
+    pub(crate) fn with_default_hangup(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("/usr/bin/env");
+        self.surround(command.arg("--default-signal=HUP").arg(executable()).args(arguments));
+        command
+    }
+
     /// The same on a terminal, whose keys and screen are pipes. It is created by `script`, which
     /// every Debian has.
     #[cfg(target_os = "linux")]
