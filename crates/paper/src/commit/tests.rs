@@ -163,7 +163,7 @@ fn a_listener_that_panics_does_not_block_writers() {
 }
 
 #[test]
-fn two_hundred_threads_wait_for_tickets_of_their_own_and_of_others_and_all_are_woken() {
+fn two_hundred_threads_waiting_for_shared_tickets_are_all_woken() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
