@@ -39,7 +39,8 @@ impl Default for Closes {
 }
 
 impl Closes {
-    /// The answer of [`History::close_before`] for a date. All closes of the range are read in one pass.
+    /// The answer of [`History::close_before`] for a date. All closes of the range are read in one
+    /// pass.
     pub(crate) fn before(
         &self,
         (history, reader): (&History, &mut Reader),

@@ -1,5 +1,5 @@
-//! The events of one order or grid, for a server: only the part of the journal between its beginning and its end is read, and only
-//! entries that contain its id are decoded.
+//! The events of one order or grid, for a server: only the part of the journal between its
+//! beginning and its end is read, and only entries that contain its id are decoded.
 
 use market::Timestamp;
 use store::{AccountId, JournalEntry, Reader};

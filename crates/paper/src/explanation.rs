@@ -16,7 +16,8 @@ use crate::grid_words;
 use crate::reason::Reason;
 use crate::terms_words::in_words;
 
-/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts are text.
+/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts
+/// are text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderExplanation {
     pub order_id: String,
@@ -46,7 +47,8 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExplainedCandle {
     pub time: String,
-    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped with the opening.
+    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped
+    /// with the opening.
     pub period: &'static str,
     pub open: String,
     pub high: String,

@@ -40,7 +40,8 @@ pub struct Account {
     pub(crate) last_period: u64,
     pub(crate) unsettled: Vec<UnsettledAmount>,
     pub(crate) dividends: Vec<Dividend>,
-    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years, 360 and 365).
+    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years,
+    /// 360 and 365).
     #[serde(with = "accrual")]
     pub(crate) accrued: BTreeMap<Currency, i128>,
     pub(crate) is_liquidating: bool,
@@ -76,7 +77,8 @@ pub(crate) struct UnsettledAmount {
     pub(crate) currency: Currency,
     #[serde(with = "codec::text")]
     pub(crate) settles_on: Date,
-    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be paid.
+    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be
+    /// paid.
     pub(crate) amount: Money,
 }
 
@@ -259,7 +261,8 @@ impl Account {
         OrderId::of(self.number, last.max(self.numbers_used) + 1)
     }
 
-    /// The highest number that an order or a grid of the account has, or may have had before its journal was cut or restored.
+    /// The highest number that an order or a grid of the account has, or may have had before its
+    /// journal was cut or restored.
     pub fn numbers_used(&self) -> u64 {
         let order = self.orders.last().map_or(0, |order| order.id.number());
         let grid = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());

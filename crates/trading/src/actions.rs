@@ -1,4 +1,5 @@
-//! Corporate actions on a position: cash, shares and rights of one ex-date, everything per old share.
+//! Corporate actions on a position: cash, shares and rights of one ex-date, everything per old
+//! share.
 
 use market::adjust::Amount;
 use market::{Date, PRICE_UNIT, Price, Symbol};

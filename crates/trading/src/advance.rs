@@ -23,7 +23,8 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its corporate actions.
+/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its
+/// corporate actions.
 const HOLDING_COST: u64 = 20;
 
 /// The work after which [`advance`] stops, at the end of an instant. Where it stops does not affect
@@ -92,7 +93,8 @@ struct Ahead {
     through: Option<Timestamp>,
 }
 
-/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between two steps.
+/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between
+/// two steps.
 const STEP: i64 = 86_400;
 
 impl Ahead {

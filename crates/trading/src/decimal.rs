@@ -20,8 +20,8 @@ const WHOLE_DIGITS_MAX: usize = 18;
 /// Maximum number of digits after the point.
 const FRACTION_DIGITS_MAX: usize = 30;
 
-/// A decimal as integer of `10^-scale` units, rounded toward zero, and whether that was exact. Plain digits with an optional
-/// minus and point: no exponent, no plus, no blanks, no words.
+/// A decimal as integer of `10^-scale` units, rounded toward zero, and whether that was exact.
+/// Plain digits with an optional minus and point: no exponent, no plus, no blanks, no words.
 pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -73,7 +73,8 @@ pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
 /// The most expensive security of the world costs less than a hundredth of this.
 pub const PRICE_MAX: Price = Price(100_000_000 * market::PRICE_UNIT);
 
-/// An integer of `10^-scale` units as text with at least `least` decimals and no trailing zeros beyond them.
+/// An integer of `10^-scale` units as text with at least `least` decimals and no trailing zeros
+/// beyond them.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     units: i128,
@@ -132,7 +133,8 @@ pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     }
 }
 
-/// Money over quantity is a price in millionths: that quotient in units of `10^-decimals`, rounded once.
+/// Money over quantity is a price in millionths: that quotient in units of `10^-decimals`, rounded
+/// once.
 pub(crate) fn price_quotient(above: i128, below: i128, decimals: u32) -> i128 {
     let (above, below) = if below < 0 { (-above, -below) } else { (above, below.max(1)) };
     div_round(

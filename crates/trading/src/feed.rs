@@ -50,7 +50,8 @@ pub trait Feed {
     /// The newest candle known at an instant, in any lane: the one behind the mark.
     fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle>;
 
-    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is coarse.
+    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is
+    /// coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
     /// Corporate actions with `after < ex-date <= through`, ascending by ex-date.

@@ -1,4 +1,5 @@
-//! Forced selling: one market order after the other until the account is above its maintenance margin again.
+//! Forced selling: one market order after the other until the account is above its maintenance
+//! margin again.
 
 use market::{Symbol, Timestamp};
 

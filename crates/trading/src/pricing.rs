@@ -7,14 +7,16 @@ use crate::tables::Ticks;
 use crate::terms::{PERCENT_WHOLE, Terms};
 use crate::words::Side;
 
-/// A stop, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight more.
+/// A stop, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight
+/// more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stop(i128);
 
 const STOP_UNIT: i128 = PERCENT_WHOLE as i128;
 
 impl Stop {
-    /// Where a trailing order is released when the best price so far is `best`: below it for a sell, above it for a buy.
+    /// Where a trailing order is released when the best price so far is `best`: below it for a
+    /// sell, above it for a buy.
     pub(crate) fn of(terms: &Terms, best: Price) -> Stop {
         let away = match (terms.trailing_amount, terms.trailing_percent) {
             (Some(amount), _) => i128::from(amount.0) * STOP_UNIT,

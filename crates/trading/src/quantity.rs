@@ -6,7 +6,8 @@ use std::str::FromStr;
 use crate::codec::serde_as_text;
 use crate::decimal::{DecimalError, Plain, parse_units};
 
-/// A number of shares or contracts, signed, in ten-thousandths: fractional shares have four decimals.
+/// A number of shares or contracts, signed, in ten-thousandths: fractional shares have four
+/// decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity(i64);
 

@@ -76,7 +76,8 @@ pub struct Settings {
     /// Grids are accepted only from a client who has agreed to the risks of strategies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
-    /// Orders are filled from daily candles on days without one-minute candles. Journals from before this setting have it on.
+    /// Orders are filled from daily candles on days without one-minute candles. Journals from
+    /// before this setting have it on.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     pub coarse_fills: bool,
     #[serde(default, skip_serializing_if = "AccountLimits::is_default")]

@@ -42,7 +42,8 @@ fn is_ended_before_roll(order: &Order) -> bool {
 /// trading date.
 const LONG_AGO: i64 = 30 * 86_400;
 
-/// Whether an order is among today's: open, or submitted or ended on the trading date of its market.
+/// Whether an order is among today's: open, or submitted or ended on the trading date of its
+/// market.
 pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     // Fast path without a calendar: most orders of an old account ended long ago.
     if !order.is_open() && order.updated_at.0 < view.at.0.saturating_sub(LONG_AGO) {

@@ -5,8 +5,8 @@ use market::{DECIMALS_MAX, Date, Market, Price, Symbol};
 use super::rows::{Row, TableError, rows};
 use crate::words::Kind;
 
-/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong: 500.00 still steps 0.2) or its
-/// lower one (US: 1.00 already steps 0.01).
+/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong:
+/// 500.00 still steps 0.2) or its lower one (US: 1.00 already steps 0.01).
 #[derive(Clone, Debug)]
 pub struct TickTable {
     /// Of single securities. They override those of their kind.
