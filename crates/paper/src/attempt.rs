@@ -23,8 +23,8 @@ use crate::snapshot::{self, FORMAT};
 /// Minimum number of entries between snapshots. The interval grows with the journal, so that all
 /// snapshots together cost no more than a few readings of it.
 const SNAPSHOT_AFTER: u64 = 2_000;
-/// From this many entries on, a snapshot takes too long for a request and is written in the
-/// background.
+/// From this many entries on, a snapshot takes too long for a request and is written by a
+/// separate thread.
 const SNAPSHOT_ASIDE: u64 = 10_000;
 /// How long idempotency keys are stored, in seconds of the machine's clock.
 pub(crate) const NAMES_KEPT_S: i64 = 600;

@@ -351,7 +351,7 @@ fn t4_steps_and_account_numbers_do_not_affect_the_journal() {
         whole.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>(),
         slow.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>()
     );
-    // Ids without the account part.
+    // Entries with the ids of another account.
     let text = |player: &Player, account: u64| -> Vec<String> {
         let entries = player.entries.iter().map(|entry| entry.of_account(account));
         entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()

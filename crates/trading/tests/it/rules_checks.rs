@@ -210,7 +210,7 @@ fn check_12_the_margin() {
 }
 
 #[test]
-fn orders_are_refused_where_a_rate_is_missing() {
+fn a_missing_rate_refuses_short_sales_and_figures() {
     check(
         "clock US
         mark AAPL.US 190
