@@ -42,7 +42,7 @@ export function termsChange(before, after) {
   const change = {};
   for (const [name, read] of Object.entries(READ)) {
     const value = typeof after[name] === 'string' ? after[name].trim() : after[name];
-    // The number of connections has no default to return to: an account always has one.
+    // The number of connections has no default: every account has an explicit one.
     if (value === before[name] || (name === 'connections' && value === '')) continue;
     change[name] = read(value);
   }
