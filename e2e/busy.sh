@@ -1,9 +1,12 @@
 #!/bin/sh
-# The end-to-end tests again and again on a machine whose processors are all taken by something else: a test that depends on how fast the
-# machine is fails here.
-#   e2e/busy.sh [ROUNDS [WORDS FOR run.sh…]]    ten rounds of everything; `e2e/busy.sh 3 --browser desk.test.js` is three of one file
-# Every round has a log, and a row of the table that is printed: its number, how long it took, its result, the names of tests that failed.
-# LOAD is the number of processes that take processors (as many as there are processors), LOGS the folder of the logs.
+# Repeats the end-to-end tests on a machine whose processors are all busy with other work: tests
+# that depend on the speed of the machine fail here.
+#   e2e/busy.sh [ROUNDS [WORDS FOR run.sh…]]    ten rounds of everything
+#   e2e/busy.sh 3 --browser desk.test.js        three rounds of one file
+# Every round has a log, and a row in the printed table: its number, duration, result, and the names
+# of the failed tests.
+# LOAD is the number of processes that use the processors (default: the number of processors), LOGS
+# the folder of the logs.
 set -eu
 cd "$(dirname "$0")/.."
 rounds=${1:-10}
@@ -11,10 +14,10 @@ rounds=${1:-10}
 logs=${LOGS:-$PWD/target/e2e/busy}
 load=${LOAD:-$(nproc)}
 mkdir -p "$logs"
-# A round ends by then, and so does its load.
+# Time limit of a round and its load.
 ROUND_S=5400
 
-# What Python's and Node's test runners say of a failure.
+# How the test runners of Python and Node report a failure.
 failures() {
     sed -nE -e 's/^(FAIL|ERROR): ([^ ]+) \((.*)\)$/\3/p' -e 's/^ *✖ (.*) \([0-9.]+m?s\)$/\1/p' -e 's/^not ok [0-9]+ - //p' "$1" | sort -u
 }

@@ -1,6 +1,6 @@
 // The pictures of the README: the chart of the demo market, light and dark, as Chromium shows it.
 //   node e2e/pictures.mjs EXECUTABLE WORK PACKAGES OUT
-// The clock stands on a Sunday, so that the same executable makes the same pictures.
+// The clock is fixed at a Sunday, so that the same executable makes the same pictures.
 
 import { spawn } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
@@ -12,11 +12,11 @@ const [EXECUTABLE, WORK, PACKAGES, OUT] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(path.resolve(PACKAGES), 'package.json'))('playwright-core');
 const CLOCK = '2026-11-15T02:00:00Z';
 const PATIENCE_MS = 120_000;
-// Small enough to be kept in the repository.
+// Small enough for the repository.
 const SCREEN = { width: 1120, height: 720 };
 const PICTURES = { chart: '/?symbol=CNDL.US&ma=20,50&macd=12,26,9&range=6m' };
 
-/** The served demo, and where: a page that is opened on this machine is signed in. */
+/** Serves the demo and returns its address: a page opened on this machine is signed in. */
 async function serve() {
   const words = ['--store', `sqlite:${path.join(WORK, 'store')}`, '--clock', CLOCK, 'demo', '--quiet', '--serve', '--listen', '127.0.0.1:0', '--tcp', '127.0.0.1:0'];
   const server = spawn(EXECUTABLE, words, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -25,7 +25,7 @@ async function serve() {
     server.once('error', reject);
     server.once('exit', (code) => reject(new Error(`the server ended with ${code}`)));
   });
-  // Once it is up it is ended by us.
+  // After it has started, this script ends it.
   ended.catch(() => {});
   const url = new Promise((resolve) => {
     createInterface({ input: server.stdout }).on('line', (line) => {
@@ -42,7 +42,7 @@ async function take(browser, url, scheme, file) {
   const page = await context.newPage();
   await page.goto(url);
   await page.waitForFunction(() => performance.getEntriesByName('chandler:painted').length > 0);
-  // What is written beside the chart comes after it.
+  // The texts next to the chart load after it.
   await page.waitForLoadState('networkidle');
   await page.screenshot({ path: file, animations: 'disabled' });
   await context.close();
@@ -53,7 +53,7 @@ mkdirSync(OUT, { recursive: true });
 const { server, url } = await serve();
 const browser = await chromium.launch({
   executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
-  // Containers run as root, where the sandbox cannot.
+  // Containers run as root, where the sandbox does not work.
   chromiumSandbox: false,
   args: ['--disable-gpu', '--no-first-run', '--no-proxy-server', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
   timeout: PATIENCE_MS,

@@ -3,17 +3,17 @@
 #   e2e/run.sh                     everything but the Rust SDK
 #   e2e/run.sh --python            all Python scenarios
 #   e2e/run.sh TEST…               some of the Python scenarios (`e2e/run.sh test_paging`)
-#   e2e/run.sh --postgres TEST…    the same with stores on a PostgreSQL server (`./setup.sh --test` installs one)
-#   e2e/run.sh --browser [FILE…]   the pages in Chromium, all or some (`e2e/run.sh --browser device.test.js`)
-#   e2e/run.sh --more              the examples whose packages weigh a gigabyte (vn.py)
+#   e2e/run.sh --postgres TEST…    the same on PostgreSQL (`./setup.sh --test` installs one)
+#   e2e/run.sh --browser [FILE…]   the pages in Chromium, all or some files (device.test.js)
+#   e2e/run.sh --more              the examples whose packages are a gigabyte (vn.py)
 #   e2e/run.sh --with COMMAND…     any command with a server and an account in its environment
-# What they need is installed under target/ on first use.
+# Dependencies are installed under target/ on first use.
 set -eu
 cd "$(dirname "$0")/.."
 work=$PWD/target/e2e
 python=$work/venv/bin/python
 mkdir -p "$work"
-# What runs that were killed have left behind.
+# Leftovers of killed runs.
 find "$work" -maxdepth 1 \( -name "store-*" -o -name "making-*" -o -name "home-*" \) -mmin +60 -exec rm -rf {} +
 
 if ! cmp -s e2e/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; then
@@ -25,8 +25,9 @@ if ! cmp -s e2e/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; th
     cp e2e/requirements.txt "$work/installed.txt"
 fi
 
-# The Node SDK, apart from what drives the browser: the two are pinned by lock files of their own. `npm ci` wants the
-# binaries of every platform in the lock file, and not every registry has them; `npm install` keeps to what is locked.
+# The Node SDK, separate from the browser driver: each has its own lock file. `npm ci` requires the
+# binaries of every platform in the lock file, and not every registry has them; `npm install`
+# respects the lock file too.
 if ! cmp -s e2e/node/package-lock.json "$work/sdk-node/installed.json"; then
     mkdir -p "$work/sdk-node"
     cp e2e/node/package.json e2e/node/package-lock.json e2e/node/.npmrc "$work/sdk-node/"
@@ -37,7 +38,8 @@ if ! cmp -s e2e/node/package-lock.json "$work/sdk-node/installed.json"; then
     cp e2e/node/package-lock.json "$work/sdk-node/installed.json"
 fi
 
-# The packages that drive the browser. Out of the source tree, so that nothing there has to be ignored.
+# The packages of the browser driver. Outside the source tree, so that nothing there has to be
+# ignored.
 install_browser() {
     mkdir -p "$work/node"
     if ! cmp -s e2e/browser/package-lock.json "$work/node/installed.json"; then
@@ -56,15 +58,17 @@ browser() {
     CHANDLER_E2E_PYTHON=$python
     export CHANDLER_E2E_MARKET CHANDLER_E2E_PYTHON
     rm -rf "$work/screenshots"
-    # Two files at a time: each has a server and a browser of its own. Every wait in them is bounded; so is the whole.
+    # Two files concurrently: each has a separate server and browser. Every wait in them is bounded;
+    # so is the whole.
     (cd e2e/browser && timeout 1800 node --test --test-reporter=spec --test-concurrency=2 "$@")
 }
 
-# Scenarios mostly wait: for processes that start, for databases, for each other. So those that start PostgreSQL servers of their own
-# run in the background, beside all others and the browser. Their output is printed last.
+# Scenarios mostly wait: for processes to start, for databases, for each other. So those that start
+# separate PostgreSQL servers run in the background, concurrently with all others and the browser.
+# Their output is printed last.
 SEVERAL="test_losing test_nodes test_postgres test_rolling"
 begin_several() {
-    # Of several servers on PostgreSQL a short form; `make lose` is the rest.
+    # A short form of the tests with several nodes; `make lose` runs the rest.
     (cd e2e/python && exec timeout 1800 "$python" -m unittest $SEVERAL) >"$work/several.log" 2>&1 &
     several=$!
     trap 'kill "$several" 2>/dev/null || true' EXIT
@@ -84,12 +88,12 @@ scenarios() (
     one=$(ls test_*.py | sed 's/\.py$//' | grep -vxF "$(echo "$SEVERAL" | tr ' ' '\n')")
     code=0
     timeout 1800 "$python" -m unittest $one || code=$?
-    # The same questions and refusals on the other engine.
+    # The same queries and refusals on the other engine.
     CHANDLER_E2E_ENGINE=postgres timeout 600 "$python" -m unittest test_questions test_refusals test_levels || code=$?
     exit "$code"
 )
 
-# Python scenarios, and the browser if its name is given: all of them run, whatever fails.
+# Python scenarios, and the browser if named: all of them run, whatever fails.
 everything() {
     # Made once, for all.
     (cd e2e/python && "$python" -c 'import harness; harness.market()')
@@ -101,7 +105,7 @@ everything() {
     return "$failed"
 }
 
-# For the bench, which drives the browser too.
+# For the benchmark, which also drives the browser.
 if [ "${1-}" = --install-browser ]; then
     install_browser
     exit

@@ -1,4 +1,5 @@
-// The operator's desk: accounts, audit and status, and the password link that an operator gives to somebody else.
+// The operator's dashboard: accounts, audit and status, and the password link that an operator
+// gives to a user.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -17,7 +18,7 @@ const at = (name, where, what, options = {}) =>
     await what(visitor.page, visitor);
   });
 
-/** What another operator does meanwhile, by the API. */
+/** A concurrent change by another operator, over the API. */
 async function meanwhile(method, where, json) {
   const headers = { authorization: `Bearer ${on.people[OPERATOR].access_token}` };
   const answer = await on.server.ask(method, where, { headers, json });

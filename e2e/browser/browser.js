@@ -1,4 +1,4 @@
-// Chromium without a window, and a watch over everything that a page does in it.
+// Headless Chromium, and checks on everything that a page does in it.
 
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
@@ -7,7 +7,7 @@ import path from 'node:path';
 
 import { PATIENCE_MS, WORK, environment } from './harness.js';
 
-// Installed under target/, out of the source tree.
+// Installed under target/, outside the source tree.
 const { chromium } = createRequire(path.join(WORK, 'node/package.json'))('playwright-core');
 const SHOTS = path.join(WORK, 'screenshots');
 const ARGUMENTS = [
@@ -17,26 +17,27 @@ const ARGUMENTS = [
 export const DESK = { width: 1280, height: 800 };
 export const PHONE = { width: 390, height: 844 };
 export const WALL = { width: 2560, height: 1440 };
-// How much later every answer of the API comes, as on a slow line: it finds tests, and pages, that only work where answers are fast.
+// Delays every API response, as on a slow connection: this finds tests, and pages, that only work
+// with fast responses.
 const SLOW_MS = Number(process.env.CHANDLER_E2E_SLOW_MS ?? 0);
-// Longer than an answer takes on a slow machine. Nothing fails when it is over.
+// Longer than a response takes on a slow machine. Exceeding it is not a failure.
 const SETTLING_MS = 5000;
 
-/** A browser of its own profile, which is empty and is thrown away. */
+/** A browser with a fresh profile, which is discarded. */
 export async function openBrowser() {
   return chromium.launch({
     executablePath: process.env.CHANDLER_E2E_CHROMIUM ?? '/usr/bin/chromium',
     headless: true,
-    // Containers run as root, where the sandbox cannot.
+    // Containers run as root, where the sandbox does not work.
     chromiumSandbox: false,
     args: ARGUMENTS,
-    // The parts of a date are in the order of the browser's language.
+    // The order of the parts of a date depends on the browser's language.
     env: environment({ LANG: 'C.UTF-8', LC_ALL: 'C.UTF-8', LANGUAGE: '' }),
     timeout: PATIENCE_MS,
   });
 }
 
-/** Does something as a visitor whose browser has nothing to complain about in the end. */
+/** Runs `what` as a visitor, and fails if its browser reported a problem. */
 export async function visit(browser, options, what) {
   const visitor = await Visitor.arrive(browser, options);
   try {
@@ -51,18 +52,21 @@ export async function visit(browser, options, what) {
   assert.deepEqual([...visitor.problems, ...visitor.needless()], []);
 }
 
-/** A person at a screen: cookies of their own, and a list of everything that a page should not have done. */
+/**
+ * A person at a screen: a separate cookie jar, and a list of everything that a page should not have
+ * done.
+ */
 class Visitor {
   static async arrive(browser, options) {
     const { viewport = DESK, scripts = true, locale = 'en-GB', scheme = 'light', hosts = [], complaints = [] } = options;
     const visitor = new Visitor();
     visitor.problems = [];
     visitor.scripts = scripts;
-    // What the console may say, where that is the point of a test.
+    // Console messages that a test expects.
     visitor.complaints = complaints;
     visitor.used = new Set();
     visitor.hosts = new Set(hosts);
-    // Addresses of documents, and requests without an answer so far.
+    // Addresses of documents, and requests without a response so far.
     visitor.documents = new Set();
     visitor.pending = new Set();
     visitor.requests = 0;
@@ -90,21 +94,25 @@ class Visitor {
     if (request.isNavigationRequest()) this.documents.add(request.url());
     this.pending.add(request);
     this.requests += 1;
-    // The first page that is opened says where the visitor is; everything else has to be there too.
+    // The first page sets the allowed host; every other request has to go there too.
     if (this.hosts.size === 0) this.hosts.add(url.host);
     if (!this.hosts.has(url.host)) this.problems.push(`a request to ${url.host}`);
   }
 
   onConsole(message) {
     if (!['error', 'warning'].includes(message.type())) return;
-    // The browser logs every answer that is no success. `onResponse` has those; of documents the tests assert the status.
+    // The browser logs every response that is not a success. `onResponse` reports those; for
+    // documents the tests assert the status.
     const { url } = message.location();
     if (message.text().startsWith('Failed to load resource: the server responded')) return;
     if (message.text().startsWith('Failed to load resource') && this.documents.has(url)) return;
     this.complain(`console: ${message.text()} (${url})`);
   }
 
-  /** An answer that a page provokes in normal use is a success: a page that expects a refusal has to ask otherwise. */
+  /**
+   * In normal use a page only gets successful responses: a page that expects a refusal has to use
+   * another request.
+   */
   onResponse(response) {
     const request = response.request();
     if (response.status() < 400 || request.isNavigationRequest()) return;
@@ -117,39 +125,39 @@ class Visitor {
     else this.problems.push(text);
   }
 
-  /** Refusals that a test excuses and no page has provoked: the excuse would hide the next one. */
+  /** Refusals that a test allows but no page caused: the exception would hide the next one. */
   needless() {
     return this.complaints.filter((one) => one.source.startsWith('status of') && !this.used.has(one)).map((one) => `not provoked: ${one.source}`);
   }
 
   /**
-   * Waits until no request is in flight, nor one that an answer sets off, so that an error among them is found on a fast machine too. A
-   * request that a test holds back has no answer.
+   * Waits until no request is in flight, including those that a response causes, so that an error
+   * among them is also found on a fast machine. A request that a test holds back gets no response.
    */
   async settle() {
     const deadline = Date.now() + SETTLING_MS;
-    // A page without scripts sends nothing by itself.
+    // A page without scripts sends no requests.
     let isQuiet = !this.scripts;
     while (!isQuiet && Date.now() < deadline) {
       const before = this.requests;
-      // The page gets its turn. Where it cannot, it is about to be another one.
+      // Lets the page run. If it cannot, it is navigating.
       await Promise.race([this.page.evaluate(twoFrames).catch(() => {}), new Promise((done) => setTimeout(done, SETTLING_MS))]);
       isQuiet = this.pending.size === 0 && this.requests === before;
     }
   }
 
-  /** Opens an address; the status of the page. */
+  /** Opens an address; returns the status of the page. */
   async open(url) {
     await this.settle();
     this.answer = await this.page.goto(url, { waitUntil: 'load' });
     return this.answer.status();
   }
 
-  /** Presses a button and waits for the page it leads to; the status of that page. */
+  /** Presses a button and waits for the resulting page; returns its status. */
   async press(name) {
     const [answer] = await Promise.all([
       this.page.waitForResponse((one) => one.request().isNavigationRequest() && (one.status() < 300 || one.status() >= 400)),
-      // Until then the page that is left counts as loaded.
+      // Until then the previous page counts as loaded.
       this.page.waitForEvent('framenavigated', (frame) => frame === this.page.mainFrame()),
       this.page.getByRole('button', { name }).click(),
     ]);
@@ -172,17 +180,20 @@ class Visitor {
     assert.match(await this.text(), pattern);
   }
 
-  /** A picture of the page. Nothing is put into the page for it, which its content policy would forbid. */
+  /**
+   * Saves a screenshot. Nothing is injected into the page, which its content security policy would
+   * forbid.
+   */
   async keep(name) {
     mkdirSync(SHOTS, { recursive: true });
     const file = path.join(SHOTS, `${name}.png`);
     await this.page.screenshot({ path: file, fullPage: true, caret: 'initial', animations: 'allow' });
   }
 
-  /** Keeps a picture of the page, and holds it to what every page owes. */
+  /** Saves a screenshot, and checks the requirements of every page. */
   async look(name) {
     await this.keep(name);
-    // Colours on their way to others are neither.
+    // Colours in transition have no final contrast.
     await this.page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
     const facts = await this.page.evaluate(factsOfPage);
     assert.notEqual(facts.title, '', `${name}: no title`);
@@ -197,18 +208,21 @@ class Visitor {
   }
 }
 
-/** Runs in every page before its own scripts: tells the console what would not get there by itself. */
+/**
+ * Runs in every page before its scripts: logs events to the console that the browser does not log.
+ */
 function watchPage() {
   document.addEventListener('securitypolicyviolation', (event) => {
     console.error(`content policy: ${event.violatedDirective} ${event.blockedURI}`);
   });
-  // A layout shift right after a click or a key is expected; any other is an error. Text that a test fills in without a key moves inside
-  // its own box, in a tree of the browser's: such a part has no node, and lies on an input.
+  // A layout shift right after a click or a key is expected; any other is an error. Text that a
+  // test fills in without a key moves inside its box, in a shadow tree of the browser: such a
+  // source has no node, and is on an input.
   const isTyped = ({ node, currentRect: { x, y, width, height } }) =>
     !node && document.elementsFromPoint(x + width / 2, y + height / 2).some((one) => one.matches('input, textarea'));
-  // A window of another size is laid out anew, for a picture of a whole page too. The browser takes that for expected for half a second,
-  // which a slow machine exceeds before the frame is drawn.
-  // All of them are kept: a shift may be reported when the window has another size again.
+  // Resizing the window changes the layout, also for a full-page screenshot. The browser excludes
+  // that for half a second, which a slow machine exceeds before the frame is drawn. All resizes are
+  // stored: a shift may be reported after the next resize.
   const resizes = [];
   addEventListener('resize', () => {
     const resize = { from: performance.now(), to: Infinity };
@@ -230,12 +244,12 @@ function watchPage() {
   }).observe({ type: 'layout-shift', buffered: true });
 }
 
-/** Runs in the page: until it has drawn what it knows by now. */
+/** Runs in the page: waits until pending updates are drawn. */
 function twoFrames() {
   return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
 }
 
-/** Runs in the page, so it knows nothing of this file. */
+/** Runs in the page, so it cannot use anything of this file. */
 function factsOfPage() {
   const all = [...document.body.querySelectorAll('*')].filter((one) => one.getClientRects().length > 0);
   const controls = all.filter((one) => one.matches('input:not([type=hidden]), button, select, textarea'));
@@ -254,14 +268,14 @@ function factsOfPage() {
     }
     return matchMedia('(prefers-color-scheme: dark)').matches ? 'rgb(18, 18, 18)' : 'rgb(255, 255, 255)';
   };
-  // The ratio that the accessibility guidelines ask for, WCAG 2.2 criterion 1.4.3.
+  // The contrast ratio that WCAG 2.2 criterion 1.4.3 requires.
   const isFaint = (one) => {
     const says = [...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.data.trim());
     if (!says) return false;
     const [dark, bright] = [light(getComputedStyle(one).color), light(ground(one))].sort((a, b) => a - b);
     return (bright + 0.05) / (dark + 0.05) < 4.5;
   };
-  // What scrolls by itself may be longer than the screen.
+  // A scrollable element may be wider than the screen.
   const isInStrip = (one) => {
     for (let at = one.parentElement; at && at !== document.body; at = at.parentElement) {
       if (getComputedStyle(at).overflowX !== 'visible') return true;

@@ -1,4 +1,4 @@
-// What the tests of the chart page have in common: signing in, waiting for a picture, reading what it says.
+// Helpers for the tests of the chart page: signing in, waiting for the chart, reading its texts.
 
 import assert from 'node:assert/strict';
 
@@ -7,13 +7,13 @@ import { PASSWORD } from './stage.js';
 /** Fields of a candle that are prices. */
 export const PRICES = ['open', 'high', 'low', 'close'];
 
-/** Signs a visitor in by the page for that, on the way to an address. */
+/** Signs a visitor in on the sign-in page, on the way to an address. */
 export async function signInTo(on, visitor, name, where) {
   await visitor.open(on.at(`/signin?next=${encodeURIComponent(where)}`));
   assert.equal(await visitor.signIn(name, PASSWORD), 200);
 }
 
-/** Drops a file on the page, as a person does with one of another window. */
+/** Drops a file on the page, as if dragged from another window. */
 export async function drop(page, name, content) {
   const transfer = await page.evaluateHandle(
     ([name, bytes]) => {
@@ -26,10 +26,10 @@ export async function drop(page, name, content) {
   await page.dispatchEvent('main', 'drop', { dataTransfer: transfer });
 }
 
-/** Waits until the chart shows the candles that were asked for last. */
+/** Waits until the chart shows the last requested candles. */
 export async function drawn(page, timeout) {
   await page.waitForFunction(
-    // The next document may just have begun.
+    // The next document may just have started loading.
     () => document.getElementById('notice')?.hidden && document.getElementById('ro-close').textContent !== '–',
     undefined,
     { timeout },
@@ -41,14 +41,17 @@ export async function titled(page, words) {
   await drawn(page);
 }
 
-/** Until what was asked of the chart has been drawn, and whatever that has set off. */
+/** Waits until requested changes of the chart are drawn, and any that follow. */
 export const frames = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
 
 /** One cell of the read-out. */
 export const said = (page, name) => page.locator(`#ro-${name}`).innerText();
 
-/** The cells of the read-out as the service writes them: large numbers are short, and exact where the pointer rests. */
+/**
+ * The cells of the read-out as the service writes them: large numbers are short, and exact in the
+ * tooltip.
+ */
 export async function readOut(page) {
   const exact = (name) => page.locator(`#ro-${name}`).getAttribute('title');
   const cells = await Promise.all([
@@ -61,13 +64,15 @@ export async function readOut(page) {
 export const expected = (candle) =>
   Object.fromEntries([...PRICES, 'volume', 'turnover'].map((name) => [name, String(candle[name])]));
 
-/** How many candles the page says it holds. */
+/** How many candles the page reports as loaded. */
 export async function counted(page) {
   const text = await page.locator('#count').innerText();
   return Number(/^[\d,]+/.exec(text)[0].replaceAll(',', ''));
 }
 
-/** What the HTTP door answers to the same question, a page; prices are adjusted, as the chart has them at first. */
+/**
+ * One page of the HTTP response to the same query; prices are adjusted, as in the chart by default.
+ */
 export async function served(on, account, question) {
   const query = new URLSearchParams({ limit: 1000, adjust: 'forward', ...question });
   const headers = { authorization: `Bearer ${account.access_token}` };
@@ -76,7 +81,7 @@ export async function served(on, account, question) {
   return answer.json.data;
 }
 
-/** The newest candles by the HTTP door, ascending, until there are as many as are wanted. */
+/** The newest candles over HTTP, ascending, up to the requested number. */
 export async function servedBack(on, account, question, count) {
   let candles = [];
   let next;
@@ -92,7 +97,8 @@ export async function servedBack(on, account, question, count) {
 export async function walkTo(page, time, steps = 40) {
   await page.locator('#chart').focus();
   for (let step = 0; step < steps; step += 1) {
-    // At least once: a candle that keys have gone to stays, while the newest in sight may become another.
+    // At least one key press: a candle chosen by keys stays, while the newest visible one may
+    // change.
     await page.keyboard.press('ArrowLeft');
     if ((await said(page, 'time')).includes(time)) return;
   }

@@ -1,4 +1,5 @@
-// The chart page: finding a security, every switch, the way into the past, exact numbers, addresses.
+// The chart page: finding a security, every switch, scrolling into the past, exact numbers,
+// addresses.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -11,8 +12,8 @@ const NAME = 'Wanda Wick';
 const on = stage([NAME, '--overnight', '--rate', 'unlimited', '--quota', '100000']);
 
 /**
- * A signed-in page at an address of the chart. `prepare` is for handlers that must see every request: a busy page may send one more
- * request before interception takes effect.
+ * A signed-in page at an address of the chart. `prepare` is for handlers that must see every
+ * request: a busy page may send one more request before interception takes effect.
  */
 const atChart = (where, what, { prepare = () => {}, ...options } = {}) =>
   on.visit(options, async (visitor) => {
@@ -22,7 +23,7 @@ const atChart = (where, what, { prepare = () => {}, ...options } = {}) =>
     await what(visitor.page, visitor);
   });
 
-/** Lets so many older pages come, and the others when they are released. */
+/** Lets this many older pages pass, and the others after `release`. */
 function holding(pages) {
   let release;
   const held = new Promise((done) => (release = done));
@@ -47,7 +48,7 @@ describe('the chart', () => {
       assert.equal(await page.locator('footer a[href*="tradingview.com"]').count(), 1);
       assert.equal(await page.locator('.for-operator').first().isVisible(), false);
       await visitor.look('chart-open');
-      // The last security of another server at this address is none of this one.
+      // The last security of another server at this address does not exist on this one.
       await page.evaluate(() => localStorage.setItem('chandler.symbol', 'GONE.US'));
       await visitor.open(on.at('/'));
       await page.waitForFunction(() => location.search.startsWith('?symbol='));
@@ -81,7 +82,7 @@ describe('the chart', () => {
       await page.keyboard.press('/');
       await page.locator('#found [role=option]').first().waitFor();
       await page.keyboard.type('009001');
-      // At once: what is remembered must not be taken for the answer.
+      // Immediately: cached results must not be used as the answer.
       await page.keyboard.press('Enter');
       await titled(page, '009001.SZ');
     });
@@ -186,7 +187,7 @@ describe('the chart', () => {
       assert.match(await said(page, 'time'), /^Fri 2026-11-13 19:45 EST$/);
       assert.notDeepEqual(await page.locator('#chart').screenshot(), regular);
       await visitor.keep('chart-sessions');
-      // A market without other hours offers none, and says why.
+      // A market without extended hours offers none, and says why.
       await page.keyboard.press('/');
       await page.keyboard.type('9001.HK');
       await page.keyboard.press('Enter');
@@ -198,7 +199,7 @@ describe('the chart', () => {
   });
 
   it('goes back over five thousand candles without a gap', async () => {
-    // As many pages as are wanted, and no more while they are compared.
+    // As many pages as needed, and no more while they are compared.
     const { release, prepare } = holding(CANDLES / 1000 - 1);
     await atChart('/?symbol=WAX.US&period=5m', async (page, visitor) => {
       const first = new URL(page.url()).searchParams.get('before');
@@ -208,13 +209,13 @@ describe('the chart', () => {
       for (let turn = 0; turn < 400 && (await counted(page)) < CANDLES; turn += 1) {
         await page.mouse.wheel(-600, 0);
         await page.evaluate(() => new Promise(requestAnimationFrame));
-        // Turns are counted without those in which a page is awaited. The one after the last is held back.
+        // Turns that wait for a page are not counted. The page after the last one is held back.
         await page.waitForFunction(pageLoaded, CANDLES.toLocaleString('en'));
       }
       assert.equal(await counted(page), CANDLES);
       await page.waitForFunction((before) => new URL(location.href).searchParams.get('before') !== before, first);
       await visitor.keep('chart-scrolled');
-      // Candles of several pages are those that the HTTP door counts to.
+      // The candles of several pages match those of the HTTP API.
       const all = await servedBack(on, on.people[NAME], { symbol: 'WAX.US', period: '5m' }, CANDLES);
       assert.equal(all.length, CANDLES);
       const seen = new Set();
@@ -237,7 +238,7 @@ describe('the chart', () => {
     const { release, prepare } = holding(0);
     await atChart('/?symbol=WAX.US&period=5m', async (page) => {
       const before = await counted(page);
-      // Far enough out that older ones are wanted.
+      // Zoom out far enough that older candles are requested.
       for (let press = 0; press < 9; press += 1) await page.keyboard.press('-');
       await page.locator('#pill').getByText('loading older candles').waitFor();
       await walkTo(page, '2026-', 1);
@@ -253,7 +254,7 @@ describe('the chart', () => {
   it('says where history begins', async () => {
     await atChart('/?symbol=9001.HK&period=month', async (page, visitor) => {
       assert.match(await page.locator('#count').innerText(), /history begins 2004-06-01/);
-      // A resting pointer does nothing while keys are used, whatever candle comes under it.
+      // A resting pointer has no effect while keys are used, whatever candle moves under it.
       await page.mouse.move(600, 400);
       await page.keyboard.press('Home');
       await page.waitForFunction(() => document.getElementById('ro-time').textContent === '2004-06');
@@ -277,10 +278,10 @@ describe('the chart', () => {
       await visitor.keep('chart-exact');
       await page.reload();
       await drawn(page);
-      // Announced to screen readers later than the address would be written.
+      // The announcement to screen readers comes later than the address update would.
       await page.waitForFunction(() => document.getElementById('speech').textContent.includes('2026-03-02 11:00'));
       assert.match(page.url(), /before=2026-03-02T11:00$/, 'the address does not drift');
-      // Newer candles follow when the reader goes there.
+      // Newer candles load when the user goes there.
       await page.locator('#newest').click();
       await page.waitForFunction(() => document.getElementById('ro-time').textContent.includes('2026-11-13'));
       assert.doesNotMatch(page.url(), /before/);
@@ -318,7 +319,8 @@ describe('the chart', () => {
       await page.keyboard.press('g');
       await page.locator('#go:focus').fill('2015-07-08');
       await shows('2015-07-08');
-      // The browser sends typed dates digit by digit, in the order of its language: day and month are the same number here.
+      // The browser receives a typed date digit by digit, in the order of its language: day and
+      // month are the same number here.
       const steps = await page.evaluate(() => history.length);
       await page.locator('#go').focus();
       await page.keyboard.type('03032021');
@@ -352,7 +354,7 @@ describe('the chart', () => {
       await page.keyboard.type('2015');
       await page.keyboard.press('Enter');
       await page.waitForFunction(() => document.getElementById('ro-time').textContent.includes('2015-07-07'));
-      // A date that is given up half typed is the one on the screen again.
+      // Abandoning a half-typed date restores the visible date.
       await page.keyboard.press('Shift+Tab');
       await page.keyboard.press('g');
       await page.keyboard.press('Backspace');
@@ -374,7 +376,7 @@ describe('the chart', () => {
       const [, date] = /, (\S+)$/.exec(await first.innerText());
       await first.click();
       await titled(page, '9001.HK 5m');
-      // Newer candles come by themselves, and leave the view where it is.
+      // Newer candles load automatically, and do not move the view.
       await page.waitForFunction(() => /^1,\d{3} /.test(document.getElementById('count').textContent));
       await frames(page);
       assert.equal((await said(page, 'time')).slice(4, 20), date.replace('T', ' '));

@@ -1,4 +1,5 @@
-// A program that wants to be let in: it registers, shows an address, listens for the answer, and asks for its token.
+// An OAuth client: it registers, shows an address, listens for the redirect, and requests its
+// token.
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -8,7 +9,7 @@ import { within } from './harness.js';
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
 
-/** A client that the server knows from now on. */
+/** A registered client. */
 export class Client {
   static async register(server, name, redirects = []) {
     const answer = await server.ask('POST', '/oauth2/register', {
@@ -18,7 +19,7 @@ export class Client {
     return Object.assign(new Client(), { server, name, id: answer.json.client_id });
   }
 
-  /** Begins the device flow: codes and addresses for a person. */
+  /** Starts the device flow: codes and addresses for a person. */
   async device() {
     const answer = await this.server.ask('POST', '/oauth2/device/authorize', { form: { client_id: this.id } });
     assert.equal(answer.status, 200, answer.text);
@@ -29,12 +30,12 @@ export class Client {
     return this.server.ask('POST', '/oauth2/token', { form: { client_id: this.id, ...form }, headers });
   }
 
-  /** Asks whether the person has decided, as the poller of a region. */
+  /** Polls whether the person has decided, as the poller of a region. */
   async poll(grant, region = 'ap') {
     return this.token({ grant_type: DEVICE, device_code: grant.device_code }, { 'x-dc-region': region });
   }
 
-  /** Begins the code flow: where to send a person, and what to remember. */
+  /** Starts the code flow: the authorization URL, and the values to remember. */
   begin(listener, { pkce = false, ...more } = {}) {
     const state = randomBytes(16).toString('base64url');
     const verifier = pkce ? randomBytes(32).toString('base64url') : undefined;
@@ -55,7 +56,9 @@ export class Client {
   }
 }
 
-/** Where the code flow sends a person back to, as the SDK does it: a port of this machine, under the name `localhost`. */
+/**
+ * The redirect target of the code flow, as in the SDK: a local port, under the name `localhost`.
+ */
 export class Listener {
   static async open() {
     const listener = new Listener();
@@ -74,7 +77,7 @@ export class Listener {
     return listener;
   }
 
-  /** What the person brought back. */
+  /** The parameters of the redirect. */
   async answer() {
     return within(this.arrived, 'the way back to the client');
   }

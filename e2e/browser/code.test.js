@@ -1,4 +1,5 @@
-// The authorization-code flow: a program on this machine sends a person to the server and listens for the way back.
+// The authorization-code flow: a local program sends a person to the server and listens for the
+// redirect.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -46,7 +47,7 @@ describe('the authorization page', () => {
       assert.equal(token.json.token_type.toLowerCase(), 'bearer');
       assert.match(token.json.access_token, /^ap_/);
       assert.deepEqual(await whoIs(token.json.access_token), [200, 0]);
-      // A code is worth one token; using it again revokes that token.
+      // A code yields one token; using it again revokes that token.
       const again = await client.exchange(listener, back.code);
       assert.deepEqual([again.status, again.json.error], [400, 'invalid_grant']);
       assert.deepEqual(await whoIs(token.json.access_token), [401, 401004]);
@@ -126,7 +127,7 @@ describe('what was granted', () => {
       assert.equal((await whoIs(token.access_token))[0], 401);
       const refreshed = await client.token({ grant_type: 'refresh_token', refresh_token: token.refresh_token });
       assert.deepEqual([refreshed.status, refreshed.json.error], [400, 'invalid_grant']);
-      // Nor does the browser stay signed in.
+      // The browser does not stay signed in either.
       await visitor.open(url);
       assert.equal(await visitor.page.getByRole('button', { name: 'Approve' }).count(), 0);
     });

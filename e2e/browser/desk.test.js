@@ -1,4 +1,5 @@
-// Account and operator pages: quota, connections, coverage, imports, and the way to the page that lets devices in.
+// Account and operator pages: quota, connections, coverage, imports, and the link to the page that
+// authorizes devices.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -20,7 +21,7 @@ const at = (name, where, what, options = {}) =>
     await what(visitor.page, visitor);
   });
 
-/** A program with a line to the server, by the public SDK, until it is told to go. */
+/** A program with a connection to the server, using the public SDK, until it is stopped. */
 async function program(account) {
   const script = `
 import sys
@@ -90,7 +91,7 @@ describe('a desk page that has been open for a while', () => {
   it('goes on after signing in anew elsewhere, and says so when nobody is signed in', async () => {
     await at(USER, '/quota', async (page, { context }) => {
       await page.getByText('Starts again').waitFor();
-      // The CSRF token belongs to the session, so it has to be asked for after signing in.
+      // The CSRF token belongs to the session, so it has to be requested again after signing in.
       await page.getByLabel('Symbols').fill('9003.HK');
       await page.getByRole('button', { name: 'Preview' }).click();
       await page.getByText(/Costs \d/).waitFor();
@@ -126,7 +127,7 @@ describe('the connections page', () => {
       await visitor.look('desk-connections');
       await close.first().click();
       await page.getByText(/is closed\./).waitFor();
-      // The program may be back by now, on another line.
+      // The program may have reconnected by now.
       await page.getByRole('button', { name, exact: true }).waitFor({ state: 'detached' });
     });
     child.kill('SIGTERM');
@@ -152,7 +153,7 @@ describe('the coverage page', () => {
       const legend = await page.locator('.day-states').boundingBox();
       const sheet = await page.locator('.sheet').first().boundingBox();
       assert.ok(legend.x >= sheet.x && legend.y + legend.height <= sheet.y + sheet.height, 'the legend is outside of its sheet');
-      // Somebody who types slowly goes on in the same place.
+      // A user who types slowly continues in the same place.
       await page.getByLabel('Code or name').click();
       await page.keyboard.type('900');
       await page.waitForFunction(() => location.search.startsWith('?query=900&'));
@@ -167,7 +168,8 @@ describe('the coverage page', () => {
   });
 });
 
-// A file makes room for what is said of it. To the browser a drag is a person's act, but not one that a script has made.
+// The result of a file takes space below it. The browser counts a drag as user input, but not a
+// drag made by a script.
 const MAKES_ROOM = { complaints: [/layout shift/] };
 
 describe('the pages of operators', () => {
@@ -198,7 +200,7 @@ describe('the pages of operators', () => {
       await page.getByRole('heading', { name: /^9004\.HK 2026-\d\d-\d\d to 2026-\d\d-\d\d$/ }).waitFor();
       await page.getByRole('link', { name: 'Earlier' }).click();
       await page.getByRole('link', { name: 'Later' }).waitFor();
-      // A Sunday is closed and a day of trading is complete.
+      // A Sunday is closed and a trading day is complete.
       assert.equal(await page.locator('i[title^="9001.HK"][data-date="2026-08-09"]').getAttribute('data-state'), '-');
       assert.equal(await page.locator('i[title^="9001.HK"][data-date="2026-08-10"]').getAttribute('data-state'), 'c');
     });
@@ -242,7 +244,7 @@ describe('the pages of operators', () => {
       await page.getByRole('row').filter({ hasText: 'DROP.US.csv' }).getByText('done').waitFor();
       await visitor.look('desk-imported');
 
-      // The same file once more, with the keyboard, and one that is no table.
+      // The same file again, with the keyboard, and one that is not a table.
       const [chooser] = await Promise.all([page.waitForEvent('filechooser'), choose.press('Enter')]);
       await chooser.setFiles({ name: 'DROP.US.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
       await page.getByText(/This very file was imported already/).waitFor();
@@ -270,7 +272,7 @@ describe('the pages of operators', () => {
       await card.getByLabel('Symbol').fill('GONE.US');
       await look.click();
       await begin.waitFor();
-      // Other answers would be another import, which has to be looked at first.
+      // Other options would make another import, which has to be checked first.
       await card.getByLabel('Symbol').fill('BACK.US');
       await begin.waitFor({ state: 'detached' });
       await look.click();
@@ -305,7 +307,7 @@ describe('the desk', () => {
       await visitor.shows(/Terminal of Una/);
       assert.equal(await visitor.press('Approve'), 200);
       assert.equal((await client.poll(grant)).status, 200);
-      // It is among the programs of the account now.
+      // It is now among the programs of the account.
       await visitor.open(on.at('/quota'));
       await page.getByText('Starts again').waitFor();
       await page.getByRole('link', { name: 'Programs and signing out' }).click();

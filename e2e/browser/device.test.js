@@ -18,7 +18,7 @@ function tokenFiles(home) {
   return names.map((name) => JSON.parse(readFileSync(path.join(folder, name), 'utf8')));
 }
 
-/** What the Python SDK gets in OAuth mode, from the token file in somebody's home. */
+/** The response that the Python SDK gets in OAuth mode, with the token file in a home folder. */
 async function candles(home, clientId) {
   const script = `
 import sys
@@ -36,7 +36,7 @@ print(len(quotes.history_candlesticks_by_offset('9001.HK', Period.Day, AdjustTyp
   return Number(ran.stdout);
 }
 
-// Each waits for `chandler login`, which asks every five seconds.
+// Each test waits for `chandler login`, which polls every five seconds.
 describe('chandler login', { concurrency: true }, () => {
   it('ends with a token file that serves the SDK, once the person has approved', async () => {
     await on.person('Ana Lamp');
@@ -48,7 +48,7 @@ describe('chandler login', { concurrency: true }, () => {
       await visitor.shows(new RegExp(code));
       assert.equal(await visitor.signIn('Ana Lamp', PASSWORD), 200);
       await visitor.look('device-2-decide');
-      // Who asks, for whose account, with which code, and what for.
+      // The client, the account, the code, and the requested scope.
       for (const words of ['Ana’s workbench', 'Ana Lamp', code, 'read prices and history']) {
         await visitor.shows(new RegExp(words));
       }
@@ -70,7 +70,7 @@ describe('chandler login', { concurrency: true }, () => {
     await on.visit({ viewport: PHONE, scripts: false }, async (visitor) => {
       assert.equal(await visitor.open(on.at(CONFIRM)), 200);
       await visitor.look('phone-1-code');
-      // As people type: small letters, a space for the hyphen.
+      // As people type: lowercase letters, a space for the hyphen.
       await visitor.page.getByLabel('Code').fill(` ${code.toLowerCase().replace('-', ' ')} `);
       assert.equal(await visitor.press('Continue'), 200);
       await visitor.look('phone-2-sign-in');
@@ -107,7 +107,7 @@ describe('a device', () => {
       await visitor.signIn('Cy Taper', PASSWORD);
       await visitor.press('Approve');
     });
-    // One gets the token; the other is not told anything that would make it give up.
+    // One poller gets the token; the other gets no error that would make it give up.
     assert.deepEqual(words(await pair(approved)), ['authorization_pending', 'token']);
   });
 });

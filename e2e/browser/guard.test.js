@@ -1,4 +1,4 @@
-// The pages under attack: other sites, forged forms, names that are markup.
+// The pages under attack: other sites, forged forms, names that contain markup.
 
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
@@ -10,7 +10,10 @@ import { CONFIRM, PASSWORD, stage } from './stage.js';
 
 const on = stage();
 
-/** A page of somebody else's, under a name of this machine: `localhost` is another site than ours, another port is not. */
+/**
+ * A page of another site, under a name of this machine: `localhost` is another site, another port
+ * is not.
+ */
 async function elsewhere(host, page, what) {
   const http = createServer((request, response) => {
     response.writeHead(request.url === '/' ? 200 : 204, { 'content-type': 'text/html' });
@@ -76,7 +79,7 @@ describe('the pages', () => {
     await on.visit({ viewport: PHONE }, async (visitor) => {
       await visitor.open(on.at(CONFIRM));
       await visitor.page.getByLabel('Code').fill('BCDF-GHJK');
-      // As with a code of another device.
+      // Same as for a code of another device.
       assert.equal(await visitor.press('Continue'), 200);
       assert.equal(await visitor.signIn('Hal Match', PASSWORD), 404);
       await visitor.look('unknown-code');
@@ -92,7 +95,7 @@ describe('the pages', () => {
     await on.visit({}, async (visitor) => {
       await visitor.open(grant.verification_uri_complete);
       await visitor.signIn('Gil Spark', PASSWORD);
-      // The same form with a broken CSRF token.
+      // The same form with an invalid CSRF token.
       const spoilt = await visitor.page.evaluate(() => {
         const tokens = [...document.querySelectorAll('form[method=post] input[name=csrf]')];
         for (const token of tokens) token.value = token.value.replace(/./g, 'x');
@@ -152,7 +155,7 @@ describe('the pages', () => {
       assert.equal(await visitor.page.evaluate(() => document.cookie), '');
       await visitor.open(on.at('/signin'));
       await visitor.press('Sign out');
-      // The old cookie is not valid any more.
+      // The old cookie is no longer valid.
       await visitor.context.addCookies(cookies);
       await visitor.open(on.at('/signin'));
       await visitor.page.getByLabel('Password').waitFor();

@@ -1,4 +1,4 @@
-// Guessing passwords. In a file of its own, because the server counts failures by address.
+// Guessing passwords. A separate file, because the server counts failures by address.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -20,7 +20,7 @@ describe('a guesser', () => {
         const status = await visitor.signIn(name, 'not the password');
         await visitor.look(`refused-${seen.length + 1}`);
         seen.push([status, (await visitor.text()).replaceAll(grant.user_code, 'CODE').replaceAll(name, 'NAME')]);
-        // Nor is what was typed sent back.
+        // The typed password is not sent back either.
         assert.equal(await visitor.page.getByLabel('Password').inputValue(), '');
       });
     }

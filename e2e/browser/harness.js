@@ -1,5 +1,5 @@
-// Real processes on loopback: servers with stores of their own, and commands that talk to them.
-// Each of them ends by itself, even if this process is killed.
+// Real processes on loopback: servers with separate stores, and commands that talk to them. Each of
+// them ends by itself, even if this process is killed.
 
 import { execFile, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -10,22 +10,26 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
 export const WORK = process.env.CHANDLER_E2E_WORK ?? path.join(ROOT, 'target/e2e');
 const BINARY = process.env.CHANDLER_E2E_BINARY ?? path.join(ROOT, 'target/debug/chandler');
-// A store with the demo market, which the Python harness makes once for each build; `e2e/run.sh` says where it is.
+// A store with the demo market, which the Python harness makes once per build; `e2e/run.sh` passes
+// its path.
 const MARKET = process.env.CHANDLER_E2E_MARKET;
 // The same Sunday as in the Python scenarios.
 const NOW = '2026-11-15T02:00:00Z';
-// Longer than anything here takes, so that a fault ends a test instead of hanging it.
+// Longer than any step takes, so that a fault fails a test instead of hanging it.
 export const PATIENCE_MS = 90_000;
-// A process ends by then, even if this one is killed: as long as the whole suite may take (`run.sh`).
+// A process ends after this time, even if this one is killed: the time limit of the whole suite
+// (`run.sh`).
 const LIFE_S = 1800;
 
-/** What a process may see of our surroundings: nothing that points an SDK or a command elsewhere. */
+/**
+ * The environment of a child process, without variables that point an SDK or a command elsewhere.
+ */
 export function environment(more = {}) {
   const passed = Object.entries(process.env).filter(([name]) => !/^(LONGBRIDGE|LONGPORT|CHANDLER)_|_proxy$/i.test(name));
   return { ...Object.fromEntries(passed), NO_PROXY: '127.0.0.1,localhost', TZ: 'UTC', ...more };
 }
 
-/** A value that must come in time. */
+/** Awaits a promise with a timeout. */
 export async function within(promise, what, patience = PATIENCE_MS) {
   let timer;
   const late = new Promise((_, reject) => {
@@ -38,7 +42,7 @@ export async function within(promise, what, patience = PATIENCE_MS) {
   }
 }
 
-/** Runs a program to its end: its exit code and what it said. */
+/** Runs a program to its end: its exit code and output. */
 export function run(program, words, { input = '', env = environment() } = {}) {
   return new Promise((resolve, reject) => {
     const options = { env, timeout: 2 * PATIENCE_MS, maxBuffer: 16 << 20 };
@@ -46,7 +50,7 @@ export function run(program, words, { input = '', env = environment() } = {}) {
       if (error && typeof error.code !== 'number') reject(error);
       else resolve({ code: error?.code ?? 0, stdout, stderr });
     });
-    // A command that has ended without reading is judged by its code.
+    // A command that ends without reading its input is judged by its exit code.
     child.stdin.on('error', () => {});
     child.stdin.end(input);
   });
@@ -59,7 +63,10 @@ export function temporary(prefix) {
   return folder;
 }
 
-/** `chandler open` of a file with this text, in a fresh store: the link that it prints, and a way to end it. */
+/**
+ * Runs `chandler open` on a file with this text, in a fresh store: returns the link that it prints,
+ * and a function that ends it.
+ */
 export async function openFile(name, text) {
   const folder = temporary('open-');
   const file = path.join(folder, name);
@@ -88,7 +95,7 @@ export class Server {
     return Server.startAt(NOW, ...options);
   }
 
-  /** The same at another instant of the market. */
+  /** The same at another market time. */
   static async startAt(clock, ...options) {
     const store = temporary('store-');
     if (!MARKET) throw new Error('CHANDLER_E2E_MARKET is not set: run the browser tests by e2e/run.sh --browser');
@@ -96,7 +103,7 @@ export class Server {
     return Server.of(store, clock, options);
   }
 
-  /** One whose store has nothing. */
+  /** A server with an empty store. */
   static async startEmpty() {
     return Server.of(temporary('store-'), NOW, []);
   }
@@ -133,7 +140,7 @@ export class Server {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8') : '';
   }
 
-  /** Asks it to end and waits until it has. */
+  /** Sends SIGTERM and waits for the end. */
   async stop() {
     this.process.kill('SIGTERM');
     return within(this.ended, 'the end of the server');
@@ -154,7 +161,7 @@ export class Server {
     return { ...created, password };
   }
 
-  /** One HTTP request of a program: status, headers and what came. */
+  /** One HTTP request: status, headers and body. */
   async ask(method, where, { headers = {}, form, json } = {}) {
     let body;
     if (form) body = new URLSearchParams(form).toString();
@@ -180,7 +187,7 @@ export class Login {
     this.said = '';
     const words = ['login', '--server', server.url, '--no-browser', ...options];
     this.process = spawn('timeout', ['--kill-after=5', String(LIFE_S), BINARY, ...words], {
-      // The folders of a person's own are all below the home that is given.
+      // All folders of the user are below the given home.
       env: environment({ HOME: home, XDG_CONFIG_HOME: '', XDG_STATE_HOME: '', XDG_DATA_HOME: '' }),
       stdio: ['ignore', 'pipe', 'pipe'],
     });

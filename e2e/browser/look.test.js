@@ -1,4 +1,5 @@
-// The pages as they are seen: in every language, in light and dark, on a phone, with the keyboard alone.
+// Appearance of the pages: in every language, in light and dark, on a phone, with the keyboard
+// alone.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -53,7 +54,7 @@ describe('the pages', () => {
       const { keyboard } = visitor.page;
       const field = (id) => visitor.page.locator(`#${id}:focus`).waitFor();
       await visitor.open(on.at(CONFIRM));
-      // What is to be typed first has the focus.
+      // The first field to fill in has the focus.
       await field('code');
       await keyboard.type(grant.user_code);
       await keyboard.press('Enter');

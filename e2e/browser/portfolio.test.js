@@ -1,4 +1,5 @@
-// The paper account: the ticket, orders and their stories, what appears by itself as the clock moves, and the account on the chart.
+// The paper account: the ticket, orders and their explanations, automatic updates as the clock
+// moves, and the account on the chart.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -8,14 +9,14 @@ import { drawn, said, signInTo } from './chart.js';
 import { PASSWORD, stageAt } from './stage.js';
 
 const OPERATOR = 'Otto Lantern';
-// A Thursday, a quarter of a minute after ten in Hong Kong.
+// A Thursday, 15 seconds after ten in Hong Kong.
 const DAY = '2026-11-12';
 const on = stageAt(`${DAY}T10:00:15+08:00`, [OPERATOR, '--role', 'operator', '--rate', 'unlimited']);
 const SYMBOL = '9001.HK';
 
 const bearer = (account) => ({ authorization: `Bearer ${account.access_token}` });
 
-/** What the HTTP door answers to an account. */
+/** The HTTP response to an account. */
 async function asked(account, method, where, json) {
   const answer = await on.server.ask(method, where, { headers: bearer(account), json });
   assert.equal(answer.status, 200, `${where}: ${answer.text}`);
@@ -24,14 +25,17 @@ async function asked(account, method, where, json) {
 
 let clock = 600;
 
-/** Moves the market's clock, in minutes since the midnight of the first day in Hong Kong; it never goes back. */
+/**
+ * Moves the market's clock, in minutes since midnight of the first day in Hong Kong; it never moves
+ * back.
+ */
 async function step(minutes) {
   clock = Math.max(clock, minutes);
   const now = new Date(Date.parse(`${DAY}T00:00:00+08:00`) + clock * 60_000).toISOString();
   await asked(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
 }
 
-/** Somebody with money, and a rate for the rest. */
+/** An account with money, and an exchange rate for the other currency. */
 async function trader(name, ...options) {
   const created = await on.person(name, '--cash', 'HKD=500000,USD=1000', '--rate', 'unlimited', ...options);
   await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'USD', day: '2026-01-02', rate: '7.8' }] });
@@ -41,20 +45,20 @@ async function trader(name, ...options) {
 const at = (name, where, what, options = {}) =>
   on.visit(options, async (visitor) => {
     const { page } = visitor;
-    // The form is in the language of the browser, so it is recognised by its fields.
+    // The form is in the language of the browser, so it is found by its fields.
     await visitor.open(on.at(`/signin?next=${encodeURIComponent(where)}`));
     await page.locator('input[autocomplete=username]').fill(name);
     await page.locator('input[type=password]').fill(PASSWORD);
     await page.keyboard.press('Enter');
     await page.locator('.portfolio').waitFor();
-    // Whoever reloads the page loses this.
+    // A reload of the page would lose this.
     await page.evaluate(() => (window.isSamePage = true));
     await what(page, visitor);
   });
 
 const isSame = async (page) => assert.equal(await page.evaluate(() => window.isSamePage), true, 'the page was reloaded');
 
-/** A whole price a little above, or far below, what the market pays: a multiple of any tick. */
+/** An integer price a little above, or far below, the market price: a multiple of any tick. */
 async function priceNear(account, share) {
   const query = new URLSearchParams({ symbol: SYMBOL, period: '1m', limit: 1 });
   const { candlesticks } = await asked(account, 'GET', `/v1/quote/history-candlesticks?${query}`);
@@ -63,9 +67,9 @@ async function priceNear(account, share) {
 
 const section = (page, name) => page.locator(`section.${name}`);
 
-/** Fills the ticket in with the keyboard alone, until what it costs is on the screen. */
+/** Fills in the ticket with the keyboard alone, until its cost is shown. */
 async function fillIn(page, { symbol = '9001', quantity, price, verdict = 'Would be accepted' }) {
-  // Keys belong to the box that has the focus.
+  // Keys go to the focused box.
   await page.evaluate(() => document.activeElement.blur());
   await page.keyboard.press('n');
   await page.locator('#ticket-symbol:focus').waitFor();
@@ -88,7 +92,7 @@ describe('the portfolio', () => {
       await page.getByText('No order is open.').waitFor();
       await section(page, 'assets').getByText('507,800.00').first().waitFor();
       await fillIn(page, { quantity: '500', price });
-      // What it costs is told before it is sent.
+      // The cost is shown before the order is sent.
       const ticket = section(page, 'ticket');
       for (const words of ['Platform fee', 'Stamp duty', 'With all charges', 'Available HKD', 'Buying power (HKD)', 'At most'])
         await ticket.getByText(words, { exact: true }).waitFor();
@@ -103,7 +107,7 @@ describe('the portfolio', () => {
       const open = section(page, 'open-orders');
       await open.getByText(`Buy 500 limit ${price}`).waitFor();
       await open.getByText('0 of 500').waitFor();
-      // The candle of 10:01 fills it, when it is over.
+      // The candle of 10:01 fills it at its end.
       await step(602);
       await section(page, 'past-orders').getByText('500 of 500').waitFor();
       await open.getByText('No order is open.').waitFor();
@@ -142,7 +146,7 @@ describe('the portfolio', () => {
       await page.keyboard.type('1000');
       await page.keyboard.press('Enter');
       await open.getByText(`Buy 1,000 limit ${price}`).waitFor();
-      // The focus is where it was, although the rows are others.
+      // The focus is unchanged, although the rows were recreated.
       await page.locator('[data-key^="change "]:focus').waitFor();
       const cancel = open.getByRole('button', { name: /^Cancel order/ });
       await cancel.focus();
@@ -207,7 +211,7 @@ describe('the portfolio', () => {
         if (route.request().method() !== 'POST') return route.continue();
         names.push(route.request().postDataJSON().client_request_id);
         if (!isLost) return route.continue();
-        // It gets there, and the answer does not come back.
+        // The request arrives, and the response is lost.
         await route.fetch();
         return route.abort();
       });
@@ -244,7 +248,7 @@ describe('the portfolio', () => {
       release();
       await page.getByText(/^Order \d+: open$/).waitFor();
       await page.locator('#theme:focus').waitFor();
-      // Where it was not moved, the next quantity can be typed.
+      // If the focus was not moved, the next quantity can be typed.
       await fillIn(page, { quantity: '500', price });
       await page.keyboard.press('Enter');
       await page.locator('#ticket-quantity:focus').waitFor();
@@ -276,7 +280,7 @@ describe('the portfolio', () => {
       await ticket.getByRole('button', { name: 'Buy 500' }).click();
       await section(page, 'open-orders').getByText(`limit if touched ${price + 6}`).waitFor();
       await section(page, 'open-orders').getByText('waits for its price').waitFor();
-      // A whole symbol counts when the box is left with Tab.
+      // A complete symbol counts when the box is left with Tab.
       await page.locator('#ticket-symbol').fill('wick.us');
       await page.keyboard.press('Tab');
       await page.locator('#ticket-quantity:focus').waitFor();
@@ -426,14 +430,14 @@ describe('the chart of an account that trades', () => {
       await page.waitForFunction(() => document.querySelectorAll('#working li').length === 2);
       await step(clock + 2);
       await page.waitForFunction(() => document.querySelectorAll('#working li').length === 1);
-      // The new candle is there, and says what it did.
+      // The new candle is shown, with its fill.
       await page.waitForFunction((time) => document.getElementById('ro-time').textContent !== time, before);
       await page.locator('#chart').focus();
       for (let steps = 0; !(await said(page, 'event')).includes('bought 500 at') && steps < 5; steps += 1) await page.keyboard.press('ArrowLeft');
       assert.match(await said(page, 'event'), /bought 500 at \d/);
       await isSame(page);
       await visitor.look('chart-trades');
-      // The same fill at the candle of its day.
+      // The same fill at its daily candle.
       await visitor.open(on.at(`/?symbol=${SYMBOL}`));
       await drawn(page);
       await page.waitForFunction(() => document.getElementById('ro-event').textContent.includes('bought 500'));
@@ -457,7 +461,7 @@ describe('the chart of an account that trades', () => {
       await signInTo(on, visitor, 'Lew Match', `/?symbol=${SYMBOL}`);
       await drawn(page);
       await told;
-      // A minute of the page's own timers.
+      // A minute of the page's timers.
       await page.clock.runFor(60_000);
       assert.equal(marks, 1);
     });

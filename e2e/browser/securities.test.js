@@ -1,4 +1,4 @@
-// The securities page: what is stored, in a list of any length.
+// The securities page: stored securities, in a list of any length.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ describe('the securities page', () => {
       assert.equal(await page.getByLabel('Code or name').inputValue(), '9001');
       await page.getByLabel('Code or name').fill('nothing at all');
       await page.getByText('No results').waitFor();
-      // The gaps of a row are not for the mouse alone.
+      // The gaps of a row are also reachable without a mouse.
       await page.getByLabel('Code or name').fill('9001');
       await page.getByText('1 security').waitFor();
       await page.getByRole('grid', { name: 'Securities' }).focus();
@@ -78,7 +78,7 @@ describe('the securities page', () => {
     await at(USER, '/securities', async (page, visitor) => {
       await page.getByText(/securities$/).waitFor();
       await page.getByLabel('Order').selectOption('worst');
-      // Each of the many ends on the 12th. While some are not compared yet, the page says how many are.
+      // Each of the many ends on the 12th. Until all are compared, the page shows how many are.
       const worst = page.locator('.long-row').first();
       await worst.getByText('ends 2026-11-12').waitFor();
       await page.getByText(/^1,5\d\d securities$/).waitFor();

@@ -1,4 +1,5 @@
-// The panel beside the chart: lists and the star, figures, capital flow and distribution, grids over the candles.
+// The panel next to the chart: lists and the star, figures, capital flow and distribution, grids
+// over the candles.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -9,13 +10,13 @@ import { PATIENCE_MS } from './harness.js';
 import { PASSWORD, stageAt } from './stage.js';
 
 const OPERATOR = 'Ora Lantern';
-// A Thursday, a quarter of a minute after ten in Hong Kong.
+// A Thursday, 15 seconds after ten in Hong Kong.
 const DAY = '2026-11-12';
 const on = stageAt(`${DAY}T10:00:15+08:00`, [OPERATOR, '--role', 'operator', '--rate', 'unlimited']);
 const SYMBOL = '9001.HK';
 const OTHER = 'CNDL.US';
 
-/** The answer of the HTTP door to an account. */
+/** The HTTP response to an account. */
 const answer = (account, method, where, json) =>
   on.server.ask(method, where, { headers: { authorization: `Bearer ${account.access_token}` }, json });
 
@@ -41,13 +42,13 @@ const starred = (page, isOn = true) => page.locator(`#star[aria-pressed=${isOn}]
 const tab = (page, name) => page.locator(`#side-${name}`);
 const grouped = (text) => text.replace(/\B(?=(\d{3})+(\.|$))/g, ',');
 
-/** The lists as a program sees them: names with their symbols in order. */
+/** The lists as an API client sees them: names with their symbols in order. */
 async function listsOf(account) {
   const { groups } = await asked(account, 'GET', '/v1/watchlist/groups');
   return Object.fromEntries(groups.map((group) => [group.name, group.securities.map(({ symbol }) => symbol)]));
 }
 
-/** Until a program sees what was done; the page has sent it already. */
+/** Waits until an API client sees the change; the page has already sent it. */
 async function becomes(account, expected) {
   const deadline = Date.now() + PATIENCE_MS;
   let lists;
@@ -71,7 +72,7 @@ describe('lists', () => {
       await row(SYMBOL).waitFor();
       const [{ securities: [kept] }] = (await asked(ada, 'GET', '/v1/watchlist/groups')).groups;
       await row(SYMBOL).getByText(`at ${kept.watched_price}`).waitFor();
-      // A list of one's own, which the next star goes to.
+      // A new list, which the next star adds to.
       await lists.getByRole('button', { name: 'New list' }).click();
       await page.keyboard.type('Harbour');
       await page.keyboard.press('Enter');
@@ -84,7 +85,7 @@ describe('lists', () => {
       await page.locator('#star').click();
       await row(OTHER).waitFor();
       await becomes(ada, { all: [SYMBOL, OTHER], Harbour: [OTHER] });
-      // Back by the list of all, without a new page.
+      // Back through the list of all, without a page load.
       await lists.getByLabel('List').selectOption('1');
       await row(SYMBOL).getByRole('link').click();
       await titled(page, SYMBOL);
@@ -113,7 +114,7 @@ describe('lists', () => {
       await lists.getByLabel('List').selectOption(id);
       await lists.getByRole('button', { name: 'Rename' }).click();
       const dialog = page.getByRole('dialog');
-      // A name that hides something is refused in the server’s words.
+      // A name with a hidden character is refused with the server's message.
       await dialog.getByLabel('Name of the list').fill('a\u202eb');
       await page.keyboard.press('Enter');
       await dialog.getByText(/^Not done: /).waitFor();
@@ -121,7 +122,7 @@ describe('lists', () => {
       await page.keyboard.press('Enter');
       await dialog.waitFor({ state: 'detached' });
       await becomes(bo, { all: [SYMBOL, OTHER], 新: [SYMBOL, OTHER] });
-      // The star of what is watched asks for its lists.
+      // The star of a watched security opens its lists.
       await page.locator('#chart').focus();
       await page.keyboard.press('w');
       await dialog.getByLabel('新').uncheck();
@@ -144,10 +145,10 @@ describe('lists', () => {
       await page.keyboard.press('l');
       await tab(page, 'lists').getByText('Nothing is watched yet.').waitFor();
       await asked(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
-      // The page's own timers.
+      // The page's timers.
       await page.clock.runFor(11_000);
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
-      // Its price of now, beside the one at which it was watched.
+      // The current price, next to the one at which it was watched.
       await tab(page, 'lists').getByText(/^now [\d.]+ · watched at [\d.]+$/).waitFor();
       await starred(page);
       await isSame(page);
@@ -195,7 +196,7 @@ describe('figures', () => {
         assert.equal(await row(page, name).innerText(), text, name);
       assert.equal(await row(page, 'Market value').getAttribute('title'), grouped(of.total_market_value));
       await visitor.look('side-figures');
-      // A loss has no ratio, no dividend is a dividend of 0, and what is not known is neither.
+      // A loss has no ratio, no dividend is shown as 0, and an unknown figure is neither.
       await page.keyboard.press('/');
       await page.keyboard.type(LOSS);
       await page.keyboard.press('Enter');
@@ -211,7 +212,7 @@ describe('figures', () => {
       assert.equal(await tab(page, 'figures').locator('dl').isVisible(), false);
       await isSame(page);
       await visitor.look('side-figures-none');
-      // By keys: the tab has the focus, and arrows go on to the next.
+      // By keys: the tab has the focus, and arrows move to the next.
       await page.keyboard.press('k');
       await page.locator('#side').waitFor({ state: 'hidden' });
       await page.keyboard.press('k');
@@ -222,7 +223,7 @@ describe('figures', () => {
 });
 
 describe('capital', () => {
-  /** Securities of the demo market with single trades, and those without. */
+  /** Securities of the demo market with stored trades, and those without. */
   async function byTrades(account) {
     const { securities } = await asked(account, 'GET', '/v1/securities?query=&limit=50');
     const symbols = securities.map(({ symbol }) => symbol);
@@ -244,11 +245,11 @@ describe('capital', () => {
       assert.equal(await flow.locator('svg').getAttribute('data-points'), String(lines.length));
       const net = lines.at(-1).inflow.replace('-', '');
       await flow.locator('.told').getByText(grouped(net)).waitFor();
-      // What comes in less what goes out is where the line ends.
+      // Inflow minus outflow is the end of the line.
       await flow.locator('.sum').last().getByText(grouped(net)).first().waitFor();
       for (const text of [...Object.values(spread.capital_in), ...Object.values(spread.capital_out)])
         await flow.locator('.sums').getByText(grouped(text), { exact: true }).first().waitFor();
-      // By keys along the minutes; the candles stay where they are.
+      // By keys along the minutes; the candles do not move.
       const time = await said(page, 'time');
       await flow.getByRole('application').focus();
       await page.keyboard.press('Home');
@@ -280,14 +281,17 @@ describe('capital', () => {
 describe('grids', () => {
   let clock = 600;
 
-  /** Moves the market's clock, in minutes since the midnight of the day in Hong Kong; it never goes back. */
+  /**
+   * Moves the market's clock, in minutes since midnight of the day in Hong Kong; it never moves
+   * back.
+   */
   async function step(minutes) {
     clock = Math.max(clock, minutes);
     const now = new Date(Date.parse(`${DAY}T00:00:00+08:00`) + clock * 60_000).toISOString();
     await asked(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
   }
 
-  /** Opens the form and fills in a grid round the price of now. */
+  /** Opens the form and fills in a grid around the current price. */
   async function fillIn(page, { step: size = '0.1', ...more } = {}) {
     await tab(page, 'grid').getByRole('button', { name: 'New grid' }).click();
     const base = Number(await page.locator('#grid-base').inputValue());
@@ -315,7 +319,7 @@ describe('grids', () => {
       await working(page, /Grid buys \d+ @ /);
       const { grid_order: [grid] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
       assert.equal(grid.status, 'Performing');
-      // An hour of the market, in which it trades; the page follows by itself.
+      // An hour of the market, in which it trades; the page updates automatically.
       await step(clock + 60);
       await panel.locator('.triggers li').first().waitFor();
       const history = `/v1/gridtrading/trigger_history_list?grid_order_id=${grid.order_id}&limit=100`;
@@ -327,7 +331,7 @@ describe('grids', () => {
       const { grid_order: [now] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
       await working(page, `Grid base @ ${now.current_base_price}`);
       await panel.getByText(`${now.settlement_currency} `).first().waitFor();
-      // At the candle that caused it, in words.
+      // As text at the candle that caused it.
       const [last] = triggers;
       const minute = new Date((Number(last.trigger_at) - 60 + 8 * 3600) * 1000).toISOString().slice(11, 16);
       await page.locator('#chart').focus();
@@ -336,7 +340,7 @@ describe('grids', () => {
       assert.match(await said(page, 'event'), new RegExp(`grid (buy|sale) of ${last.quantity} at ${String(Number(last.trigger_price)).replace('.', '\\.')}`));
       await isSame(page);
       await visitor.look('side-grid');
-      // The same over days.
+      // The same in daily candles.
       await page.locator('label:has(input[value=day])').click();
       await titled(page, `${SYMBOL} D`);
       await page.waitForFunction(() => document.getElementById('ro-event').textContent.includes('grid '));
@@ -381,7 +385,7 @@ describe('grids', () => {
       page.on('request', (request) => (sent += request.url().endsWith('/v1/gridtrading/submit') ? 1 : 0));
       await page.keyboard.press('G');
       await tab(page, 'grid').getByRole('button', { name: 'New grid' }).waitFor();
-      // Bounds that cross.
+      // Crossing bounds.
       await fillIn(page, { lower: '500', upper: '400' });
       await page.getByRole('button', { name: 'Start the grid' }).click();
       await page.getByText('The upper bound must be above the lower one.').waitFor();
@@ -399,7 +403,8 @@ describe('grids', () => {
       await page.keyboard.press('G');
       await tab(page, 'grid').getByText('Grids trade securities of Hong Kong and the US.').waitFor();
       await visitor.look('side-grid-none');
-      // Between a phone and a desk the links have little room, and whoever is signed in is seen beside the buttons or below them.
+      // On a medium screen the links have little space, and the account name is next to the buttons
+      // or below them.
       const [account, tools] = await Promise.all(['#account', '.tools'].map((one) => page.locator(one).boundingBox()));
       const isBeside = account.x + account.width <= tools.x;
       assert.ok(isBeside || account.y >= tools.y + tools.height, 'the name is under the buttons');
@@ -415,7 +420,7 @@ describe('the panel as it is seen', () => {
     for (const [locale, viewport, scheme, list, grid] of places) {
       await on.visit({ locale, viewport, scheme }, async (visitor) => {
         const { page } = visitor;
-        // The form is in the language of the browser, so it is recognised by its fields.
+        // The form is in the language of the browser, so it is found by its fields.
         await visitor.open(on.at(`/signin?next=${encodeURIComponent(`/?symbol=${SYMBOL}`)}`));
         await page.locator('input[autocomplete=username]').fill('Kit Beacon');
         await page.locator('input[type=password]').fill(PASSWORD);

@@ -1,4 +1,4 @@
-// What every file of tests has: a server with a fresh store, and a browser.
+// Shared by all test files: a server with a fresh store, and a browser.
 
 import { after, before } from 'node:test';
 
@@ -8,20 +8,23 @@ import { Server } from './harness.js';
 export const CONFIRM = '/oauth2/device/authorize/confirm';
 export const PASSWORD = 'paraffin and twine';
 
-/** Comes up before the tests of a file, with the people they share (`[name, …options]`), and goes down after them. */
+/**
+ * Starts before the tests of a file, with the accounts they share (`[name, …options]`), and stops
+ * after them.
+ */
 export const stage = (...people) => stageOf(() => Server.start(), people);
 
-/** The same with a market clock that stands elsewhere. */
+/** The same with the market clock at another time. */
 export const stageAt = (clock, ...people) => stageOf(() => Server.startAt(clock), people);
 
 function stageOf(start, people) {
   const stage = {
     people: {},
-    /** Does something as a visitor whose browser has nothing to complain about in the end. */
+    /** Runs `what` as a visitor, and fails if its browser reported a problem. */
     visit: (options, what) => visit(stage.browser, options, what),
-    /** A page's address. */
+    /** The address of a page. */
     at: (path) => new URL(path, stage.server.url).href,
-    /** Somebody new who can sign in. */
+    /** A new account with a password. */
     person: (name, ...options) => stage.server.account(name, PASSWORD, ...options),
   };
   before(async () => {

@@ -1,4 +1,4 @@
-// What the pages say when there is nothing to show, and how they look to different people on different screens.
+// Empty and error states of the pages, and their appearance for different users and screens.
 
 import assert from 'node:assert/strict';
 import { createServer, request as forward } from 'node:http';
@@ -11,7 +11,10 @@ import { PASSWORD, stage } from './stage.js';
 
 const on = stage();
 
-/** Something in front of a server: under a path of its own, or sending documents in pieces that are painted one by one. */
+/**
+ * A proxy in front of a server: under a base path, or sending documents in pieces that are painted
+ * one by one.
+ */
 async function proxied(server, { path = '', slowly = false }) {
   const proxy = createServer((asked, answer) => {
     if (!asked.url.startsWith(`${path}/`)) return answer.writeHead(404).end();
@@ -110,7 +113,7 @@ describe('the chart page', () => {
     await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
       const { page, context } = visitor;
       await signInTo(on, visitor, 'Eve Ended', '/?symbol=WAX.US&period=5m');
-      // The second page is asked for near the end of the first, which this screen does not reach.
+      // The second page is requested near the end of the first, which this screen does not reach.
       await drawn(page);
       await context.clearCookies();
       await page.keyboard.press('Home');
@@ -130,14 +133,14 @@ describe('the chart page', () => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Hal Haste', '/?symbol=WAX.US&period=5m');
       await drawn(page);
-      // The first page of all is more than the account may ask for at once.
+      // The first page of the history exceeds the rate of the account.
       await page.keyboard.press('Home');
       await page.getByText('going on in').waitFor();
       await visitor.keep('state-pace');
       await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
       const isAtFirst = () => document.getElementById('count').textContent.includes('history begins');
       await page.waitForFunction(isAtFirst, undefined, { timeout: PATIENCE_MS });
-      // The same for a view that cannot even begin.
+      // The same for a view without any candles yet.
       await page.keyboard.press('p');
       await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
       await visitor.look('state-wait');
@@ -168,12 +171,12 @@ describe('the chart page', () => {
       await signInTo(on, visitor, 'Una Unasked', '/');
       await page.getByRole('heading', { name: /is not open yet this month/ }).waitFor();
       await visitor.look('state-unasked');
-      // Neither another visit nor a reload is a question.
+      // Another visit or a reload does not count as a choice.
       await visitor.open(on.at('/'));
       await page.locator('.advice').getByText('0 of 3 are used').waitFor();
       await page.reload();
       await page.locator('.advice').getByText('0 of 3 are used').waitFor();
-      // Nor is another period of what the page has chosen.
+      // Nor does another period of the automatically chosen security.
       await page.keyboard.press('p');
       await page.waitForFunction(() => document.title.includes(' W '));
       await page.locator('.advice').getByText('0 of 3 are used').waitFor();
@@ -184,7 +187,7 @@ describe('the chart page', () => {
       await drawn(page);
       await page.getByText('quota 1 of 3').waitFor();
       assert.match(page.url(), /symbol=/);
-      // It is counted by now, so that a visit opens it by itself.
+      // It is charged by now, so a visit opens it automatically.
       const { symbol } = Object.fromEntries(new URL(page.url()).searchParams);
       await visitor.open(on.at('/'));
       await titled(page, symbol);
@@ -198,7 +201,8 @@ describe('the chart page', () => {
       await server.account('Ola Operator', PASSWORD, '--role', 'operator');
       await server.account('Una Wick', PASSWORD);
       const rows = 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n';
-      // What is said of a file makes room for itself; to the browser, a drag that a script has made is nobody's act.
+      // The result of a file takes space below it; the browser does not count a drag made by a
+      // script as user input.
       const dropping = { complaints: [/layout shift/] };
       await on.visit(dropping, async (visitor) => {
         const { page } = visitor;
@@ -242,7 +246,7 @@ describe('the chart page', () => {
         await page.waitForFunction(() => document.getElementById('account').textContent === 'local');
         await visitor.open(new URL('/?symbol=700.HK', opened.link).href);
         await page.locator('code', { hasText: `chandler --store sqlite:${opened.store} import candles.csv --symbol 700.HK` }).waitFor();
-        // Used up: elsewhere it signs nobody in.
+        // Used up: in another browser it does not sign in.
         await page.context().clearCookies();
         assert.equal(await visitor.open(opened.link), 403);
         await page.getByRole('heading', { name: 'This link signs nobody in' }).waitFor();
@@ -276,7 +280,7 @@ describe('the chart page', () => {
       await page.getByRole('heading', { name: 'The server does not answer' }).waitFor();
       assert.equal(await page.getByRole('button', { name: 'Try again' }).count(), 1);
       await visitor.look('state-gone');
-      // By itself, without the button.
+      // Automatically, without the button.
       const answer = { symbol: '9001.HK', period: 'week', candlesticks: [], next: null };
       await page.route('**/v1/**', (route) => route.fulfill({ json: { code: 0, message: 'success', data: answer } }));
       await page.getByRole('heading', { name: 'No candles of 9001.HK' }).waitFor();
@@ -309,7 +313,7 @@ describe('the chart page', () => {
       }
       await page.keyboard.press('P');
       await page.waitForFunction(() => location.search.includes('period=5m'));
-      // Every control can be reached, in the order in which they are read.
+      // Every control can be reached, in reading order.
       const reached = [];
       await page.locator('.brand').focus();
       for (let tab = 0; tab < 80 && reached.at(-1) !== 'chart'; tab += 1) {
@@ -334,7 +338,7 @@ describe('every page', () => {
           await drawn(page);
           await page.waitForFunction(() => document.getElementById('about').textContent !== '');
           await visitor.look(`screen-${scheme}-${size}-chart`);
-          // Nothing is out of reach on a narrow screen.
+          // Everything is reachable on a narrow screen.
           await page.locator('#newest').click();
           await page.getByRole('link', { name: 'Imports' }).click({ trial: true });
           for (const [where, words] of [['securities', 'CNDL.US'], ['quota', 'Starts again'], ['connections', 'Refresh'], ['coverage', 'complete'], ['imports', 'Ledger']]) {
@@ -342,7 +346,7 @@ describe('every page', () => {
             await page.getByText(words).first().waitFor();
             await visitor.look(`screen-${scheme}-${size}-${where}`);
             if (where !== 'coverage') continue;
-            // The newest day is in sight, and so is the security that it is of.
+            // The newest day is visible, and so is its security.
             for (const part of ['.days i:last-child', '.names .symbol']) {
               const box = await page.locator(part).first().boundingBox();
               assert.ok(box.x >= 0 && box.x + box.width <= viewport.width, `${part} at ${box.x}`);
@@ -354,7 +358,7 @@ describe('every page', () => {
   });
 
   it('works under a path of a larger site', async () => {
-    // As operators have it: the proxy takes the path away and passes everything else on.
+    // As operators deploy it: the proxy strips the path and passes everything else on.
     let server;
     const proxy = await proxied(() => server, { path: '/candles' });
     const { url } = proxy;
@@ -425,7 +429,7 @@ describe('every page', () => {
     ]) {
       await on.visit({ locale }, async (visitor) => {
         const { page } = visitor;
-        // The sign-in page is in that language too, so it is recognised by its fields.
+        // The sign-in page is in that language too, so it is found by its fields.
         await visitor.open(on.at('/signin?next=%2F%3Fsymbol%3DCNDL.US'));
         await page.locator('input[autocomplete=username]').fill('Lin Lan');
         await page.locator('input[type=password]').fill(PASSWORD);

@@ -1,4 +1,4 @@
-// What a trader expects of the chart: indicators, ranges, scales, comparison, marks in words, new candles, taking it elsewhere.
+// Chart tools: indicators, ranges, scales, comparison, explained marks, new candles, export.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,10 +20,10 @@ const atChart = (where, what, options = {}) =>
 
 const legend = (page) => page.locator('#legends').innerText();
 
-/** Until the words over the chart say something. */
+/** Waits until the legend contains a text. */
 const says = (page, words) => page.waitForFunction((text) => document.getElementById('legends')?.innerText.includes(text), words);
 
-/** The mean of the last closes as the chart should have it, in whole numbers of the last decimal. */
+/** The expected mean of the last closes, in integers of the last decimal. */
 function meanOf(candles, length) {
   const closes = candles.slice(-length).map(({ close }) => close);
   const scale = closes[0].split('.')[1].length;
@@ -39,12 +39,12 @@ async function importOf(symbol, times, cents = '00') {
   await on.server.command(['import', file]);
 }
 
-/** The name of a saved picture says from when to when it is. */
+/** The file name of a saved picture contains its date range. */
 async function pictureName(page) {
   await page.keyboard.press('x');
   const [png] = await Promise.all([page.waitForEvent('download'), page.getByRole('dialog').getByRole('button', { name: 'PNG' }).click()]);
   await page.keyboard.press('Escape');
-  // The button was above the chart, where a pointer would go on looking at a candle.
+  // The button was above the chart, where the pointer would still inspect a candle.
   await page.mouse.move(0, 0);
   return png.suggestedFilename();
 }
@@ -58,7 +58,7 @@ describe('indicators', () => {
       await page.waitForURL(/ma=5,10,20/);
       await dialog.getByRole('checkbox', { name: 'MACD' }).check();
       await page.waitForURL(/macd=12,26,9/);
-      // What cannot be reckoned with is said, and changes nothing.
+      // Invalid parameters are reported, and change nothing.
       await dialog.getByLabel('Numbers of MA, moving average').fill('5,5');
       await page.keyboard.press('Enter');
       await dialog.getByText('It takes one to five different lengths').waitFor();
@@ -110,7 +110,7 @@ describe('how far back', () => {
       await drawn(page);
       await frames(page);
       assert.equal(await range('1y').getAttribute('aria-pressed'), 'true');
-      // Whoever turns the phone has not left the range; whoever zooms has.
+      // Rotating the phone does not leave the range; zooming does.
       const shown = await pictureName(page);
       await page.setViewportSize({ width: 700, height: 800 });
       await frames(page);
@@ -200,7 +200,7 @@ describe('scale and comparison', () => {
 describe('a mark', () => {
   it('has its middle at its candle, and is explained where the pointer rests', async () => {
     await atChart('/?symbol=CNDL.US&before=2014-06-20', async (page, visitor) => {
-      // What the account has done is drawn last, and may move the marks of the security.
+      // The account's marks are drawn last, and may move the marks of the security.
       await page.waitForFunction(() => performance.getEntriesByType('resource').some(({ name }) => name.includes('/v1/trade/marks')));
       await frames(page);
       await walkTo(page, '2014-06-09');
@@ -225,13 +225,13 @@ describe('a chart that stays open', () => {
       await page.waitForFunction(() => document.getElementById('name') && document.getElementById('about').textContent !== '');
       assert.match(await said(page, 'time'), /2026-11-11/);
       await importOf('NEWS.US', ['2026-11-10', '2026-11-11', '2026-11-12']);
-      // As if the reader had just come back to the page: then it asks at once.
+      // As if the user had just returned to the page: then it polls immediately.
       await page.waitForFunction(() => {
         document.dispatchEvent(new Event('visibilitychange'));
         return document.getElementById('ro-time').textContent.includes('2026-11-12');
       }, undefined, { polling: 300 });
       assert.equal(await counted(page), 3);
-      // A file that corrects a candle of before, without a newer one.
+      // A file that corrects an earlier candle, without a newer one.
       await page.keyboard.press('ArrowLeft');
       await page.keyboard.press('ArrowLeft');
       assert.match(await said(page, 'time'), /2026-11-11/);

@@ -1,4 +1,4 @@
-// The community: writing with a preview, replies, what an operator hides, and texts that would like to be something else.
+// The community: writing with a preview, replies, moderation, and texts that try to inject markup.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
@@ -13,7 +13,7 @@ const on = stage([ANN, ...CASH], [BO, ...CASH], [OPERATOR, '--role', 'operator',
 const at = (name, where, what, options = {}) =>
   on.visit(options, async (visitor) => {
     const { page } = visitor;
-    // The form is in the language of the browser, so it is recognised by its fields.
+    // The form is in the language of the browser, so it is found by its fields.
     await visitor.open(on.at(`/signin?next=${encodeURIComponent(where)}`));
     await page.locator('input[autocomplete=username]').fill(name);
     await page.locator('input[type=password]').fill(PASSWORD);
@@ -22,7 +22,7 @@ const at = (name, where, what, options = {}) =>
     await what(page, visitor);
   });
 
-/** What the HTTP door answers to an account. */
+/** The HTTP response to an account. */
 async function asked(name, method, where, json) {
   const headers = { authorization: `Bearer ${on.people[name].access_token}` };
   const answer = await on.server.ask(method, where, { headers, json });
@@ -32,7 +32,7 @@ async function asked(name, method, where, json) {
 
 const written = async (name, topic) => (await asked(name, 'POST', '/v1/content/topics', topic)).item.id;
 
-/** A text by keys: what a page moves while somebody types is expected. */
+/** Types a text by keys: layout shifts while typing are expected. */
 async function type(page, label, text) {
   await page.getByLabel(label, { exact: true }).focus();
   await page.keyboard.type(text);

@@ -1,5 +1,6 @@
-// The shared scenarios with the Node SDK. Reads from standard input which questions to ask, writes a line of JSON for each
-// answer: rows, or the code and text of a refusal. Who reads them knows what is right.
+// The shared scenarios with the Node SDK. Reads queries from standard input, writes a line of JSON
+// for each response: rows, or the code and text of a refusal. The reader of this output compares
+// them with the expected values.
 "use strict";
 
 const readline = require("node:readline");
@@ -14,8 +15,8 @@ const PERIODS = {
 const ADJUSTS = { none: AdjustType.NoAdjust, forward: AdjustType.ForwardAdjust };
 const SESSIONS = { intraday: TradeSessions.Intraday, all: TradeSessions.All };
 
-// The SDK reads dates after the call has returned, and does not keep them itself: one that is collected meanwhile is sent as
-// whatever stands in its memory. So they are kept here.
+// The SDK reads dates after the call has returned, and holds no reference to them: one that is
+// garbage-collected meanwhile is sent as whatever its memory contains. So references are held here.
 const kept = [];
 
 function keep(value) {
@@ -60,7 +61,7 @@ async function main() {
   }
 }
 
-// An open connection would keep the process alive.
+// An open connection would prevent the process from ending.
 main().then(() => process.exit(0), (error) => {
   console.error(error);
   process.exit(1);

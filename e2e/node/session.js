@@ -1,5 +1,6 @@
-// A trader with the Node SDK. Reads from each line of standard input what to ask for, writes a line of JSON for the answer, or for
-// the refusal. Who reads them knows what is right.
+// A trader with the Node SDK. Reads a request from each line of standard input, writes a line of
+// JSON for the response or the refusal. The reader of this output compares them with the expected
+// values.
 "use strict";
 
 const readline = require("node:readline");
@@ -8,7 +9,7 @@ const sdk = require("longport");
 const { Config, Decimal, OrderSide, OrderType, TimeInForceType, TopicType, TradeContext } = sdk;
 const PATIENCE_MS = 30_000;
 
-// Fields of the SDK's objects, by the names that every SDK has for them.
+// Fields of the SDK's objects, by the names that all SDKs share.
 const ORDER = [
   "order_id", "status", "side", "symbol", "order_type", "quantity", "executed_quantity", "price", "executed_price", "last_done",
   "submitted_at", "updated_at", "msg", "tag", "time_in_force", "currency", "stock_name", "remark",
@@ -30,7 +31,7 @@ const POSITION = [
 const FLOW = [
   "transaction_flow_name", "direction", "business_type", "balance", "currency", "business_time", "symbol", "description",
 ];
-// Numbers that stand for words.
+// Enumerations that are numbers.
 const WORDS = {
   status: sdk.OrderStatus, side: OrderSide, order_type: OrderType, tag: sdk.OrderTag, time_in_force: TimeInForceType,
   market: sdk.Market, direction: sdk.CashFlowDirection, business_type: sdk.BalanceType,
@@ -62,7 +63,7 @@ function detail(order) {
   };
 }
 
-// The SDK may read what it is given after the call has returned, and does not keep it itself.
+// The SDK may read its arguments after the call has returned, and holds no reference to them.
 const kept = [];
 
 function decimal(text) {
@@ -73,7 +74,7 @@ function decimal(text) {
 
 const date = (seconds) => new Date(seconds * 1000);
 
-// What can be asked for.
+// The supported requests.
 function requests(trade, pushes) {
   return {
     submit: async ({ symbol, side, order_type, quantity, price, time_in_force = "Day", remark }) => {
@@ -119,7 +120,7 @@ function requests(trade, pushes) {
   };
 }
 
-// Pushes in the order in which they came.
+// Pushes in order of arrival.
 class Pushes {
   received = [];
   waiting = null;
@@ -157,7 +158,7 @@ async function main() {
   }
 }
 
-// An open connection would keep the process alive.
+// An open connection would prevent the process from ending.
 main().then(() => process.exit(0), (error) => {
   console.error(error);
   process.exit(1);

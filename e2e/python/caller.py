@@ -1,7 +1,9 @@
-"""A client in its own process that repeats one question without pause, until its output is closed.
+"""A client in a separate process that repeats one query without pause, until its output is closed.
 
-The SDK's calls keep the interpreter's lock while they wait, so a thread beside them could not restart a server.
-Reads credentials and question from standard input; writes a line for each call: a digest of the answer, or the error.
+The SDK's calls hold the interpreter lock while they wait, so another thread could not restart a
+server.
+Reads credentials and query from standard input; writes a line for each call: a digest of the
+response, or the error.
 """
 
 import hashlib
@@ -34,5 +36,5 @@ if __name__ == "__main__":
         try:
             print(line, flush=True)
         except BrokenPipeError:
-            # The interpreter would complain about it once more when it ends.
+            # The interpreter would report it again at exit.
             harness.os._exit(0)

@@ -1,4 +1,4 @@
-"""Answers of a server, held against its own description of them: `GET /openapi.json`."""
+"""Responses of a server, validated against its OpenAPI description: `GET /openapi.json`."""
 
 import functools
 import http.client
@@ -12,7 +12,8 @@ JSON = "application/json"
 
 @functools.cache
 def document(address):
-    """The document of a server, with every object closed: a field that nobody has described is a fault."""
+    """The OpenAPI document of a server, with every object closed: an undescribed field is an error.
+    """
     connection = http.client.HTTPConnection(address, timeout=30)
     connection.request("GET", "/openapi.json")
     described = json.loads(connection.getresponse().read())
@@ -34,7 +35,7 @@ def close(value):
 
 @functools.cache
 def validator(address, method, path, status):
-    """What an answer must be like; an assertion fails where nothing is said about it."""
+    """The validator of a response; fails if the document does not describe it."""
     described = document(address)
     schema = schema_of(described, method, path, str(status))
     return jsonschema.Draft202012Validator({**schema, "components": described["components"]})
@@ -54,7 +55,7 @@ def schema_of(described, method, path, status):
 
 
 def operation_of(described, method, path):
-    """The operation of a path: one that is written out wins over one with a parameter."""
+    """The operation of a path: a literal path wins over one with a parameter."""
     def fits(template):
         return re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(template)), path)
 
@@ -63,7 +64,7 @@ def operation_of(described, method, path):
 
 
 def check(address, method, target, status, answer):
-    """Fails unless an answer in JSON is as the server describes it."""
+    """Fails unless a JSON response matches the server's description."""
     path = "/" + target.split("?")[0].lstrip("/")
     complaints = list(validator(address, method, path, status).iter_errors(answer))
     assert not complaints, f"{method} {path} answered {status}, which /openapi.json does not allow: {complaints}"

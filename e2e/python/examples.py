@@ -1,4 +1,5 @@
-"""The examples that the SDK's makers ship with it, in the documentation of the installed package: run as they are."""
+"""The examples that ship with the SDK, in the documentation of the installed package: run
+unchanged."""
 
 import ast
 import pathlib
@@ -8,12 +9,13 @@ import textwrap
 import longbridge
 
 PLACE = pathlib.Path(longbridge.__file__).with_name("openapi.pyi")
-# The one that is written in all of them.
+# The client id that all of them contain.
 CLIENT_ID = "your-client-id"
 
 
 def examples(classes, methods):
-    """`Class.method` and the text of its example. Some of those published are not Python, and are left out."""
+    """`Class.method` and the text of its example. Some published ones are not valid Python, and are
+    skipped."""
     for owner in ast.parse(PLACE.read_text()).body:
         for method in owner.body if isinstance(owner, ast.ClassDef) and owner.name in classes else []:
             if getattr(method, "name", None) not in methods:

@@ -20,7 +20,8 @@ import time
 
 import conformance
 
-# Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone from here.
+# Before the SDK is loaded: it prints a table at every connection, and reads proxies and time zone
+# from here.
 for name in [name for name in os.environ if name.startswith(("LONGBRIDGE_", "LONGPORT_", "CHANDLER_"))]:
     if not name.startswith(("CHANDLER_E2E_", "CHANDLER_TEST_")):
         del os.environ[name]
@@ -34,15 +35,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = pathlib.Path(os.environ.get("CHANDLER_E2E_BINARY", ROOT / "target/debug/chandler"))
 WORK = pathlib.Path(os.environ.get("CHANDLER_E2E_WORK", ROOT / "target/e2e"))
 SCENARIOS = ROOT / "e2e/scenarios"
-# Where stores are: in folders, or all of them on a PostgreSQL server that is started for them.
+# Where stores are: in folders, or all on a PostgreSQL server that is started for them.
 ENGINE = os.environ.get("CHANDLER_E2E_ENGINE", "sqlite")
-# A Sunday; the last trading day is the 13th. The market's clock stands still, the machine's does not.
+# A Sunday; the last trading day is the 13th. The market's clock is fixed, the machine's is not.
 NOW = "2026-11-15T02:00:00Z"
-# Longer than anything here takes on a machine that does a lot else, so that a fault ends a test instead of hanging it.
+# Longer than any step takes on a busy machine, so that a fault fails a test instead of hanging it.
 PATIENCE_S = 90
-# A server ends by then, even if this process is killed.
+# A server ends after this time, even if this process is killed.
 SERVER_LIFE_S = 1800 * int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
-# Known, and without candles.
+# Listed, but without candles.
 NAMES = (
     "symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board\n"
     "9099.HK,Unlit Holdings,未燃控股,未燃控股,SEHK,HKD,100,HKEquity\n"
@@ -50,12 +51,12 @@ NAMES = (
 
 
 def store_argument(store):
-    """A store as `--store` takes it: the path of a folder, or the address of a database."""
+    """A store as the argument of `--store`: the path of a folder, or the address of a database."""
     return store if isinstance(store, str) else f"sqlite:{store}"
 
 
 def run_chandler(store, *arguments, input=None, clock=NOW, environment=None):
-    """A command that may fail: its exit code and what it says."""
+    """Runs a command that may fail: its exit code and output."""
     command = [str(BINARY), "--store", store_argument(store), "--clock", clock, *map(str, arguments)]
     environment = {**os.environ, **(environment or {})}
     return subprocess.run(command, capture_output=True, text=True, timeout=120, input=input, env=environment)
@@ -70,7 +71,7 @@ def chandler(store, *arguments, **options):
 
 
 def market():
-    """The folder of a store with the demo market, made once for each build and never served itself."""
+    """The folder of a store with the demo market, made once per build and never served itself."""
     with BINARY.open("rb") as file:
         mark = hashlib.file_digest(file, "sha256").hexdigest()[:16]
     made = WORK / f"market-{mark}"
@@ -93,14 +94,15 @@ def market():
 
 
 def fresh_folder():
-    """A folder of its own, which goes away with this process."""
+    """A new folder, which is removed with this process."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=WORK))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
 def fresh_store(made=None):
-    """A store of its own, with the candles of a folder that is never served itself and no accounts: those of the demo market."""
+    """A new store with the candles of a folder that is never served itself (default: the demo
+    market), and no accounts."""
     made = made or market()
     if ENGINE == "postgres":
         import nodes
@@ -112,7 +114,7 @@ def fresh_store(made=None):
 
 
 def rows(store, statement):
-    """What a statement about accounts gives, behind the store's back: rows of texts."""
+    """Runs an SQL statement on the accounts database directly: rows of texts."""
     if isinstance(store, str):
         import nodes
 
@@ -123,17 +125,17 @@ def rows(store, statement):
 
 
 def everything_in(store):
-    """All that is written down about accounts, as one text."""
+    """Everything stored about accounts, as one text."""
     if isinstance(store, str):
         import nodes
 
         return nodes.dump(store)
-    # With what has not reached the file itself yet.
+    # Including the write-ahead log.
     return "".join(file.read_bytes().decode("latin-1") for file in store.glob("accounts.db*"))
 
 
 def wait_for(condition, what, patience_s=PATIENCE_S):
-    """The first true value of a condition."""
+    """Waits for the first true value of a condition."""
     deadline = time.monotonic() + patience_s
     while time.monotonic() < deadline:
         value = condition()
@@ -147,8 +149,8 @@ OVER = object()
 
 
 def wait_for_prompt(condition, what, limit_s):
-    """The same for a promise about seconds. They are those in which no process of this machine waits for a processor: on a machine that
-    is busy with something else, a second says nothing about the server."""
+    """The same for a guarantee in seconds. Counts only time in which no process of this machine
+    waits for a processor: on a busy machine, wall-clock time says nothing about the server."""
     start, pressed = time.monotonic(), waited_for_processors_s()
     is_over = lambda: time.monotonic() - start - (waited_for_processors_s() - pressed) >= limit_s
     value = wait_for(lambda: condition() or (is_over() and OVER), what)
@@ -157,7 +159,8 @@ def wait_for_prompt(condition, what, limit_s):
 
 
 def waited_for_processors_s():
-    """For how long processes have waited for processors on this machine; always 0 where the kernel does not measure it."""
+    """How long processes have waited for processors on this machine; always 0 if the kernel does
+    not measure it."""
     try:
         some = pathlib.Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -166,14 +169,14 @@ def waited_for_processors_s():
 
 
 def free_port():
-    """A port that nothing gets by chance: clients and servers without a port of their own have higher ones. So a server that is stopped
-    finds it free when it comes back."""
+    """A port outside the ephemeral range, so that no other client or server gets it by chance and a
+    stopped server finds it free when it restarts."""
     try:
         lowest = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
     except OSError:
         lowest = 0
     below = range(10_000, lowest)
-    # 0 is any free port: where none of the lower ones is to be had, one that others may get by chance is better than none.
+    # 0 is any free port: if none of the lower ones is free, an ephemeral port is better than none.
     for port in [*random.sample(below, min(100, len(below))), 0]:
         with socket.socket() as one:
             try:
@@ -189,12 +192,12 @@ class Server:
 
     def __init__(self, store=None, clock=NOW, log="warn", options=()):
         self.store = store or fresh_store()
-        # Where its log is: with the store, if that is a folder.
+        # The folder of its log: the store, if that is a folder.
         self.folder = self.store
         if isinstance(self.store, str):
             self.folder = fresh_folder()
             options = ("--cache", str(self.folder / "cache"), *options)
-        # It comes back where it was.
+        # It restarts at the same address.
         self.listen = f"127.0.0.1:{free_port()}"
         self.clock, self.log_filter, self.options = clock, log, options
         self.start()
@@ -218,11 +221,11 @@ class Server:
         self.url, self.socket_url = f"http://{self.address}", f"ws://{self.address}/v2"
 
     def said(self):
-        """What it has logged."""
+        """Its log."""
         return (self.folder / "server.log").read_text()
 
     def stop(self):
-        """Asks it to end and waits until it has; its exit code."""
+        """Sends SIGTERM and waits for the end; returns its exit code."""
         self.process.terminate()
         code = self.process.wait(PATIENCE_S)
         self.process.stdout.close()
@@ -230,7 +233,8 @@ class Server:
         return code
 
     def kill(self):
-        """Ends it at once, as a crash would. `timeout` cannot pass on what it cannot catch, so its child is."""
+        """Kills it immediately, as a crash would. `timeout` cannot forward SIGKILL, so its child is
+        killed."""
         if self.process.poll() is None:
             pid = self.process.pid
             for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
@@ -240,7 +244,7 @@ class Server:
         self.log.close()
 
     def plain(self, path):
-        """One plain HTTP request without any proof: status and text."""
+        """One plain HTTP request without credentials: status and text."""
         connection = http.client.HTTPConnection(self.address, timeout=PATIENCE_S)
         try:
             connection.request("GET", path)
@@ -250,14 +254,14 @@ class Server:
             connection.close()
 
     def metrics(self):
-        """Every sample by its name, labels and all."""
+        """Every metric sample by its name, including labels."""
         status, text = self.plain("/metrics")
         assert status == 200, text
         samples = (line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#"))
         return {name: float(value) for name, value in samples}
 
     def readiness(self):
-        """The status of `/readyz`, and what it says."""
+        """The status and body of `/readyz`."""
         status, text = self.plain("/readyz")
         return status, json.loads(text)
 
@@ -268,23 +272,24 @@ class Server:
         return json.loads(created)
 
     def hear(self):
-        """Waits until it has heard of everything that other processes have changed in accounts so far. One that has a folder looks for
-        itself at every request; one on a database is told, within two seconds."""
+        """Waits until it has seen all changes of accounts by other processes so far. With a folder
+        it checks at every request; with a database it is notified within two seconds."""
         if isinstance(self.store, str):
             mark = self.account(f"mark {time.monotonic_ns()}")
             chandler(self.store, "account", "revoke", mark["name"], clock=self.clock)
             wait_for_prompt(lambda: self.request("GET", "/v1/socket/token", mark)[0] == 401, "a change that another process has made", 2)
 
     def report_rates(self):
-        """What a dollar is worth, so that accounts which have dollars can be told what they have in all."""
+        """Sets the exchange rate of the dollar, so that accounts with dollars have a total."""
         chandler(self.store, "account", "rates", "USD", "7.8", "--day", "2024-01-02", clock=self.clock)
 
     def generous(self, name="generous"):
-        """An account that nothing is refused to."""
+        """An account with practically no limits."""
         return self.account(name, "--overnight", "--rate", "unlimited", "--quota", "1000", "--connections", "100")
 
     def request(self, method, path, account, body=None, address=None, patience_s=PATIENCE_S):
-        """One plain HTTP request with the token as bearer: status and envelope, which must be as it is described."""
+        """One plain HTTP request with the token as bearer: status and envelope, which must match
+        the description."""
         connection = http.client.HTTPConnection(address or self.address, timeout=patience_s)
         headers = {"authorization": f"Bearer {account['access_token']}", "content-type": "application/json"}
         connection.request(method, path, body=None if body is None else json.dumps(body), headers=headers)
@@ -292,7 +297,7 @@ class Server:
         text = answer.read()
         connection.close()
         envelope = json.loads(text)
-        # The form of an older date is not the described one.
+        # The format of an older API date is not the described one.
         if answer.getheader("x-api-date") is None:
             conformance.check(address or self.address, method, path, answer.status, envelope)
         return answer.status, envelope
@@ -327,13 +332,14 @@ NOWHERE = {"HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
 
 
 def foreign_environment(account):
-    """For a client in another process or language: the lines of its account, and where its packages are."""
+    """The environment of a client in another process or language: its credentials, and the path of
+    its packages."""
     packages = {"NODE_PATH": str(WORK / "sdk-node/node_modules")}
     return {"PATH": os.environ["PATH"], "TZ": "UTC", **NOWHERE, **QUIET, **packages, **account["environment"]}
 
 
 def run_python(script, environment, *words, codes=(0,)):
-    """Standard output of a process of its own: the SDK reads its environment once."""
+    """Standard output of a separate process: the SDK reads its environment once."""
     environment = {"PATH": os.environ["PATH"], "TZ": "UTC", **NOWHERE, **QUIET, **environment}
     command = [sys.executable, "-c", script, *words]
     ran = subprocess.run(command, env=environment, cwd=WORK, capture_output=True, text=True, timeout=PATIENCE_S)
@@ -345,7 +351,7 @@ _shared = None
 
 
 def shared():
-    """One server for all tests that do not stop it, with an account that nothing is refused to."""
+    """One server for all tests that do not stop it, with an account with practically no limits."""
     global _shared
     if _shared is None:
         server = Server()

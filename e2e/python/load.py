@@ -1,5 +1,5 @@
-"""Clients of the public SDK and an operator at work on several nodes without pause, and what must be true afterwards: whatever was
-acknowledged is there, once, and nobody got more than a quota."""
+"""SDK clients and an operator that work on several nodes without pause, and the checks afterwards:
+every acknowledged change exists exactly once, and no account exceeded its quota."""
 
 import json
 import threading
@@ -12,13 +12,13 @@ from nodes import PATIENCE_S
 from worker import Worker, start_together
 
 FAILURE = 301602
-# What is bought with a quota; the rest is for tests.
+# Securities to spend the quota on; the rest is for tests.
 SPENT = nodes.SECURITIES[:-100]
 
 
 class Load:
-    """Clients and an operator who do things without pause, and what they were told. Clients come through a proxy that leads to a node
-    that is there, as they would in front of several machines."""
+    """Clients and an operator that work without pause, and their results. Clients connect through a
+    proxy to a running node, as through a load balancer."""
 
     def __init__(self, test, store, servers):
         self.test, self.store, self.servers = test, store, servers
@@ -31,9 +31,9 @@ class Load:
             "spender": ("--quota", str(len(SPENT))), "frugal": ("--quota", "7"), "trader": ("--cash", "HKD=900000000"), "reader": ("--quota", "5"),
         }.items()}
         self.workers = {
-            # Charged for each security; asks again until it is answered.
+            # Charged for each security; retries until it gets a response.
             "spender": self.client("spender", "candles", SPENT, insist=True, repeat=True, pause_s=0.05),
-            # Wants more than it may have, all the time and over the long connection.
+            # Always requests more than its quota, over the long connection.
             "frugal": self.client("frugal", "candles", nodes.SECURITIES[:30], transport="ws", repeat=True, pause_s=0.02),
             "trader": self.client("trader", "orders", [f"order {number}" for number in range(100_000)], insist=True, pause_s=0.02),
             "reader": self.client("reader", "static", ["700.HK"], transport="ws", repeat=True, pause_s=0.02),
@@ -70,14 +70,14 @@ class Load:
                     self.created.append((name, "US"))
 
     def did(self, *words):
-        """Whether a command was done. One that was not says why in one line, and ends with 1."""
+        """Whether a command succeeded. A failed one reports why in one line, and exits with 1."""
         ran = harness.run_chandler(self.store, *words, clock=nodes.CLOCK)
         if ran.returncode != 0:
             self.troubles.append((ran.returncode, ran.stderr))
         return ran.returncode == 0
 
     def go_on(self, number=3):
-        """Everybody gets on with their work."""
+        """Waits until every worker has made progress."""
         counts = len(self.imported), len(self.created)
         for worker in self.workers.values():
             worker.wait_for_more(number, PATIENCE_S)
@@ -93,7 +93,7 @@ class Load:
             thread.join(120)
 
     def check(self, servers):
-        """Nothing that was acknowledged is missing, and nothing was given twice."""
+        """Checks that no acknowledged change is missing, and none was made twice."""
         self.stop()
         test, one = self.test, servers[0]
         for code, words in self.troubles:
@@ -102,7 +102,7 @@ class Load:
         self.check_orders(servers)
         self.check_imports(one)
         self.check_accounts()
-        # And all of it fits together.
+        # And the store is consistent.
         harness.chandler(self.store, "check", "--quiet", clock=nodes.CLOCK)
         for server in servers:
             test.assertEqual(server.readiness(), nodes.READY)
@@ -118,7 +118,7 @@ class Load:
             rows = [row["reason"].split(" ")[0] for row in spent if row["account"] == name]
             self.test.assertEqual(sorted(rows), sorted(charged), "one row of the audit for each that is charged")
         self.test.assertEqual(nodes.usage(self.store, "frugal")[0], 7)
-        # Refused for its quota, or because something was away, and for nothing else.
+        # Refused only for its quota, or because something was unreachable.
         codes = {line.get("code") for line in self.workers["frugal"].lines if "ok" not in line}
         self.test.assertLessEqual(codes - {None}, {301607, FAILURE}, self.workers["frugal"].refused()[:5])
 
@@ -130,7 +130,7 @@ class Load:
             client.close()
             self.test.assertEqual(len(listed), len(dict(listed)), "an order that was asked for again is the same order")
             self.test.assertEqual(set(acknowledged.items()) - set(listed), set(), "lost orders")
-            # What nobody heard of may be there: only the last was asked for and not answered.
+            # An unacknowledged order may exist: only the last request can be without a response.
             self.test.assertLessEqual(len(listed), len(acknowledged) + 1)
 
     def check_imports(self, server):

@@ -1,5 +1,6 @@
-"""A long connection as plain bytes (docs/protocol.md): for what an SDK does by itself and nobody can tell it to do otherwise, such as
-signing in twice with one password. Over TCP, whose packets need no frames."""
+"""A long connection as plain bytes (docs/protocol.md): for cases that an SDK handles automatically
+and that cannot be configured, such as signing in twice with one password. Over TCP, whose
+packets need no frames."""
 
 import socket
 import struct
@@ -11,7 +12,7 @@ RESPONSE, PUSH = 2, 3
 
 
 class Refused(Exception):
-    """A response whose status is not 0: its status, code and words."""
+    """A response whose status is not 0: its status, code and message."""
 
     def __init__(self, status, code, words):
         super().__init__(f"{status}/{code} {words}")
@@ -19,7 +20,7 @@ class Refused(Exception):
 
 
 class Ended(Exception):
-    """The server has ended the connection: with a code, or without a word."""
+    """The server has closed the connection: with a code, or without a message."""
 
     def __init__(self, code=None, words=""):
         super().__init__(f"closed with {code}: {words}")
@@ -40,15 +41,15 @@ class LongConnection:
         self.next_id = 1
 
     def sign_in(self, otp):
-        """The id of the session, with which another connection may go on."""
+        """Signs in; returns the id of the session, which another connection may resume."""
         return self.ask(AUTH, text_field(1, otp))[1].decode()
 
     def go_on(self, session):
-        """Signs in with the session of another connection, whose seat it takes."""
+        """Resumes the session of another connection, whose connection slot it takes."""
         return self.ask(RECONNECT, text_field(1, session))[1].decode()
 
     def ask(self, command, body=b""):
-        """The fields of the answer."""
+        """Sends a request; returns the fields of the response."""
         number, self.next_id = self.next_id, self.next_id + 1
         header = struct.pack(">BBIH", 1, command, number, 0) + len(body).to_bytes(3, "big")
         try:
@@ -64,7 +65,7 @@ class LongConnection:
         return found
 
     def wait_for_end(self):
-        """Reads until the server ends the connection; why it did."""
+        """Reads until the server closes the connection; returns the reason."""
         try:
             while True:
                 self.packet()
@@ -107,7 +108,7 @@ def text_field(number, text):
 
 
 def fields(body):
-    """Fields of a message by their numbers, the last of each: numbers, or bytes."""
+    """Fields of a message by number, the last of each: numbers, or bytes."""
     found, at = {}, 0
 
     def number():

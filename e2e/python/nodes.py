@@ -1,5 +1,5 @@
-"""Several servers on one PostgreSQL database, and a market for them: that of `paper_market.py`, and many securities of a few days, so
-that a quota can be spent for long."""
+"""Several servers on one PostgreSQL database, and a market for them: that of `paper_market.py`, and
+many securities of a few days, so that it takes long to spend a quota."""
 
 import functools
 import os
@@ -11,20 +11,21 @@ import paper_market
 import postgres
 
 CLOCK = paper_market.utc(paper_market.instant(paper_market.WEDNESDAY, "10:00:15"))
-# How often tests that lose things do so: once where everything is tested, many times in `make lose`.
+# How often the failure tests repeat: once in the full run, many times in `make lose`.
 ROUNDS = int(os.environ.get("CHANDLER_E2E_ROUNDS", "1"))
-# `make lose` sets it. Without it a short form is run, with everything else.
+# `make lose` sets it. Without it a short form runs, with everything else.
 IS_LONG = "CHANDLER_E2E_ROUNDS" in os.environ
 takes_long = unittest.skipUnless(IS_LONG, "takes long: make lose")
-# Of a few days each; none of them is in the market of `paper_market`. As many as clients may want in so many rounds.
+# A few days each; none of them is in the market of `paper_market`. Enough for the clients in this
+# many rounds.
 SECURITIES = [f"{number}.HK" for number in range(1001, 1601 + 400 * min(ROUNDS - 1, 20))]
-# A node that is not heard of for so long does not count any more; what it held is free again then.
+# A node without a heartbeat for this long no longer counts; its resources are then released.
 NODE_FORGOTTEN_S = 15
-# Longer than a failover, a lease or the heartbeat of a node takes, on a machine that does a lot else.
+# Longer than a failover, a lease or the heartbeat of a node takes on a busy machine.
 PATIENCE_S = 90
-# What `/readyz` says of a node that has everything.
+# The `/readyz` response of a healthy node.
 READY = (200, {"ready": True, "reasons": []})
-# All nodes and commands have the same key of app secrets, as all machines of one database must.
+# All nodes and commands have the same key for app secrets, as all machines of one database must.
 os.environ["CHANDLER_KEY_FILE"] = str(harness.fresh_folder() / "key")
 
 
@@ -56,14 +57,14 @@ def fill(store):
 
 
 class Database:
-    """A database with the market in it, of which copies are quickly made."""
+    """A database with the market, which can be copied quickly."""
 
     def __init__(self, server):
         self.server = server
         fill(self.server.database("market"))
 
     def copy(self):
-        """The name of a database of its own."""
+        """The name of a fresh copy."""
         return copy(self.server, "market")
 
 
@@ -71,10 +72,10 @@ numbers = iter(range(1, 1 << 30))
 
 
 def copy(server, template):
-    """The name of a new database, which is like another."""
+    """The name of a new database, copied from another."""
     name = f"copy_{next(numbers)}"
 
-    # Whoever has just used the original may not have gone yet.
+    # A client that has just used the original may still be connected.
     def is_made():
         try:
             server.sql(f"create database {name} template {template}")
@@ -109,12 +110,12 @@ def template_of(made):
 
 
 def copy_of(made):
-    """The address of a database of its own, with the candles of a folder and without accounts."""
+    """The address of a new database, with the candles of a folder and without accounts."""
     return shared_server().url(copy(shared_server(), template_of(made)))
 
 
 def rows(store, statement):
-    """What a statement about accounts gives."""
+    """The rows of an SQL statement on the accounts database."""
     server = shared_server()
     return server.sql(f"set search_path to chandler_accounts; {statement}", store.rsplit("/", 1)[1])
 
@@ -124,7 +125,7 @@ def dump(store):
 
 
 class Node(harness.Server):
-    """One of several servers, with a folder of its own for its copy of candles."""
+    """One of several servers, with a separate folder for its copy of candles."""
 
     def __init__(self, url, name, options=(), clock=CLOCK, **others):
         super().__init__(url, clock=clock, options=("--node-name", name, *options), **others)
@@ -134,7 +135,7 @@ class Node(harness.Server):
         return self.account(name, "--rate", "unlimited", *options)
 
     def forget_copy(self):
-        """Takes the copy of a node that does not run."""
+        """Removes the copy of a stopped node."""
         harness.shutil.rmtree(self.folder / "cache")
 
 
@@ -142,14 +143,14 @@ DAY, MINUTE = 1000, 1
 
 
 def candles(node, account, symbol, period=DAY, address=None):
-    """A plain question for the last candle of a security: the status, the code, and all of it."""
+    """A plain request for the last candle of a security: the status, the code, and the envelope."""
     body = {"symbol": symbol, "period": period, "query_type": 1, "offset_request": {"count": 1}}
     status, envelope = node.request("POST", "/quote/history-candlesticks", account, body, address=address)
     return status, envelope["code"], envelope
 
 
 def usage(store, name, clock=CLOCK):
-    """What an account has spent of its quota: how many, of how many, and for what."""
+    """The used quota of an account: used, limit, and the securities."""
     shown = harness.json.loads(harness.chandler(store, "account", "show", name, "--format", "json", clock=clock))["usage"]
     return shown["used"], shown["limit"], [one["symbol"] for one in shown["securities"]]
 
@@ -160,7 +161,7 @@ def audit(store, event, clock=CLOCK):
 
 
 def minutes_file(folder, symbol, close, count=1000):
-    """A file of as many minutes of one security, all of them with one close."""
+    """A file of this many minutes of one security, all with the same close."""
     rows = ["symbol,time,open,high,low,close,volume"]
     days = ("2026-03-11", "2026-03-12", "2026-03-13", "2026-03-16", "2026-03-17")
     morning = [f"{10 + minute // 60:02}:{minute % 60:02}" for minute in range(120)]

@@ -1,7 +1,8 @@
-"""A small market of exact candles, and servers whose clock stands in it until an operator moves it.
+"""A small market of exact candles, and servers whose clock is fixed until an operator moves it.
 
-Every fill, charge and balance of the tests that trade here can be computed by hand from these rows. The days are
-Wednesday, Thursday and Friday, 18 to 20 March 2026, all of them full trading days in Hong Kong and in New York."""
+Every fill, charge and balance of the tests that trade here can be computed by hand from these
+rows. The days are Wednesday, Thursday and Friday, 18 to 20 March 2026, all full trading days in
+Hong Kong and in New York."""
 
 import datetime
 import functools
@@ -17,7 +18,8 @@ SECURITIES = """symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,decima
 700.HK,Lamp & Wick,灯芯,燈芯,SEHK,HKD,100,3,equity
 LAMP.US,Lamp Oil,灯油,燈油,NASD,USD,1,3,equity
 """
-# Five new shares for an old one on Friday, and 4.50 a share on Thursday, paid at once because no day of payment is told.
+# Five new shares for an old one on Friday, and 4.50 a share on Thursday, paid immediately because
+# no payment date is given.
 ACTIONS = f"""symbol,ex_date,cash,split
 700.HK,{THURSDAY},4.5,
 700.HK,{FRIDAY},,5
@@ -25,7 +27,7 @@ ACTIONS = f"""symbol,ex_date,cash,split
 MARGINS = """symbol,im,mm,fm
 700.HK,0.35,0.3,0.25
 """
-# Time of the market, open, high, low, close, volume.
+# Market time, open, high, low, close, volume.
 CANDLES = {
     "700.HK": {
         WEDNESDAY: """
@@ -52,18 +54,18 @@ CANDLES = {
 
 
 def instant(day, time, market="HK"):
-    """Unix seconds of a time of a market."""
+    """Unix seconds of a market time."""
     local = datetime.datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=ZONES[market])
     return int(local.timestamp())
 
 
 def utc(seconds):
-    """An instant as the command line and the interface of operators take it."""
+    """An instant in the format of the command line and the operator's API."""
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def minutes():
-    """The candles as a file that is imported."""
+    """The candles as a file to import."""
     rows = ["symbol,time,open,high,low,close,volume"]
     for symbol, days in CANDLES.items():
         for day, lines in days.items():
@@ -86,7 +88,7 @@ def made():
 
 
 class Market(harness.Server):
-    """A server in this market, with an operator. Its clock stands."""
+    """A server in this market, with an operator. Its clock is fixed."""
 
     def __init__(self, day=WEDNESDAY, time="09:55:00", **options):
         super().__init__(harness.fresh_store(made()), clock=utc(instant(day, time)), **options)
@@ -94,24 +96,25 @@ class Market(harness.Server):
         self.report_rates()
 
     def trader(self, name="trader", *options):
-        """An account that may ask as often as it likes."""
+        """An account without a rate limit."""
         return self.account(name, "--rate", "unlimited", *options)
 
     def manage(self, path, **body):
-        """What the operator does over HTTP, and must be allowed to."""
+        """An operator's request over HTTP, which must succeed."""
         status, envelope = self.request("POST", f"/v1/admin/{path}", self.operator, body)
         assert (status, envelope["code"]) == (200, 0), envelope
         return envelope["data"]
 
     def move(self, day, time, market="HK"):
-        """Moves the clock forward. A server that is started again begins there."""
+        """Moves the clock forward. A restarted server begins there."""
         self.clock = utc(instant(day, time, market))
         self.manage("clock", now=self.clock)
 
 
 def hong_kong_charges(amount):
-    """What a purchase or a sale of an equity costs in March 2026, by code, for all that an order has traded on one day. Charges of
-    a share are rounded to the cent, stamp duty up to the whole dollar, and the platform takes 15 for an order and day."""
+    """The charges of a purchase or sale of an equity in March 2026, by code, for everything that an
+    order traded on one day. Proportional charges are rounded to the cent, stamp duty up to the
+    whole dollar, and the platform takes 15 per order and day."""
     def share(percent):
         return (amount * Decimal(percent) / 100).quantize(Decimal("0.01"), ROUND_HALF_UP)
 
@@ -123,7 +126,8 @@ def hong_kong_charges(amount):
 
 
 def charges_of_fills(amounts):
-    """What each of several fills of one order and day is charged: a fill pays what the sum has grown by. Nothing of 0 is booked."""
+    """The charges of each of several fills of one order and day: a fill pays the increase of the
+    total. Amounts of 0 are not booked."""
     before, total, booked = {}, Decimal(0), []
     for amount in amounts:
         total += amount

@@ -1,4 +1,5 @@
-"""A person at the pages of a server, as plain as a browser can be: cookies, forms, no scripts; and what they sign in to."""
+"""A person at the pages of a server, as a minimal browser: cookies, forms, no scripts; and the
+`chandler login` that they approve."""
 
 import html.parser
 import http.cookiejar
@@ -31,7 +32,7 @@ class Person:
     def open(self, url, fields=None):
         """Reads a page. Returns its status."""
         data = None if fields is None else urllib.parse.urlencode(fields).encode()
-        # A browser says where a form was; some servers look.
+        # A browser sends the origin of a form; some servers check it.
         origin = {"Origin": "/".join(self.url.split("/")[:3])} if self.url else {}
         request = urllib.request.Request(url, data, origin if data else {})
         try:
@@ -45,7 +46,8 @@ class Person:
             return answer.status
 
     def press(self, button, **typed):
-        """Fills fields in, by a word of their labels, and presses a button; the status of the page it leads to."""
+        """Fills in fields, by a word of their labels, and presses a button; returns the status of
+        the resulting page."""
         for form in self.forms:
             found = next((send for text, send in form.buttons if re.search(button, text, re.I)), None)
             if found is not None:
@@ -64,7 +66,7 @@ class Person:
         return any(re.search(button, text, re.I) for form in self.forms for text, _ in form.buttons)
 
     def decide(self, url, button):
-        """From an address to the decision: types the code, signs in if asked, and decides."""
+        """From an address to the decision: types the code, signs in if needed, and decides."""
         self.open(url)
         for _ in range(4):
             if self.sees(button):
@@ -82,7 +84,7 @@ class Form:
 
 
 class Page(html.parser.HTMLParser):
-    """The words and the forms of a page."""
+    """The text and the forms of a page."""
 
     def __init__(self):
         super().__init__()
@@ -141,13 +143,13 @@ class Login:
         harness.atexit.register(shutil.rmtree, self.home, ignore_errors=True)
         command = ["timeout", str(harness.SERVER_LIFE_S), str(harness.BINARY), "login", "--server", server.url]
         command += ["--no-browser", *options]
-        # The folders of a person's own are all below their home.
+        # All folders of the user are below their home.
         self.environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
         self.environment["HOME"] = str(self.home)
         self.process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             env=self.environment)
-        # `timeout` passes it on.
+        # `timeout` forwards the signal.
         harness.atexit.register(self.process.terminate)
         self.said = []
         self.reader = threading.Thread(target=self.listen, daemon=True)
@@ -158,7 +160,7 @@ class Login:
             self.said.append(line)
 
     def url(self):
-        """The address that it shows, code and all."""
+        """The address that it shows, including the code."""
         def shown():
             found = re.search(r"https?://\S*user_code=\S+", "".join(self.said))
             assert found or self.process.poll() is None, self.said
@@ -185,7 +187,8 @@ class Login:
 
 
 def signed_in(server, name, *options, login=()):
-    """A new account that has signed in by the device flow: the account, the login, and the client's id."""
+    """A new account that has signed in by the device flow: the account, the login, and the client
+    id."""
     account = server.account(name, *options)
     harness.chandler(server.store, "account", "password", name, input=f"{PASSWORD}\n")
     login = Login(server, *login)

@@ -1,7 +1,8 @@
-"""Real PostgreSQL servers on loopback: made, killed, promoted, and gone with the process that asked for them.
+"""Real PostgreSQL servers on loopback: created, killed, promoted, and removed with the process that
+started them.
 
-They run as an ordinary user, each in a folder of its own under one that is removed at the end. A guard outside of this process sees
-to it, also if this process is killed."""
+They run as an ordinary user, each in a separate folder under one that is removed at the end. A
+guard process takes care of that, also if this process is killed."""
 
 import atexit
 import functools
@@ -18,7 +19,8 @@ import urllib.parse
 
 import harness
 
-# What ends all servers below a folder once standard input ends: the other end of that pipe is this process alone.
+# Ends all servers below a folder when standard input closes: only this process holds the other end
+# of that pipe.
 GUARD = """
 trap '' INT TERM HUP
 read -r _
@@ -35,7 +37,7 @@ done
 
 @functools.cache
 def programs():
-    """The folder of the server's programs, of the newest version there is."""
+    """The folder of the server's programs, of the newest version installed."""
     places = [pathlib.Path(os.environ[name]) for name in ("CHANDLER_TEST_POSTGRES",) if name in os.environ]
     debian = [bin for bin in pathlib.Path("/usr/lib/postgresql").glob("*/bin") if bin.parent.name.isdigit()]
     places += sorted(debian, key=lambda bin: -int(bin.parent.name))
@@ -49,7 +51,7 @@ def programs():
 
 @functools.cache
 def user():
-    """Whom they run as, for `subprocess`: it refuses to run as root."""
+    """The user that they run as, for `subprocess`: PostgreSQL refuses to run as root."""
     if os.getuid() != 0:
         return {}
     names = [one.pw_name for one in pwd.getpwall()]
@@ -59,8 +61,8 @@ def user():
 
 @functools.cache
 def folder():
-    """The folder of all servers of this process, guarded."""
-    # Not below the source tree: whom the servers run as may not be let in there.
+    """The folder of all servers of this process, with its guard."""
+    # Not below the source tree: the user of the servers may have no access there.
     made = pathlib.Path(tempfile.mkdtemp(prefix="chandler-postgres-"))
     if user():
         os.chown(made, user()["user"], user()["group"])
@@ -69,7 +71,7 @@ def folder():
 
     def end():
         guard.stdin.close()
-        # Gigabytes may have to be removed.
+        # Removing gigabytes takes a while.
         guard.wait(10 * harness.PATIENCE_S)
 
     atexit.register(end)
@@ -77,12 +79,12 @@ def folder():
 
 
 def environment():
-    """Nothing of whoever runs the tests."""
+    """The environment without the PostgreSQL variables of the user who runs the tests."""
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | {"LC_ALL": "C"}
 
 
 def run(program, *words, codes=(0,), timeout_s=120):
-    """One of the server's programs; what it says."""
+    """Runs one of the server's programs; returns its output."""
     command = [str(programs() / program), *map(str, words)]
     ran = subprocess.run(
         command, capture_output=True, text=True, timeout=timeout_s, cwd="/", stdin=subprocess.DEVNULL, env=environment(), **user())
@@ -92,11 +94,11 @@ def run(program, *words, codes=(0,), timeout_s=120):
 
 
 class Refused(Exception):
-    """A statement that the server has not done."""
+    """A statement that failed."""
 
 
 class Postgres:
-    """A server. It stands until the test ends it, or with this process."""
+    """A server. It runs until the test or this process ends."""
 
     numbers = iter(range(1, 1 << 30))
 
@@ -112,7 +114,7 @@ class Postgres:
         self.port = harness.free_port()
 
     def configure(self, settings):
-        """Settings that the next start reads."""
+        """Settings for the next start."""
         settings = {
             "listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": folder(), "cluster_name": self.name,
             **settings}
@@ -121,7 +123,7 @@ class Postgres:
             file.write(lines)
 
     def start(self):
-        """Starts it where it was. After a crash its last processes may still be about to end."""
+        """Starts it at the same address. After a crash its last processes may still be ending."""
         def started():
             code = subprocess.run(
                 [str(programs() / "pg_ctl"), "-D", str(self.data), "-w", "-t", "60", "-l", str(folder() / f"{self.name}.log"), "start"],
@@ -147,17 +149,18 @@ class Postgres:
             return False
 
     def stop(self, mode="fast"):
-        """`fast` ends its connections and writes everything down; `immediate` is a crash that the server knows of."""
+        """`fast` closes its connections and writes everything to disk; `immediate` is a controlled
+        crash."""
         run("pg_ctl", "-D", self.data, "-m", mode, "-w", "-t", "60", "stop")
 
     def remove(self):
-        """Ends it, if it runs, and takes its data away."""
+        """Stops it, if it runs, and removes its data."""
         if self.is_running():
             self.stop("immediate")
         shutil.rmtree(self.data)
 
     def kill(self):
-        """Ends it as a crash would, and waits until the last of its processes has noticed."""
+        """Kills it as a crash would, and waits until the last of its processes has ended."""
         pid = self.pid()
         below = [pid, *children(pid)]
         os.kill(pid, signal.SIGKILL)
@@ -178,16 +181,17 @@ class Postgres:
         return self.sql(statement, database)[0][0]
 
     def database(self, name, terms=""):
-        """A new database, and its address."""
+        """Creates a database; returns its address."""
         self.sql(f'create database "{name}" {terms}')
         return self.url(name)
 
     def url(self, database="postgres", user="postgres", password=None, port=None, **options):
-        """The address as `--store` takes it."""
+        """The address as the argument of `--store`."""
         return url([port or self.port], database, user, password, **options)
 
     def standby(self, synchronous=True):
-        """A standby of it that streams. With a synchronous one no commit is acknowledged before the standby has it on disk."""
+        """A streaming standby of it. With a synchronous one no commit is acknowledged before the
+        standby has it on disk."""
         other = object.__new__(Postgres)
         other.make_folder()
         slot = other.name
@@ -204,9 +208,9 @@ class Postgres:
         return other
 
     def follow(self, primary, slot=None):
-        """Where it streams from when it is started next."""
+        """Sets the server that it streams from after the next start."""
         told = f"host=127.0.0.1 port={primary.port} user=postgres application_name={self.name}"
-        # What it was told before is the primary's own, or of another one.
+        # Remove earlier settings, which belong to the primary or name another one.
         conf = self.data / "postgresql.auto.conf"
         stale = re.compile(r"^(primary_conninfo|primary_slot_name|synchronous_standby_names|port|cluster_name) ")
         kept = [line for line in conf.read_text().splitlines(keepends=True) if not stale.match(line)]
@@ -220,13 +224,13 @@ class Postgres:
             os.chown(path, user()["user"], user()["group"])
 
     def set(self, name, value):
-        """A setting from now on."""
+        """Applies a setting immediately."""
         self.sql(f"alter system set {name} = '{value}'")
         self.sql("select pg_reload_conf()")
         harness.wait_for(lambda: self.value(f"show {name}") == value, f"{name} = {value}")
 
     def role(self, name, terms="", password=None):
-        """Somebody who may come to the server; with a password, only with that."""
+        """Creates a login role; with a password, it is required."""
         self.sql(f"create role {name} login {terms}" + (f" password '{password}'" if password else ""))
         if password:
             rules = self.data / "pg_hba.conf"
@@ -237,15 +241,16 @@ class Postgres:
         return self.value("select pg_is_in_recovery()") == "t"
 
     def promote(self):
-        """Makes a primary of a standby, which waits for no standby of its own."""
+        """Promotes a standby to a primary that waits for no standby."""
         run("pg_ctl", "-D", self.data, "-w", "promote")
-        # Without both it would wait for a standby that is not there, and `rewind` would find nothing to do.
+        # Without both it would wait for a standby that does not exist, and `rewind` would find
+        # nothing to do.
         self.set("synchronous_standby_names", "")
         self.sql("checkpoint")
 
     def rewind(self, source):
-        """Takes a primary that was killed back to where `source` has left it, as a standby of that."""
-        # It must have ended in order.
+        """Rewinds a killed primary to the timeline of `source`, as a standby of it."""
+        # It must have shut down cleanly.
         self.start()
         self.stop()
         run("pg_rewind", f"--target-pgdata={self.data}", "--source-server", f"host=127.0.0.1 port={source.port} user=postgres dbname=postgres")
@@ -284,14 +289,14 @@ def is_alive(pid):
 
 
 def wait_until_caught_up(primary, standby):
-    """Until a standby has shown everything that its primary has."""
+    """Waits until a standby has replayed everything of its primary."""
     here = primary.value("select pg_current_wal_lsn()")
     caught_up = lambda: standby.value(f"select pg_last_wal_replay_lsn() >= '{here}'") == "t"
     harness.wait_for(caught_up, "a standby that has caught up")
 
 
 if __name__ == "__main__":
-    # A look at what is here: a primary, its standby, a promotion and a rewind.
+    # A demonstration: a primary, its standby, a promotion and a rewind.
     began = time.monotonic()
     first = Postgres()
     second = first.standby()

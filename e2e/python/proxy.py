@@ -1,10 +1,10 @@
-"""A TCP proxy that can be told to lose things, in a process of its own: the SDK's calls keep the interpreter's lock while they wait, so
-a thread beside them would forward nothing.
+"""A TCP proxy with fault injection, in a separate process: the SDK's calls hold the interpreter
+lock while they wait, so another thread would forward nothing.
 
     proxy = Proxy(["127.0.0.1:5432"])     # connects to the first of its targets that accepts
     proxy.address                          # where it listens
-    proxy.to(["127.0.0.1:5433"])           # new connections go there; those that are open stay
-    proxy.set("drop")                      # what becomes of bytes and connections, see MODES
+    proxy.to(["127.0.0.1:5433"])           # new connections go there; open ones stay
+    proxy.set("drop")                      # what happens to bytes and connections, see MODES
 
 It ends with the process that started it."""
 
@@ -28,7 +28,7 @@ MODES = {
 
 
 class Proxy:
-    """The proxy as a test has it."""
+    """The proxy as used by a test."""
 
     def __init__(self, targets, turns=False, listen="127.0.0.1:0"):
         command = [sys.executable, __file__, listen, "turns" if turns else "first", *targets]
@@ -43,7 +43,7 @@ class Proxy:
         return json.loads(line)
 
     def tell(self, **words):
-        """Done when this returns."""
+        """Sends a command; it has taken effect when this returns."""
         with self.lock:
             print(json.dumps(words), file=self.process.stdin, flush=True)
             return self.answer()
@@ -56,7 +56,7 @@ class Proxy:
         self.tell(mode=mode)
 
     def reset(self):
-        """Resets what is open; new connections go on."""
+        """Resets open connections; new ones are accepted."""
         self.tell(reset=True)
 
     def open_connections(self):
@@ -74,11 +74,11 @@ class Proxy:
 
 
 class Link:
-    """One connection of a client, and the one to the target that belongs to it."""
+    """One client connection, and its connection to the target."""
 
     def __init__(self, relay, client):
         self.relay, self.client, self.target = relay, client, None
-        # Something of it was lost: it can only be reset.
+        # Bytes were lost: it can only be reset.
         self.is_broken = False
 
     async def run(self):
@@ -88,14 +88,14 @@ class Link:
             (here, out), (there, back) = self.client, self.target
             await asyncio.gather(self.forward(here, back, "mute"), self.forward(there, out, None))
         except OSError:
-            # One side has ended it hard, or nobody is there: so does the other.
+            # One side was reset, or the target is unreachable: reset the other.
             self.is_broken = True
         finally:
             self.relay.links.discard(self)
             self.reset() if self.is_broken else self.end()
 
     async def forward(self, reader, writer, passing):
-        """Copies one direction, as long as the mode is to pass or `passing`."""
+        """Copies one direction, while the mode is `pass` or `passing`."""
         while data := await reader.read(65_536):
             while self.relay.mode == "hold":
                 await self.relay.changed()
@@ -106,7 +106,7 @@ class Link:
             else:
                 self.is_broken = True
         while self.relay.mode in ("hold", "drop"):
-            # The end of a connection is not heard either.
+            # The end of a connection is not forwarded either.
             await self.relay.changed()
         if self.is_broken:
             raise OSError("something was lost")
@@ -142,14 +142,15 @@ class Relay:
             return link.reset()
         self.links.add(link)
         while self.mode in ("hold", "drop"):
-            # The machine has taken the connection, and nothing comes of it.
+            # The kernel has accepted the connection, but it gets no answer.
             await self.changed()
             if link not in self.links:
                 return None
         await link.run()
 
     async def connect(self):
-        """A connection to the first target that accepts; in turns, the one after the last counts as the first."""
+        """A connection to the first target that accepts; with `turns`, starting after the last one
+        used."""
         order = self.targets
         if self.turns and order:
             self.turn = (self.turn + 1) % len(order)
@@ -160,7 +161,7 @@ class Relay:
                 return await asyncio.wait_for(asyncio.open_connection(host, int(port)), 2)
             except (OSError, asyncio.TimeoutError):
                 continue
-        # As a client hears it of a machine without the program.
+        # As a client sees a machine without the program.
         raise ConnectionRefusedError
 
     def reset(self, links):
@@ -176,7 +177,7 @@ class Relay:
             if mode == "refuse":
                 self.reset(self.links)
             elif mode == "pass":
-                # What has lost bytes cannot go on.
+                # A connection that has lost bytes cannot continue.
                 self.reset(link for link in self.links if link.is_broken)
             self.change.set()
             self.change = asyncio.Event()
@@ -195,7 +196,7 @@ async def main(listen, turns, targets):
     print(json.dumps({"listening": f"{host}:{port}"}), flush=True)
     while line := await told.readline():
         print(json.dumps(relay.do(json.loads(line))), flush=True)
-    # What is still open ends with the process; taken down one by one, each would complain.
+    # Open connections end with the process; closed one by one, each would log an error.
     os._exit(0)
 
 

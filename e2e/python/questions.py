@@ -1,4 +1,4 @@
-"""The shared scenarios as SDK calls, and what `chandler kline` says to the same questions."""
+"""The shared scenarios as SDK calls, and the output of `chandler kline` for the same queries."""
 
 import datetime
 import functools
@@ -16,13 +16,13 @@ PERIODS = {
 }
 ADJUSTS = {"none": AdjustType.NoAdjust, "forward": AdjustType.ForwardAdjust}
 SESSIONS = {"intraday": TradeSessions.Intraday, "all": TradeSessions.All}
-# By their codes; the SDK's own values cannot be keys.
+# By their codes; the SDK's values are not hashable.
 SESSION_VALUES = [TradeSession.Intraday, TradeSession.Pre, TradeSession.Post, TradeSession.Overnight]
 PAGE = 1000
 
 
 def load(name):
-    """The questions of a file, each for every period and adjustment that it lists."""
+    """The queries of a file, each for every period and adjustment that it lists."""
     questions = []
     for one in json.loads((harness.SCENARIOS / name).read_text()):
         periods = list(PERIODS) if one["period"] == "*" else [one["period"]]
@@ -32,7 +32,7 @@ def load(name):
 
 
 def ask(quotes, question):
-    """The SDK's answer, as comparable rows."""
+    """The SDK's response, as comparable rows."""
     period, adjust = PERIODS[question["period"]], ADJUSTS[question["adjust"]]
     sessions = SESSIONS[question.get("session", "intraday")]
     if "offset" in question:
@@ -57,12 +57,12 @@ def rows(candles):
 
 
 def utc(time):
-    """The SDK gives times of the machine's zone without saying so; here that zone is UTC."""
+    """The SDK returns naive times in the machine's zone; here that zone is UTC."""
     return time.replace(tzinfo=datetime.timezone.utc) if time.tzinfo is None else time
 
 
 def expected(store, question, overnight):
-    """What the command line answers to the same question, in the same rows."""
+    """The command line's response to the same query, in the same rows."""
     arguments = [question["symbol"], "--period", question["period"], "--adjust", question["adjust"]]
     everything = "all" if overnight else "extended"
     arguments += ["--session", everything if question.get("session") == "all" else "intraday"]
@@ -79,7 +79,8 @@ def expected(store, question, overnight):
         arguments += ["--start", start] if start else []
         arguments += ["--end", end] if end else []
         arguments += ["-n", str(PAGE)] if not (start or end) else []
-        # A range that has more than a page gives the page nearest its end; without an end, that nearest its start.
+        # A range of more than a page returns the page nearest its end; without an end, the one
+        # nearest its start.
         first = bool(start) and not end
     found = kline(store, tuple(arguments))
     return found[:PAGE] if first else found[-PAGE:]

@@ -1,4 +1,4 @@
-"""Runs a command with a server for it; where that is and whose accounts to use is in the environment."""
+"""Runs a command with a server for it; the address and accounts are in the environment."""
 
 import os
 import subprocess

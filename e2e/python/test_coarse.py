@@ -1,4 +1,5 @@
-"""Files of 5 and 60 minutes, asked for with the SDK: their own period and every multiple, and minutes win where there are any."""
+"""Files of 5 and 60 minutes, queried with the SDK: their period and every multiple; minutes win
+where they exist."""
 
 import atexit
 import datetime
@@ -18,7 +19,7 @@ DAYS = ("2026-11-12", "2026-11-13")
 
 
 def starts(days, hours, minutes, zone):
-    """Where the candles of some days begin: counted from the opening of each segment."""
+    """The starts of the candles of some days: counted from the opening of each segment."""
     for day in days:
         for segment in hours:
             at, end = (datetime.datetime.fromisoformat(f"{day}T{time}").replace(tzinfo=zone) for time in segment)
@@ -39,7 +40,7 @@ class Coarse(unittest.TestCase):
         store = pathlib.Path(tempfile.mkdtemp(prefix="store-", dir=harness.WORK))
         atexit.register(shutil.rmtree, store, ignore_errors=True)
         files = {
-            # Two days of five minutes, and minutes of the second day; hours alone in Hong Kong.
+            # Two days of five minutes, and minutes of the second day; hours only in Hong Kong.
             "fives.csv": table("FIVE.US", starts(DAYS, US_HOURS, 5, NEW_YORK), 10),
             "minutes.csv": table("FIVE.US", starts(DAYS[1:], US_HOURS, 1, NEW_YORK), 3),
             "hours.csv": table("60.HK", starts(DAYS, HK_HOURS, 60, HONG_KONG), 100),
@@ -61,14 +62,15 @@ class Coarse(unittest.TestCase):
                 rows = self.ask(quotes, "FIVE.US", f"{minutes}m")
                 wanted = [int(at.timestamp()) for at in starts(DAYS, US_HOURS, minutes, NEW_YORK)]
                 self.assertEqual([row[0] for row in rows], wanted)
-                # Nothing is counted twice: the file answers for the first day, the minutes for the second.
+                # Nothing is counted twice: the first day comes from the file, the second from the
+                # minutes.
                 first = [row[5] for row in rows[: len(rows) // 2]]
                 second = [row[5] for row in rows[len(rows) // 2 :]]
                 self.assertEqual((sum(first), sum(second)), (78 * 10, 390 * 3))
                 self.assertEqual((first[0], second[0]), (minutes // 5 * 10, minutes * 3))
                 words = ("FIVE.US", "--period", f"{minutes}m", "--start", DAYS[0], "--end", DAYS[1])
                 self.assertEqual(rows, questions.kline(self.server.store, words))
-        # No minutes are made of five of them, and no days.
+        # Five-minute candles are not split into minutes, nor merged into days.
         self.assertEqual(self.ask(quotes, "FIVE.US", "1m", DAYS[0]), [])
         self.assertEqual(len(self.ask(quotes, "FIVE.US", "1m", DAYS[1])), 390)
         self.assertEqual(self.ask(quotes, "FIVE.US", "day", DAYS[0]), [])

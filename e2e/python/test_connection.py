@@ -1,4 +1,4 @@
-"""Connecting, staying connected, and coming back."""
+"""Connecting, staying connected, and reconnecting."""
 
 import json
 import threading
@@ -73,7 +73,7 @@ class First(unittest.TestCase):
             trade.unsubscribe([TopicType.Private])
             trade.subscribe([TopicType.Private])
         self.assertEqual(server.online(account), 1)
-        # Quotes beside it take a seat of their own.
+        # A quote context in addition takes another connection slot.
         quotes = server.quotes(account)
         self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
         self.assertEqual(server.online(account), 2)
@@ -102,7 +102,7 @@ class Owner(unittest.TestCase):
         ((number, connection),) = self.connections(server, account).items()
         self.assertEqual((connection["account"], connection["door"]), ("tidy", "websocket"))
         self.assertEqual(server.request("DELETE", f"/v1/connections/{number}", account)[0], 200)
-        # It is another connection that it comes back with.
+        # It reconnects with another connection.
         come_back = lambda: self.connections(server, account).keys() - {number}
         self.assertEqual(len(harness.wait_for(come_back, "the client")), 1)
         self.assertNotIn(number, self.connections(server, account))
@@ -142,7 +142,8 @@ class Comeback(unittest.TestCase):
         return calling
 
     def assert_well(self, calling):
-        """Nothing went wrong, but that the SDK gives up a request on a link which it was about to find dead."""
+        """No error, except that the SDK may give up a request on a connection that it was about to
+        find dead."""
         problems = calling.stop()
         self.assertTrue(len(problems) <= 1 and all("Client is closed" in one for one in problems), problems)
 
@@ -167,7 +168,7 @@ class Comeback(unittest.TestCase):
         self.assertEqual(questions.ask(quotes, QUESTION), self.wanted)
         self.assertEqual(self.server.stop(), 0)
         self.server.start()
-        # It comes back by itself.
+        # It reconnects automatically.
         harness.wait_for(lambda: self.server.online(self.account) == 1, "the client")
         self.assertEqual(questions.ask(quotes, QUESTION), self.wanted)
 
@@ -190,7 +191,7 @@ class Comeback(unittest.TestCase):
 
 
 class Caller:
-    """A client process that asks without pause, and what came of it."""
+    """A client process that sends requests without pause, and its results."""
 
     def __init__(self, server, account, wanted):
         self.wanted = caller.digest(wanted)
@@ -210,13 +211,13 @@ class Caller:
             self.calls += 1
 
     def wait_for_more(self, number):
-        """Waits for further answers, the call that runs now not counted."""
+        """Waits for further responses, not counting the running call."""
         enough = self.calls + 1 + number
         so_far = lambda: f"{number} more calls, after {self.calls} with {self.problems[:3]}"
         harness.wait_for(lambda: self.calls >= enough, so_far)
 
     def stop(self):
-        """What went wrong until now."""
+        """Stops it; returns the errors so far."""
         self.process.kill()
         self.process.wait(harness.PATIENCE_S)
         self.thread.join(harness.PATIENCE_S)

@@ -1,4 +1,5 @@
-"""Programs open both contexts, whichever package they use, and try their login with the account's balance."""
+"""Programs open both contexts, whichever package they use, and check their login with the account's
+balance."""
 
 import json
 import os
@@ -10,7 +11,7 @@ import unittest
 
 import harness
 
-# What every account begins with: HKD 1,000,000, and USD 100,000 at 7.8.
+# The initial balance of every account: HKD 1,000,000, and USD 100,000 at 7.8.
 BALANCE = "HKD 1780000.00"
 BOTH = """
 import sys
@@ -36,16 +37,17 @@ const { Config, QuoteContext, TopicType, TradeContext } = require("longport");
   process.exit(0);
 })();
 """
-# How a program can say who it is and where its server is, and whether the package heeds the address.
+# How a program can pass its credentials and its server, and whether the package uses the address.
 WAYS = (
     ("Config.from_env()", True),
     ("Config(app_key='{app_key}', app_secret='{app_secret}', access_token='{access_token}', "
      "http_url='{url}', quote_ws_url='{socket}', trade_ws_url='{socket}')", True),
-    # Wrong, and known: docs/sdk-python.md, README.md, `chandler doctor` and `chandler account create` warn of it.
+    # Known wrong: docs/sdk-python.md, README.md, `chandler doctor` and `chandler account create`
+    # warn about it.
     ("Config(app_key='{app_key}', app_secret='{app_secret}', access_token='{access_token}')", False),
 )
 
-# The shapes of public programs that have their keys in the source.
+# The forms of public programs with their keys in the source.
 PROGRAMS = (
     """
 from longport.openapi import Config, QuoteContext
@@ -108,7 +110,8 @@ class Contexts(unittest.TestCase):
         self.assertIn(BALANCE, ran.stdout)
 
     def test_a_trade_context_without_topics_comes_back_after_a_restart(self):
-        # It subscribes to nothing when it comes back, and would come back every two seconds if that were refused.
+        # It subscribes to nothing when it reconnects, and would reconnect every two seconds if that
+        # were refused.
         from longport.openapi import Config, TradeContext
 
         server = harness.Server(log="info,requests=debug")
@@ -130,7 +133,8 @@ class Contexts(unittest.TestCase):
 
 
 class Addresses(unittest.TestCase):
-    """Which host a program of `longport` asks. Nothing gets out: its proxy is a listener of this test's."""
+    """The hosts that a `longport` program contacts. Nothing leaves the machine: its proxy is a
+    listener of this test."""
 
     @classmethod
     def setUpClass(cls):
@@ -168,7 +172,8 @@ class Addresses(unittest.TestCase):
                 self.assertEqual(self.asked == [], is_heeded, self.asked)
 
     def shim(self):
-        """The environment of `chandler sdk-env --python-shim`, and nothing else of an account: programs bring their keys."""
+        """The environment of `chandler sdk-env --python-shim`, and nothing else of an account:
+        programs contain their keys."""
         cache = tempfile.mkdtemp(dir=harness.WORK, prefix="home-")
         command = ("sdk-env", "--python-shim", "--url", self.server.url, "--format", "json")
         told = json.loads(harness.chandler(self.server.store, *command, environment={"XDG_CACHE_HOME": cache}))
@@ -183,7 +188,7 @@ class Addresses(unittest.TestCase):
                 told = harness.run_python(program.format(**self.account), environment)
                 self.assertIn("1 security", told)
                 self.assertEqual(self.asked, [])
-        # Without the folder the first of them asks elsewhere.
+        # Without the folder the first of them contacts another host.
         del environment["PYTHONPATH"]
         harness.run_python(PROGRAMS[0].format(**self.account), environment, codes=(1,))
         self.assertNotEqual(self.asked, [])
@@ -195,7 +200,7 @@ class Addresses(unittest.TestCase):
                 file.write("import builtins\nbuiltins.other_has_run = True\n")
             both = {**environment, "PYTHONPATH": environment["PYTHONPATH"] + os.pathsep + other}
             self.assertEqual(harness.run_python("print(other_has_run)", both), "True\n")
-        # An address that the program passes is the one that is asked, also if the others are missing.
+        # An address that the program passes is used, also if the others are missing.
         script = (
             "from longport.openapi import Config, QuoteContext\n"
             "config = Config('{app_key}', '{app_secret}', '{access_token}', http_url='http://127.0.0.1:1')\n"

@@ -1,4 +1,5 @@
-"""Candles as tables: what pandas, polars and DuckDB read is what the command line says, to the last digit."""
+"""Candles as tables: the values that pandas, polars and DuckDB read equal those of the command
+line, to the last digit."""
 
 import decimal
 import io

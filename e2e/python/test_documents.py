@@ -16,8 +16,8 @@ DOCS, EXAMPLES = harness.ROOT / "docs", harness.ROOT / "e2e/examples"
 QUOTED = re.compile(r"<!-- (e2e/examples/\S+) -->\n```\w+\n(.*?)```", re.DOTALL)
 
 
-# What the strategy of the pages does on its day, in whichever language. The three round trips lose 75, win 375 and lose 250, and of
-# 500,000 and that the charges are gone.
+# The output of the documented strategy on its day, in any language. The three round trips lose 75,
+# win 375 and lose 250; the balance of 500,000 also drops by the charges.
 STRATEGY = """\
 09:37 bought 500 at 92.100
 10:17 sold 500 at 91.950
@@ -29,7 +29,8 @@ STRATEGY = """\
 """.splitlines()
 
 
-# What the grid of the page does on that day. Matched first in, first out, without charges: 325 lost, then 325, 725, 200 and 200.
+# The output of the documented grid on that day. Matched first in, first out, without charges: 325
+# lost, then 325, 725, 200 and 200.
 GRID = """\
 10:34 buy 500 at 91.500 filled at 91.550
 11:32 buy 500 at 91.000 filled at 90.900
@@ -75,7 +76,7 @@ class Runner(unittest.TestCase):
         }
 
     def check(self, path, *says, program=None, **environment):
-        """An example must end well and say what it is there to say."""
+        """An example must succeed and print its expected output."""
         program = program or {".py": sys.executable, ".js": "node"}[pathlib.Path(path).suffix]
         with tempfile.TemporaryDirectory(dir=harness.WORK, prefix="home-") as folder:
             ran = subprocess.run(
@@ -87,7 +88,8 @@ class Runner(unittest.TestCase):
 
 
 class Strategies(Runner):
-    """The strategy of the pages in each language, and the grid, on a day of the demo market: one clock, one result."""
+    """The documented strategy in each language, and the grid, on a day of the demo market: one
+    clock, one result."""
 
     def play(self, program, path, says=STRATEGY):
         server = harness.Server(clock="2026-11-12T01:30:00Z")

@@ -1,12 +1,12 @@
-"""Grids with the SDK's own grid context, on the exact candles of `paper_market.py`: every trigger, fill and push of a morning, what
-clients do to a grid, and what is said of a mistake.
+"""Grids with the SDK's grid context, on the exact candles of `paper_market.py`: every trigger, fill
+and push of a morning, operations on a grid, and error messages.
 
-From 305.2 in steps of 0.4, each candle a minute after its stamp:
+From 305.2 in steps of 0.4; each candle takes effect a minute after its stamp:
 
-- 10:01 reaches 305.6 (H 305.8): a sale is born at 10:02 and filled at the open of the 10:02 candle, 305.6.
+- 10:01 reaches 305.6 (H 305.8): a sale is created at 10:02, filled at the 10:02 open, 305.6.
 - 10:02 reaches 306 (H 306): a sale at 10:03, filled at 305.
 - 10:03 opens at 305, two steps below: one purchase at 305, filled at 305.8.
-- 10:04 opens at 305.8, two steps above: one sale at 305.8, which nothing fills any more.
+- 10:04 opens at 305.8, two steps above: one sale at 305.8, which is not filled any more.
 """
 
 import unittest
@@ -40,7 +40,7 @@ class Grids(unittest.TestCase):
         self.server.manage("paper/trader/position", symbol=SYMBOL, quantity="500", cost="300")
         self.grids = GridContext(self.server.config(self.account))
         self.trade = TradeContext(self.server.config(self.account))
-        # Both callbacks fill one list, so that the order between them is seen.
+        # Both callbacks append to one list, to record the order between them.
         self.told = []
         self.trade.set_on_grid_order_changed(lambda push: self.told.append(("grid", push.status, push.current_base_price)))
         self.trade.set_on_order_changed(
@@ -112,7 +112,7 @@ class Grids(unittest.TestCase):
         self.assertEqual([order.id for order in detail.grid_sub_orders], [fourth, third, second, first])
         self.assertEqual((detail.suspend_reason, detail.sleeping_reason, detail.sub_has_more), ("", "", False))
         self.assertEqual([(row.history_id, row.status) for row in detail.grid_order_history], [("1", "Performing")])
-        # The account has what the fills have left, and the orders are orders like all others.
+        # The position matches the fills, and the orders of a grid are ordinary orders.
         (position,) = self.trade.stock_positions([SYMBOL]).channels[0].positions
         self.assertEqual(position.quantity, 400)
         self.assertEqual(len(self.trade.today_orders()), 4)
@@ -154,7 +154,7 @@ class Grids(unittest.TestCase):
         page = self.grids.list(1, 1)
         self.assertEqual((ids(page), page.has_more), ([other], True))
         self.assertEqual([grid.order_id for grid in self.grids.list_by_ids([first, "1", other])], [first, other])
-        # It ends by itself at its time.
+        # It expires automatically.
         self.server.move(WEDNESDAY, "15:00:00")
         self.assertEqual(self.grids.detail(first).status, "Expired")
 
@@ -166,7 +166,7 @@ class Grids(unittest.TestCase):
         self.assertEqual((info.channel_info.currency, info.channel_info.settlement_currency), ("HKD", ["HKD"]))
         self.assertFalse(info.channel_info.strategy_granted)
         self.assertFalse(info.channel_info.support_rth)
-        # The call that older versions have.
+        # The call of older versions.
         agree = {"type": "strategy", "items": {"agree": "true"}}
         status, envelope = self.server.request("POST", "/v1/record/questionnaire", self.account, agree)
         self.assertEqual((status, envelope["data"]), (200, {}))
@@ -176,7 +176,8 @@ class Grids(unittest.TestCase):
 
     def test_a_mistake_is_refused_with_its_code_and_changes_nothing(self):
         submit = lambda **values: self.refused(self.grids.submit, SYMBOL, "HKD", rule(**values))
-        # This SDK takes depths, events at the bounds and types of orders, and sends none of them; the server's own tests do.
+        # This SDK accepts depths, events at the bounds and order types, but sends none of them; the
+        # server's tests cover those.
         for values, code, words in [
             ({"upper": "300", "lower": "310"}, WRONG, "upper_limit_price must be above lower_limit_price"),
             ({"base": "311"}, WRONG, "submitted_base_price must lie within lower_limit_price and upper_limit_price"),
@@ -196,7 +197,7 @@ class Grids(unittest.TestCase):
         self.assertEqual(self.grids.list().grid_order, [])
         grid_id = self.submit()
         self.assertEqual(self.refused(self.grids.restart, grid_id), (WRONG, "grid order is Performing"))
-        # As if it were not there, for anybody else.
+        # To another account it does not exist.
         other = GridContext(self.server.config(self.server.trader("other")))
         self.assertEqual(self.refused(other.cancel, grid_id), (WRONG, "grid order not found"))
         self.assertEqual(other.list_by_ids([grid_id]), [])

@@ -1,4 +1,4 @@
-"""Levels that are earned: exactly at their thresholds, on the day they begin, and as the SDK sees them."""
+"""Earned levels: exactly at their thresholds, on the day they begin, and as the SDK sees them."""
 
 import json
 import unittest
@@ -7,14 +7,15 @@ import harness
 import questions
 from longbridge.openapi import OpenApiException
 
-# Small quotas, so that the few securities of the demo reach them: what levels 1 to 6 have a month.
+# Small quotas, so that the few securities of the demo reach them: the monthly quotas of levels 1 to
+# 6.
 QUOTAS = [1, 2, 3, 4, 5, 6]
 SYMBOLS = ["9001.HK", "9002.HK", "9003.HK", "CNDL.US", "WICK.US", "WAX.US", "609001.SH"]
-# Now is a Sunday: Friday's level holds, which rests on what was complete the day before.
+# Now is a Sunday: Friday's level applies, which is based on the complete day before.
 THURSDAY, FRIDAY = "2026-11-12", "2026-11-13"
 # The last instant of that Sunday in Hong Kong, and the first of Monday.
 BEFORE, AFTER = "2026-11-15T15:59:59Z", "2026-11-15T16:00:00Z"
-# Level, and what an account with exactly that much has.
+# The level of an account with exactly these assets.
 ASSETS = [
     (1, "0"), (1, "9999.99"), (2, "10000"), (2, "79999.99"), (3, "80000"), (3, "399999.99"), (4, "400000"),
     (4, "3999999.99"), (5, "4000000"), (5, "5999999.99"), (6, "6000000"),
@@ -43,7 +44,8 @@ class Levels(unittest.TestCase):
         return envelope["data"]
 
     def holds(self, account, level, transport):
-        """An account has a level wherever that is shown, and its quota to the last security."""
+        """Checks the level of an account wherever it is shown, and its quota to the last security.
+        """
         limit = QUOTAS[level - 1]
         shown = self.quota(account)
         self.assertEqual((shown["level"]["number"], shown["limit"], shown["used"]), (level, limit, 0))
@@ -51,10 +53,10 @@ class Levels(unittest.TestCase):
         for symbol in SYMBOLS[:limit]:
             self.assertEqual(len(ask(quotes, symbol)), 1)
         said = refusal(quotes, SYMBOLS[limit])
-        # How much, at which level, and when there is more.
+        # The limit, the level, and the reset date.
         for words in (f"{limit} of {limit}", f"level {level}", "2026-12-01"):
             self.assertIn(words, said)
-        # What is counted stays free.
+        # Charged securities stay free.
         self.assertEqual(len(ask(quotes, SYMBOLS[0])), 1)
         shown = self.quota(account)
         self.assertEqual((shown["used"], shown["remaining"]), (limit, 0))
@@ -124,7 +126,7 @@ class Levels(unittest.TestCase):
         self.assertEqual(self.connection(account), connection)
 
     def connection(self, account, quotes=None):
-        """The one connection that an account has open."""
+        """The only open connection of an account."""
         if quotes is not None:
             quotes.trading_session()
         (connection,) = self.server.request("GET", "/v1/connections", account)[1]["data"]["connections"]
@@ -149,7 +151,7 @@ class Levels(unittest.TestCase):
 
 class Midnight(unittest.TestCase):
     def test_a_rise_at_midnight_reaches_a_connection_that_is_open(self):
-        # The last seconds of Sunday in Hong Kong, and the clock runs.
+        # The last seconds of Sunday in Hong Kong, with a running clock.
         server = harness.Server(clock="2026-11-15T15:59:56Z,run")
         self.addCleanup(server.kill)
         set_quotas(server)
@@ -182,7 +184,7 @@ def ask(quotes, symbol):
 
 
 def refusal(quotes, symbol):
-    """What is said of a security beyond the quota."""
+    """The refusal of a security beyond the quota."""
     try:
         ask(quotes, symbol)
     except OpenApiException as error:

@@ -1,8 +1,9 @@
-"""Losing a node, the database, the way between them, and everything at once, while clients of the public SDK ask, order and are charged
-and an operator imports and changes accounts. Whatever was acknowledged is there afterwards, once; nobody got more than a quota; and the
-clients go on by themselves.
+"""Failures of a node, the database, the connection between them, and all of them together, while
+SDK clients query, order and are charged and an operator imports and changes accounts. Afterwards
+every acknowledged change exists exactly once, no account exceeded its quota, and the clients
+continue automatically.
 
-Once of each here; `make lose` does it many times over."""
+Each runs once here; `make lose` repeats them many times."""
 
 import json
 import threading
@@ -19,7 +20,7 @@ from nodes import PATIENCE_S, ROUNDS
 from worker import Worker, start_together
 
 class Losing(unittest.TestCase):
-    """A primary with a synchronous standby, two nodes, and everybody at work."""
+    """A primary with a synchronous standby, two nodes, and all workers running."""
 
     def setUp(self):
         self.primary = postgres.Postgres({"restart_after_crash": "on"})
@@ -38,7 +39,7 @@ class Losing(unittest.TestCase):
     def test_a_node_is_killed(self):
         for round in range(ROUNDS):
             lost = self.servers[round % 2]
-            # Clients are on the first that is there: the one that goes.
+            # Clients connect to the first running node: the one that will be lost.
             self.load.front.to([lost.address, self.servers[1 - round % 2].address])
             self.load.front.reset()
             self.load.go_on()
@@ -66,7 +67,7 @@ class Losing(unittest.TestCase):
             self.primary.kill()
             self.standby.promote()
             self.load.go_on()
-            # The one that was lost comes back as the standby of the other, and they change places.
+            # The lost server returns as the standby of the other, and they swap roles.
             self.primary.rewind(self.standby)
             self.standby.set("synchronous_standby_names", f"ANY 1 ({self.primary.name})")
             self.primary, self.standby = self.standby, self.primary
@@ -112,7 +113,7 @@ class Unconfirmed(unittest.TestCase):
             "symbol": "700.HK", "side": "Buy", "order_type": "LO", "submitted_quantity": "100", "submitted_price": "290",
             "time_in_force": "Day", "client_request_id": "one"}
         submit = lambda: node.request("POST", "/v1/trade/order", account, order)
-        # The account begins while the standby runs.
+        # The account is opened while the standby runs.
         self.assertEqual(node.request("GET", "/v1/trade/order/today", account)[0], 200)
         standby.kill()
         status, envelope = submit()
@@ -126,7 +127,7 @@ class Unconfirmed(unittest.TestCase):
 
 
 class Cut(unittest.TestCase):
-    """One of two nodes loses its way to the database; the other does not."""
+    """One of two nodes loses its connection to the database; the other does not."""
 
     @classmethod
     def setUpClass(cls):
@@ -150,7 +151,8 @@ class Cut(unittest.TestCase):
         return node
 
     def wait_until_held(self, node):
-        # The first answer comes from the database; what is behind it is fetched into the copy of the node meanwhile.
+        # The first response comes from the database; the symbol is copied to the node in the
+        # background.
         harness.wait_for(
             lambda: node.metrics()["chandler_copy_symbols"] > 0 and node.metrics()["chandler_copy_symbols_waiting"] == 0,
             "the copy of a node", PATIENCE_S)
@@ -191,7 +193,7 @@ class Cut(unittest.TestCase):
                     ask(quotes, symbol)
                 self.assertEqual(refused.exception.code, FAILURE, refused.exception)
                 self.assertIn("database", refused.exception.message)
-        # The other knows nothing of it.
+        # The other node is not affected.
         self.assertEqual(nodes.candles(self.whole, account, fresh[0])[:2], (200, 0))
         self.assertEqual(self.whole.metrics()["chandler_database_up"], 1)
         self.wait_until_whole(self.cut)
@@ -205,7 +207,7 @@ class Cut(unittest.TestCase):
     def test_a_silent_database_makes_nobody_wait(self):
         trader = self.whole.account("known", "--quota", "10", "--cash", "HKD=900000")
         question = {"symbol": nodes.SECURITIES[0], "period": nodes.DAY, "query_type": 1, "offset_request": {"count": 1}}
-        # The server waits a second for the database where it has an answer of its own.
+        # The server waits a second for the database before it answers from cached state.
         known = lambda: self.cut.request("POST", "/quote/history-candlesticks", trader, question, patience_s=4)
         for meets_it in ("a question", "readiness"):
             with self.subTest(meets_it=meets_it):
@@ -228,7 +230,7 @@ class Cut(unittest.TestCase):
         self.assertEqual(nodes.candles(self.cut, known, nodes.SECURITIES[0])[:2], (200, 0))
         self.way.set("refuse")
         self.wait_until_cut(self.cut)
-        # Nobody knows whether it may: it is not let in, and not told that its token is wrong either.
+        # Its rights are unknown: it is not admitted, but its token is not reported as wrong either.
         status, code, envelope = nodes.candles(self.cut, stranger, nodes.SECURITIES[0])
         self.assertNotEqual(code, 0, envelope)
         self.assertNotIn(status, (200, 401, 403), envelope)
@@ -243,7 +245,7 @@ class Cut(unittest.TestCase):
 
     def test_a_node_alone_admits_its_share_of_the_rate(self):
         account = self.whole.account("sharing", "--quota", "10")
-        # The node knows the account by what the client proves it with: a signature.
+        # The node caches the account under the credentials of the client: a signature.
         self.assertEqual(ask(self.cut.quotes(account, "http"), nodes.SECURITIES[0]), 1)
         self.wait_until_held(self.cut)
         self.way.set("refuse")
@@ -267,14 +269,14 @@ class Cut(unittest.TestCase):
         harness.wait_for(lambda: short.readiness()[0] == 503, "the end of the grace", PATIENCE_S)
         status, code, envelope = nodes.candles(short, account, nodes.SECURITIES[0])
         self.assertEqual(code, FAILURE, envelope)
-        # The one with a longer grace goes on.
+        # The node with a longer offline window continues.
         self.assertEqual(self.cut.readiness()[0], 200)
         self.wait_until_whole(short)
         self.assertEqual(nodes.candles(short, account, nodes.SECURITIES[0])[:2], (200, 0))
 
     def test_a_charge_whose_answer_was_lost_is_charged_once(self):
         account = self.whole.account("unheard", "--rate", "unlimited", "--quota", "100")
-        # Everything that it takes to be charged is on the node.
+        # Everything that a charge needs is cached on the node.
         self.assertEqual(nodes.candles(self.cut, account, nodes.SECURITIES[0])[:2], (200, 0))
         answers = {}
         for round in range(ROUNDS):
@@ -282,7 +284,7 @@ class Cut(unittest.TestCase):
             asking = threading.Thread(target=lambda: answers.update({symbol: nodes.candles(self.cut, account, symbol)}))
             self.way.set("mute")
             asking.start()
-            # The database has heard of it or not; nobody here can tell.
+            # Whether the database received the charge is unknown.
             self.wait_until_cut(self.cut)
             self.wait_until_whole(self.cut)
             asking.join(PATIENCE_S)
@@ -346,7 +348,7 @@ class Cut(unittest.TestCase):
 
 
 class Seats(unittest.TestCase):
-    """What a dead node held is free again."""
+    """Resources of a dead node are released."""
 
     @nodes.takes_long
     def test_the_seats_of_a_killed_node_are_given_back(self):
@@ -364,7 +366,7 @@ class Seats(unittest.TestCase):
 
 
 class Imports(unittest.TestCase):
-    """An import that is killed, on PostgreSQL."""
+    """A killed import, on PostgreSQL."""
 
     def test_the_same_command_again_completes_a_killed_import(self):
         database = nodes.shared_database()
@@ -385,7 +387,7 @@ class Imports(unittest.TestCase):
             process.kill()
             process.wait(PATIENCE_S)
             process.stderr.close()
-        # The dead one holds its lease a little longer.
+        # The lease of the killed process expires a little later.
         again = lambda: harness.run_chandler(store, *command[5:], clock=nodes.CLOCK)
         ran = harness.wait_for(lambda: (ran := again()).returncode == 0 and ran, "the lease of the dead", PATIENCE_S)
         self.assertEqual(ran.returncode, 0, ran.stderr)

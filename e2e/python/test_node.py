@@ -1,4 +1,5 @@
-"""The shared scenarios with the Node SDK: a process of its own, its answers held against the command line's."""
+"""The shared scenarios with the Node SDK: a separate process, its responses compared with the
+command line's."""
 
 import json
 import subprocess
@@ -9,7 +10,7 @@ import questions
 
 
 def answers(account, asked):
-    """What the Node SDK gets for each question."""
+    """The response of the Node SDK to each query."""
     lines = "".join(json.dumps(question) + "\n" for question in asked)
     command = ["node", str(harness.ROOT / "e2e/node/questions.js")]
     environment = harness.foreign_environment(account)

@@ -1,5 +1,5 @@
-"""Two servers on one PostgreSQL database, as one: what belongs to an account is counted over both, what is changed on one is seen on
-the other."""
+"""Two servers on one PostgreSQL database, acting as one: limits of an account are counted over
+both, changes on one are visible on the other."""
 
 import json
 import threading
@@ -17,12 +17,12 @@ from longbridge.openapi import OpenApiException
 from paper_market import WEDNESDAY, instant, utc
 from worker import Worker, start_together
 
-# The same import is seen everywhere by then.
+# Within this time an import is visible on all nodes.
 SEEN_S = 2
 
 
 class Nodes(unittest.TestCase):
-    """Tests that share two nodes, each with accounts of its own."""
+    """Tests that share two nodes, each with separate accounts."""
 
     @classmethod
     def setUpClass(cls):
@@ -44,7 +44,7 @@ class Nodes(unittest.TestCase):
 
 
 class Counted(Nodes):
-    """What an account may have, over both."""
+    """The limits of an account, over both nodes."""
 
     def test_both_know_of_each_other(self):
         for node in self.both:
@@ -63,7 +63,7 @@ class Counted(Nodes):
         self.assertEqual({line["code"] for line in lines if "ok" not in line}, {301606})
 
     def test_no_window_has_more_than_its_limit_and_none_is_wasted(self):
-        # Ten in any two seconds, for several times that.
+        # Ten in any two seconds, for several such windows.
         limit, window_s, windows = 10, 2.0, 4 * nodes.ROUNDS
         account = self.one.account("steady", "--rate", f"{limit}/{window_s:.0f}", "--quota", "10")
         workers = [
@@ -73,13 +73,13 @@ class Counted(Nodes):
             lambda: sum(len(worker.answered()) for worker in workers) >= limit * windows, "windows", nodes.PATIENCE_S * nodes.ROUNDS)
         admitted = sorted(
             (line for worker in workers for line in worker.stop() if "ok" in line), key=lambda line: line["sent"])
-        # Each was decided between the two times that its client has seen.
+        # Each was admitted between the two times that its client recorded.
         for first in range(len(admitted) - limit):
             one_too_many = admitted[first:first + limit + 1]
             took_s = max(line["got"] for line in one_too_many) - min(line["sent"] for line in one_too_many)
             self.assertGreaterEqual(took_s, window_s, one_too_many)
         took_s = max(line["got"] for line in admitted) - admitted[0]["sent"]
-        # Clients ask all the time, so that nearly all that may be had is.
+        # Clients send requests all the time, so nearly all of the limit is used.
         self.assertGreaterEqual(len(admitted), limit * (took_s // window_s) * 0.8, took_s)
 
     def test_a_quota_is_exact_whoever_asks_at_once(self):
@@ -96,7 +96,7 @@ class Counted(Nodes):
             self.assertEqual((used, limit, len(answered)), (10, 10, 10))
             self.assertEqual(answered, set(charged))
             self.assertEqual({line["code"] for line in lines if "ok" not in line}, {301607})
-            # What is counted is free on either node, in whatever order they came.
+            # A charged security is free on either node, in any order.
             for node in self.both:
                 for symbol in charged:
                     self.assertEqual(nodes.candles(node, account, symbol)[:2], (200, 0))
@@ -110,7 +110,7 @@ class Counted(Nodes):
         for quotes in (first, second):
             self.assertEqual(len(quotes.static_info(["700.HK"])), 1)
         self.assertEqual([node.online(account) for node in self.both], [2, 2])
-        # There is no third, on either.
+        # There is no third connection, on either node.
         for node in self.both:
             with self.assertRaises((long_connection.Refused, long_connection.Ended)):
                 self.connect(node).sign_in(one_time_password(node, account))
@@ -134,7 +134,7 @@ class Counted(Nodes):
 
 
 class Proven(Nodes):
-    """Who somebody is, over both."""
+    """Authentication, over both nodes."""
 
     def test_a_one_time_password_is_good_once_wherever_it_is_used(self):
         account = self.one.account("once")
@@ -173,7 +173,7 @@ class Proven(Nodes):
         first = self.connect(self.one)
         session = first.sign_in(one_time_password(self.one, account))
         second = self.connect(self.other)
-        # Its own seat is the only one; it gives it up for itself.
+        # The account has only one connection slot; the resumed session takes it over.
         session = second.go_on(session)
         ended = first.wait_for_end()
         self.assertIn(ended.code, (6, None), ended)
@@ -191,7 +191,8 @@ class Proven(Nodes):
             visitor.open(f"{node.url}/signin")
             return visitor.press("sign in", account="guessed", password=password)
 
-        # Five are free; the sixth and the seventh are looked at after a second and two. Then it is four.
+        # Five attempts are free; the sixth and the seventh are delayed by one and two seconds. The
+        # next delay is four.
         for number in range(7):
             harness.wait_for(lambda: attempt(self.one, "not the one") != 429, f"try {number}")
         self.assertEqual(attempt(self.other, person.PASSWORD), 429)
@@ -222,7 +223,7 @@ class Proven(Nodes):
 
 
 class Seen(Nodes):
-    """What is imported by one is on the other soon, and whole."""
+    """An import by one process is soon visible on the other node, and never partially."""
 
     def test_an_import_is_seen_on_both_within_two_seconds_and_never_half(self):
         symbol, folder = "9000.HK", harness.fresh_folder()
@@ -242,7 +243,7 @@ class Seen(Nodes):
             lines = worker.stop()
             self.assertEqual([line for line in lines if "ok" not in line], [])
             closes = [line["ok"] for line in lines]
-            # All of a thousand candles are of one import, and none comes back that was replaced.
+            # All of a thousand candles are of one import, and replaced ones never reappear.
             self.assertTrue(all(len(one) == 2 and one[1] == 1000 for one in closes), [one for one in closes if len(one) != 2][:3])
             self.assertEqual([float(one[0]) for one in closes], sorted(float(one[0]) for one in closes))
 
@@ -285,13 +286,13 @@ class Seen(Nodes):
                 self.assertEqual(ran.returncode, 1)
                 self.assertIn("another import is writing", ran.stderr)
                 self.assertEqual(len(ran.stderr.strip().splitlines()), 1, ran.stderr)
-        # Nothing is left of it: each can be imported now.
+        # No trace is left: each file can be imported now.
         for file in files:
             self.chandler("import", file, "--quiet", "--period", "1m")
 
 
 class Traded(Nodes):
-    """Paper accounts, whose journal is one."""
+    """Paper accounts share one journal."""
 
     def test_an_order_at_one_is_pushed_to_a_connection_at_the_other(self):
         account = self.one.trader("pushed", "--cash", "HKD=500000")
@@ -317,7 +318,8 @@ class Traded(Nodes):
         start_together(workers)
         lines = [line for worker in workers for line in worker.wait_for_end()]
         self.assertEqual([line for line in lines if "ok" not in line], [])
-        # The number of an order is its place in the journal of the account: none is missing, none is there twice.
+        # The number of an order is its position in the account's journal: none is missing, none is
+        # duplicated.
         ids = sorted(int(line["ok"]) % 1_000_000_000 for line in lines)
         self.assertEqual(ids, list(range(1, 4 * number + 1)))
         listed = trade_clients.PythonClient("longbridge", self.other, account)
@@ -335,7 +337,8 @@ class Traded(Nodes):
 
 
 class Pair(harness.Server):
-    """Two nodes behind a proxy that gives connections to them in turns, in the form of `paper_market.Market`."""
+    """Two nodes behind a proxy that alternates connections between them, with the interface of
+    `paper_market.Market`."""
 
     def __init__(self, day, time):
         database = nodes.shared_database()
@@ -356,7 +359,7 @@ class Pair(harness.Server):
         return envelope["data"]
 
     def move(self, day, time, market="HK"):
-        """The clock of a market that stands is each server's own."""
+        """With a fixed market clock each server has a separate clock."""
         self.clock = utc(instant(day, time, market))
         for node in self.nodes:
             status, envelope = self.request("POST", "/v1/admin/clock", self.operator, {"now": self.clock}, address=node.address)
@@ -369,12 +372,13 @@ class Pair(harness.Server):
 
 
 class Session(test_session.Session):
-    """A trader's whole session (`test_session.py`) on two nodes in turns: the same journal, to the cent, as on one."""
+    """A trader's whole session (`test_session.py`) on two alternating nodes: the same journal, to
+    the cent, as on one."""
 
     def open_server(self):
         return Pair(WEDNESDAY, "09:55:00")
 
-    # In other languages it is the same server.
+    # Other languages would test the same server code.
     test_by_longport_in_node = test_by_longbridge_in_rust = None
 
 

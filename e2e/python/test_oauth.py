@@ -1,4 +1,4 @@
-"""Signing in with `chandler login`, and the SDK in OAuth mode with the token file that comes of it."""
+"""Signing in with `chandler login`, and the SDK in OAuth mode with the resulting token file."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import harness
 import person
 import questions
 
-# The client id of all examples; the handle is made from the token file alone, or the test fails.
+# The handle is built from the token file alone; if the SDK wants a browser, the test fails.
 HANDLE = (
     "from longbridge.openapi import *\n"
     "def nowhere(url): raise SystemExit('the SDK wants a browser')\n"
@@ -27,12 +27,12 @@ CANDLES = "symbol,date,open,high,low,close,volume,turnover\n" + "".join(
 class OAuth(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # Everything that it could say about itself, so that a secret in it would be seen.
+        # The most verbose log, so that a leaked secret would appear.
         cls.server = harness.Server(log="trace")
         candles = cls.server.folder / "examples.csv"
         candles.write_text(CANDLES)
         harness.chandler(cls.server.store, "import", candles)
-        # The examples have a client id written in them.
+        # The examples contain a fixed client id.
         cls.account, cls.login, cls.client_id = person.signed_in(
             cls.server, "Ana Lamp", "--rate", "unlimited", login=("--file-as", examples.CLIENT_ID))
 
@@ -113,12 +113,13 @@ class OAuth(unittest.TestCase):
         self.assertEqual(json.loads(self.ask(script, "ws"))["online"], 0)
 
     def test_the_examples_of_the_package_run_as_they_are(self):
-        # Those of history are no Python, and those of trading days ask for days that the protocol does not know any more.
+        # The history examples are not valid Python, and those of trading days request days that the
+        # protocol no longer knows.
         methods = ("static_info", "quote", "candlesticks", "intraday", "trading_session")
         ran = {}
         for name, text in examples.examples(("QuoteContext", "AsyncQuoteContext"), methods):
             with self.subTest(example=name):
-                # The asynchronous contexts now and then abort when the interpreter ends, with everything said.
+                # The asynchronous contexts sometimes abort at interpreter exit, after all output.
                 codes = (0, -signal.SIGABRT) if name.startswith("Async") else (0,)
                 ran[name] = harness.run_python(text, self.environment("ws"), codes=codes)
                 self.assertNotIn("Visit", ran[name])

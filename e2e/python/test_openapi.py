@@ -1,4 +1,5 @@
-"""The description of the HTTP interface: valid by its own standard, and true of what is answered."""
+"""The OpenAPI description of the HTTP interface: valid by its standard, and matching the responses.
+"""
 
 import http.client
 import json
@@ -32,7 +33,7 @@ class Document(unittest.TestCase):
                      "/udf/symbols?symbol=9001.HK", "/udf/history?symbol=9001.HK&resolution=1D&to=1794708000&countback=5",
                      "/udf/marks?symbol=9001.HK", "/udf/search?query=a"):
             with self.subTest(path):
-                # The harness holds every answer against the document.
+                # The harness validates every response against the document.
                 status, _ = self.server.request("GET", path, self.account)
                 self.assertEqual(status, 200)
 

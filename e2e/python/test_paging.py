@@ -1,4 +1,4 @@
-"""Walking through history a page at a time, as a client would: nothing twice, nothing left out."""
+"""Paging through history as a client would: nothing twice, nothing left out."""
 
 import datetime
 import unittest
@@ -18,7 +18,8 @@ WALKS = [
 
 class Paging(unittest.TestCase):
     def walk(self, quotes, walk, forward):
-        """All candles of a range by pages of a thousand, each beginning with the last candle of the one before."""
+        """All candles of a range by pages of a thousand, each starting with the last candle of the
+        previous one."""
         symbol, period, session, start, end, zone = walk
         zone = zoneinfo.ZoneInfo(zone)
         local = lambda row: datetime.datetime.fromtimestamp(row[0], zone).replace(tzinfo=None)
@@ -30,7 +31,7 @@ class Paging(unittest.TestCase):
             question = {"symbol": symbol, "period": period, "adjust": "forward", "session": session}
             page = questions.ask(quotes, {**question, "offset": offset})
             if found:
-                # The anchor is included, and is the only candle that comes again.
+                # The anchor is included, and is the only candle that is repeated.
                 again = page.pop(0 if forward else -1)
                 self.assertEqual(again, found[-1] if forward else found[0])
             if not page:

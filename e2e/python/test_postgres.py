@@ -1,5 +1,5 @@
-"""The command line with a store on PostgreSQL: every command does what it does with a folder, and everything that can be wrong with a
-database or its address is one line that says what to do."""
+"""The command line with a store on PostgreSQL: every command behaves as with a folder, and every
+problem with a database or its address is reported in one line that says what to do."""
 
 import datetime
 import json
@@ -16,7 +16,7 @@ PASSWORD = "paraffin & twine"
 
 
 def one_line(test, ran, code, *words):
-    """A command that has failed as commands do: with its code, one line, and nothing on standard output."""
+    """Checks a failed command: its exit code, one line of error, and nothing on standard output."""
     test.assertEqual((ran.returncode, ran.stdout), (code, ""), ran.stderr)
     lines = ran.stderr.strip().splitlines()
     test.assertEqual(len(lines), 1, ran.stderr)
@@ -27,7 +27,7 @@ def one_line(test, ran, code, *words):
 
 
 class Addresses(unittest.TestCase):
-    """Every part of an address that is wrong: a mistake of whoever typed it, and said before anything is tried."""
+    """Every invalid part of an address: a usage error, reported before any connection attempt."""
 
     TABLE = [
         ("postgres://", "names no user"),
@@ -89,7 +89,8 @@ class Addresses(unittest.TestCase):
 
 
 class Servers(unittest.TestCase):
-    """What is wrong with a server or a database: a failure of the environment, and nothing is created by halves."""
+    """Problems of a server or a database: environment errors, after which nothing is half created.
+    """
 
     @classmethod
     def setUpClass(cls):
@@ -104,7 +105,7 @@ class Servers(unittest.TestCase):
         return name
 
     def made(self, database):
-        """What there is of ours in a database."""
+        """Our schemas and tables in a database."""
         return self.server.sql(
             "select nspname, relname from pg_namespace n left join pg_class c on c.relnamespace = n.oid and relkind = 'r'"
             " where nspname like 'chandler%' order by 1, 2", database)
@@ -163,7 +164,8 @@ class Servers(unittest.TestCase):
                 (self.server.url(name, user="keeper", passfile=folder / "passfile"), {})):
             ran = harness.run_chandler(address, "account", "list", clock=CLOCK, environment=environment)
             self.assertEqual(ran.returncode, 0, ran.stderr)
-        # As libpq has it. A file of one password may be read by all: containers mount their secrets so.
+        # As in libpq. A file with one password may be world-readable: containers mount their
+        # secrets this way.
         (folder / "passfile").chmod(0o644)
         ran = harness.run_chandler(
             self.server.url(name, user="keeper", passfile=folder / "passfile"), "account", "list", clock=CLOCK)
@@ -194,7 +196,7 @@ class Servers(unittest.TestCase):
         before = self.made(name)
         self.refused(self.server.url(name), "is not a store of this program")
         self.assertEqual(self.made(name), before)
-        # Another name is another matter.
+        # Another schema name works.
         harness.chandler(self.server.url(name, schema="ours"), "account", "create", "ann", clock=CLOCK)
 
     def test_no_right_to_make_anything(self):
@@ -210,7 +212,7 @@ class Servers(unittest.TestCase):
         harness.chandler(nodes_store, "account", "create", "ann", clock=CLOCK)
         before = self.made(name)
         self.refused(self.server.url(name, user="visitor"), "visitor")
-        # Half of the rights is none.
+        # Partial rights are not enough.
         self.server.sql(
             "grant usage on schema chandler_candles, chandler_accounts to visitor;"
             " grant select on all tables in schema chandler_candles, chandler_accounts to visitor", name)
@@ -243,11 +245,11 @@ class Servers(unittest.TestCase):
         self.addCleanup(standby.remove)
         for command in (("import", self.file, "--again", "--period", "1m"), ("account", "create", "bob")):
             one_line(self, harness.run_chandler(standby.url("ours"), *command, clock=CLOCK), 1, "standby")
-        # With both in the address the primary is found, in whichever order.
+        # With both in the address the primary is found, in either order.
         for ports in ([standby.port, primary.port], [primary.port, standby.port]):
             harness.chandler(
                 postgres.url(ports, "ours", target_session_attrs="read-write"), "account", "create", f"by {ports[0]}", clock=CLOCK)
-        # Who only asks may ask a standby.
+        # A read may use a standby.
         listed = harness.chandler(
             standby.url("ours", target_session_attrs="any"), "list", "--format", "json", clock=CLOCK)
         self.assertIn("700.HK", listed)
@@ -271,7 +273,7 @@ class Servers(unittest.TestCase):
         self.server.role("single", "connection limit 1")
         name = self.database("owner single")
         store = self.server.url(name, user="single")
-        # Its one connection is taken by somebody else.
+        # Its only connection is used by another process.
         taken = harness.subprocess.Popen(
             [str(postgres.programs() / "psql"), "-X", "-h", "127.0.0.1", "-p", str(self.server.port), "-U", "single", name],
             stdin=harness.subprocess.PIPE, stdout=harness.subprocess.PIPE, text=True)
@@ -300,7 +302,7 @@ class Servers(unittest.TestCase):
             name = self.database()
             command = [str(harness.BINARY), "--store", self.server.url(name), "--clock", CLOCK, "import", str(self.file), "--period", "1m"]
             process = harness.subprocess.Popen(command, stdout=harness.subprocess.DEVNULL, stderr=harness.subprocess.DEVNULL)
-            # Somewhere on the way: a connection, a schema, some of its tables, all of it.
+            # Killed at various points: connected, schema created, some tables, all of them.
             harness.wait_for(lambda: process.poll() is not None or len(self.made(name)) >= number * 3, "a beginning")
             process.kill()
             process.wait(harness.PATIENCE_S)
@@ -311,7 +313,8 @@ class Servers(unittest.TestCase):
 
 
 class SameAsFolders(unittest.TestCase):
-    """The same commands with a folder and with a database: what they print is the same, but for the name of the store."""
+    """The same commands with a folder and with a database: the output is the same, except for the
+    name of the store."""
 
     maxDiff = None
 
@@ -328,18 +331,19 @@ class SameAsFolders(unittest.TestCase):
         told = ran.stdout + ran.stderr
         for name in (harness.store_argument(store), str(store)):
             told = told.replace(name, "STORE")
-        # What a server has instead of pages that are read.
+        # Only a folder has pages to verify.
         told = re.sub(r'  "page_checksums": \w+,\n|^pages: .*\n', "", told, flags=re.M)
-        # Versions of a series only rise; on a server they also do when factors are reckoned, which copies of it have to know.
+        # Versions of a series only increase; on a database also when factors are computed, because
+        # copies have to notice.
         told = re.sub(r'"version": \d+', '"version": N', told)
-        # What is made at random, and what is of the moment.
+        # Random values, and current times.
         told = re.sub(r"\b(ap|us)_[A-Za-z0-9_\-.]{20,}|\b[0-9a-f]{32,}\b", "SECRET", told)
         told = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", self.moment, told)
-        # Copies on nodes are told of more than a folder counts as a change.
+        # Nodes invalidate their copies for more than a folder counts as a change.
         return ran.returncode, re.sub(r'"version": \d+', '"version": N', told)
 
     def moment(self, match):
-        """The machine's clock is that of the moment; times of the market stay."""
+        """Masks the machine's clock; market times stay."""
         ago = abs((datetime.date.fromisoformat(match[0][:10]) - datetime.date.today()).days)
         return "NOW" if ago < 2 or ago > 3_000 else match[0]
 
@@ -428,7 +432,7 @@ class Moving(unittest.TestCase):
         self.account = json.loads(harness.chandler(
             self.folder, "account", "create", "ann", "--cash", "HKD=500000", "--format", "json", clock=CLOCK))
         harness.chandler(self.folder, "order", "buy", "700.HK", "100", "--limit", "290", "--account", "ann", clock=CLOCK)
-        # Each move brings its own key along.
+        # Each move takes the key with it.
         self.key = harness.fresh_folder() / "key"
 
     def run_chandler(self, store, *words):
@@ -456,7 +460,7 @@ class Moving(unittest.TestCase):
         ran = self.move(database, back)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(self.content(back), before)
-        # What was made with the key of the folder is still good.
+        # Credentials made with the key of the folder are still valid.
         harness.os.environ["CHANDLER_KEY_FILE"], kept = str(self.key), harness.os.environ["CHANDLER_KEY_FILE"]
         self.addCleanup(harness.os.environ.__setitem__, "CHANDLER_KEY_FILE", kept)
         node = nodes.Node(database, "moved")

@@ -1,4 +1,4 @@
-"""Every question of the shared scenarios, over both transports, against the command line."""
+"""Every query of the shared scenarios, over both transports, against the command line."""
 
 import datetime
 import decimal
@@ -37,7 +37,7 @@ class Questions(unittest.TestCase):
         self.check(self.server.quotes(self.account, "http"), overnight=False)
 
     def test_http_gives_overnight_hours_to_clients_that_want_them(self):
-        # SDK 5.3 expects them over HTTP always, and leaves them out itself where they are not wanted.
+        # SDK 5.3 always expects them over HTTP, and filters them itself if they are not requested.
         found = questions.ask(self.server.quotes(self.account, "http", enable_overnight=True), ALL_DAY)
         self.assertEqual(found, questions.expected(self.server.store, ALL_DAY, overnight=True))
 
@@ -54,7 +54,8 @@ class Questions(unittest.TestCase):
 
 
 class Meaning(unittest.TestCase):
-    """What candles mean, computed here again, so that the code is not only compared with itself."""
+    """The meaning of candles, computed independently here, so that the code is not only compared
+    with itself."""
 
     @classmethod
     def setUpClass(cls):

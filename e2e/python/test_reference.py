@@ -1,4 +1,4 @@
-"""What surrounds candles: calendars, sessions, names, quotes; the same over both transports."""
+"""Reference data: calendars, sessions, names, quotes; the same over both transports."""
 
 import datetime
 import unittest
@@ -92,7 +92,8 @@ class Reference(unittest.TestCase):
 
     def test_markets_rates_and_dividends_are_what_is_stored(self):
         config = self.server.config(self.account)
-        # Kept to the end: one that is thrown away takes connections with it that the next one has borrowed.
+        # References are held to the end: a dropped context closes connections that the next one
+        # shares.
         market, portfolio, fundamentals = MarketContext(config), PortfolioContext(config), FundamentalContext(config)
         # A Sunday morning in Hong Kong.
         states = {str(one.market): one.trade_status for one in market.market_status().market_time}
@@ -101,7 +102,7 @@ class Reference(unittest.TestCase):
             (one.base_currency, one.other_currency): one.average_rate
             for one in portfolio.exchange_rate().exchanges
         }
-        # HKD for one unit; and USD for one HKD, by which the official command line converts.
+        # HKD for one unit; and USD for one HKD, which the official command line uses to convert.
         self.assertEqual((rates["HKD", "USD"], rates["HKD", "HKD"], rates["HKD", "CNH"]), (7.8, 1.0, 1.1))
         self.assertEqual(rates["USD", "HKD"], 0.12820513)
         for symbol in ("9001.HK", "CNDL.US"):

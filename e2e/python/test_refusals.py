@@ -1,4 +1,4 @@
-"""Every refusal as the SDK hands it to its user: the code, and words that help."""
+"""Every refusal as the SDK reports it: the code, and a helpful message."""
 
 import json
 import unittest
@@ -32,7 +32,7 @@ class Refusals(unittest.TestCase):
                     quotes = part if "markets" in question else whole
                     says = question["symbol"] if question["code"] == 301603 else ""
                     self.refused(quotes, question, question["code"], says)
-            # A refusal costs the connection nothing.
+            # A refusal does not affect the connection.
             self.assertEqual(len(questions.ask(part, {**DAY, "symbol": "9001.HK"})), 1)
 
     def test_a_refusal_over_http_has_a_trace_and_the_status_of_its_kind(self):
@@ -52,7 +52,7 @@ class Refusals(unittest.TestCase):
             self.assertEqual(len(questions.ask(quotes, question)), 1)
         self.refused(quotes, question, 301606)
         self.refused(self.server.quotes(account), question, 301606)
-        # Only history has a rate.
+        # Only history has a rate limit.
         self.assertEqual(len(quotes.static_info(["9001.HK"])), 1)
 
     def test_one_word_lifts_the_limits_of_ones_own_account(self):
@@ -61,7 +61,8 @@ class Refusals(unittest.TestCase):
             self.assertEqual(len(questions.ask(quotes, question)), 1)
 
     def test_a_client_paces_itself_by_what_it_is_told(self):
-        # One at once and one a second: the third comes after two seconds, and the window of an hour has no room.
+        # The first immediately and then one a second: the third is sent after two seconds, and the
+        # window of an hour is full.
         account = self.server.account("slow", "--rate", "2/3600")
         quotes, question = self.server.quotes(account), {**DAY, "symbol": "9001.HK"}
         for _ in range(2):
@@ -75,7 +76,7 @@ class Refusals(unittest.TestCase):
             for symbol in ("9001.HK", "CNDL.US", "609001.SH"):
                 self.assertEqual(len(questions.ask(quotes, {**DAY, "symbol": symbol})), 1)
             self.refused(quotes, {**DAY, "symbol": "9002.HK"}, 301607)
-            # Those that are counted stay free, under any spelling; latest candles have no quota.
+            # Charged securities stay free, under any spelling; latest candles have no quota.
             self.assertEqual(len(questions.ask(quotes, {**DAY, "symbol": "09001.HK"})), 1)
             self.assertEqual(len(quotes.static_info(["9002.HK"])), 1)
             shown = harness.chandler(self.server.store, "account", "show", account["name"], "--format", "json")

@@ -1,4 +1,4 @@
-"""Accounts of two regions, at an address that serves all and at one that serves its own."""
+"""Accounts of two regions, at an address that serves all and at one that serves its region only."""
 
 import unittest
 
@@ -53,7 +53,7 @@ class Regions(unittest.TestCase):
                 with self.assertRaises(OpenApiException) as caught:
                     ask()
                 self.assertEqual(caught.exception.code, 301604)
-                # Where to go instead.
+                # The address to use instead.
                 self.assertIn(self.server.address, caught.exception.message)
 
     def test_business_with_an_account_of_another_region_is_refused(self):

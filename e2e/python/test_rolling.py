@@ -1,5 +1,6 @@
-"""An upgrade without an end: nodes that know an older schema and nodes that know a newer one beside each other, and clients that notice
-nothing. A step of the schema says which is the oldest that a program has to know to go on beside it."""
+"""Rolling upgrades: nodes with an older schema version run next to nodes with a newer one, and
+clients notice nothing. Each migration names the oldest schema version that a program must know
+to run with it."""
 
 import json
 import unittest
@@ -26,11 +27,12 @@ class Rolling(unittest.TestCase):
         return self.server.sql(statements, self.database)
 
     def known(self, schema):
-        """The newest step that this program knows: it has made it."""
+        """The newest migration that this program knows: it applied it."""
         return int(self.sql(f"select max(version) from {schema}.migration")[0][0])
 
     def add_step(self, schema, oldest, statements=""):
-        """What a program of the next release does: it adds to the schema, and says who may go on."""
+        """Simulates a program of the next release: it extends the schema, and sets the oldest
+        compatible version."""
         step = self.known(schema) + 1
         self.sql(
             f"begin; {statements}; insert into {schema}.migration (version, name, digest, applied_at, oldest)"
@@ -44,13 +46,14 @@ class Rolling(unittest.TestCase):
         load.go_on()
         for schema in SCHEMAS:
             self.add_step(schema, self.known(schema), {
-                # Expand: what the newer program needs is added, and nothing that the older one uses is changed.
+                # Expand: additions for the newer program, and no change to anything that the older
+                # one uses.
                 "chandler_candles": "alter table chandler_candles.security add column of_the_next_release text;"
                                     " create table chandler_candles.of_the_next_release (x bigint)",
                 "chandler_accounts": "alter table chandler_accounts.account add column of_the_next_release bigint not null default 0;"
                                      " create index of_the_next_release on chandler_accounts.account (of_the_next_release)",
             }[schema])
-        # The one that runs goes on, in the middle of everything; one that is started beside it does, too, and so do commands.
+        # The running node continues under load; one started now works too, and so do commands.
         load.go_on()
         started = self.node("started")
         load.front.to([started.address])
@@ -70,7 +73,7 @@ class Rolling(unittest.TestCase):
             (line,) = ran.stderr.strip().splitlines()
             self.assertIn(str(step), line)
             self.assertIn("newer", line)
-        # Who runs already notices, and tells the balancer to send nobody any more.
+        # A running node notices, and its readiness takes it out of the load balancer.
         harness.wait_for(lambda: running.readiness()[0] == 503, "a node that knows it", nodes.PATIENCE_S)
 
     def test_commands_say_what_is_newer_where_only_the_candles_are(self):
@@ -89,7 +92,7 @@ class Rolling(unittest.TestCase):
             for server in servers:
                 self.assertEqual(server.stop(), 0)
                 load.go_on()
-                # A machine that is new has nothing on its disk.
+                # A new machine has an empty disk.
                 server.forget_copy()
                 server.start()
                 load.go_on()
@@ -111,7 +114,8 @@ class Rolling(unittest.TestCase):
 
 
 class Before(unittest.TestCase):
-    """Stores in a folder, of the schema before there were nodes: text that SQLite wrote then."""
+    """Stores in a folder, with the schema from before there were nodes: a dump that SQLite wrote
+    then."""
 
     def test_a_folder_of_before_opens_and_moves_to_postgresql(self):
         import sqlite3
@@ -126,14 +130,14 @@ class Before(unittest.TestCase):
         (folder / "secret.key").write_bytes(bytes(32))
         for name in ("accounts.db", "secret.key"):
             (folder / name).chmod(0o600)
-        # The next import brings the candles forward.
+        # The next import migrates the candles.
         harness.chandler(folder, "import", nodes.made() / "securities.csv", "--quiet", clock=nodes.CLOCK)
         listed = harness.chandler(folder, "account", "list", "--format", "json", clock=nodes.CLOCK)
         self.assertEqual([one["name"] for one in json.loads(listed)], ["ann", "bob"])
         ledger = json.loads(harness.chandler(folder, "imports", "--format", "json", clock=nodes.CLOCK))
         self.assertEqual([one["file"].rsplit("/", 1)[-1] for one in ledger], ["securities.csv", "a.csv"])
         store = nodes.shared_database().server.database("from_before")
-        # Its own key goes along.
+        # With its key.
         options = {"clock": nodes.CLOCK, "environment": {"CHANDLER_KEY_FILE": str(folder / "key")}}
         harness.chandler(folder, "move", "--from", f"sqlite:{folder}", "--to", store, **options)
         for words in (("account", "list"), ("imports",), ("audit",)):

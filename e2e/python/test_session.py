@@ -1,11 +1,14 @@
-"""A whole session of a trader on three past days, with each of the public SDKs: funded, bought in parts over several candles, replaced,
-cancelled, paid a dividend, split, sold, and a statement of cash at the end. Nothing is left to chance, so everything is compared whole.
+"""A whole session of a trader on three past days, with each of the public SDKs: funding, a purchase
+in parts over several candles, replacement, cancellation, a dividend, a split, a sale, and a cash
+statement at the end. Everything is deterministic, so everything is compared entirely.
 
-The candles are those of `paper_market.py`; every number below follows from them and from the rules of docs/paper.md:
+The candles are those of `paper_market.py`; every number below follows from them and from the
+rules of docs/paper.md:
 
-- A candle acts a minute after its stamp, on orders that were there before its stamp, for at most a tenth of its volume.
-- A limit is filled at the open where that is better than it, else at the limit where the candle goes through it.
-- Charges are those of all that the order has traded on the day, and a fill pays what they have grown by.
+- A candle takes effect a minute after its stamp, on orders that existed before its stamp, for at
+  most a tenth of its volume.
+- A limit order is filled at the open if that is better, else at the limit if the candle crosses it.
+- Charges are those of everything the order traded on the day; a fill pays their increase.
 """
 
 import os
@@ -18,7 +21,7 @@ from paper_market import FRIDAY, THURSDAY, WEDNESDAY, Market, charges_of_fills, 
 from trade_clients import Program, PythonClient
 
 SYMBOL = "700.HK"
-# What the buy has paid for its three fills, and what the sale has received for its two.
+# The amounts of the three fills of the purchase, and of the two fills of the sale.
 BOUGHT = [200 * Decimal("305.2"), 300 * Decimal("305.6"), 100 * Decimal("305.8")]
 SOLD = [2000 * Decimal("60.5"), 1000 * Decimal("60.7")]
 # 15 + 184 + 10.36 + 4.95 + 0.27 + 7.70 for 183,300; 15 + 182 + 10.27 + 4.91 + 0.27 + 7.63 for 181,700.
@@ -30,7 +33,8 @@ CASH_BOUGHT, CASH_PAID, CASH_SOLD = Decimal("316477.72"), Decimal("319177.72"), 
 DOLLARS = Decimal(156000)
 
 
-# Wrong, and known: `longport` has another literal for the tag of orders that stay than `longbridge`, and both say the same when they ask.
+# Known wrong: `longport` has another literal than `longbridge` for the tag of long-term orders, and
+# the server cannot distinguish their requests.
 TAG = {"longbridge": "LongTerm", "longport": "Unknown"}
 
 
@@ -72,12 +76,12 @@ class Session(unittest.TestCase):
         self.statement_of_cash()
         self.client.close()
 
-    # Which order a push is of, and what is said of it in all of its pushes.
+    # The order of a push, and the fields that all of its pushes share.
     def order_id(self, number):
         return str(self.number * 1_000_000_000 + number)
 
     def told(self, number, status, at, last=None, **changes):
-        """Adds a push that is due. What is not said is as in the last push of the order."""
+        """Adds an expected push. Unnamed fields are as in the last push of the order."""
         of = self.order_id(number)
         before = next((push for push in reversed(self.expected) if push["order_id"] == of), None)
         last_share, last_price = last or (None, None)
@@ -89,11 +93,11 @@ class Session(unittest.TestCase):
         })
 
     def check_pushes(self):
-        """Every push that is due has come, in order, and no other."""
+        """Every expected push has arrived, in order, and no other."""
         self.assertEqual(self.client.pushes(count=len(self.expected)), self.expected)
 
     def fund(self):
-        # Its first request begins the account, with what it was given.
+        # Its first request opens the account, with its initial cash.
         self.assertEqual(self.client.account_balance()["total_cash"], 490000 + DOLLARS)
         self.server.manage("paper/trader/deposit", amount="10000", currency="HKD")
         balance = self.client.account_balance()
@@ -110,15 +114,15 @@ class Session(unittest.TestCase):
         self.told(1, "WaitToNew", at, **terms)
         self.told(1, "New", at)
         self.check_pushes()
-        # 306,000 and its charges are held back: 15 + 306 + 17.29 + 8.26 + 0.46 + 12.85.
+        # 306,000 and its charges are frozen: 15 + 306 + 17.29 + 8.26 + 0.46 + 12.85.
         self.check_cash(available="193640.14", frozen="306359.86", settling="0", withdraw="193640.14", fees="359.86")
-        # 10:00 was there before the order. 10:01 opens at 305.2 and has 2,000: 200 at the open.
+        # 10:00 began before the order. 10:01 opens at 305.2 with volume 2,000: 200 at the open.
         self.server.move(WEDNESDAY, "10:02:00")
         fill = (Decimal(200), Decimal("305.2"))
         self.told(1, "PartialFilled", instant(WEDNESDAY, "10:02:00"), fill,
                   executed_quantity=Decimal(200), executed_price=Decimal("305.2"))
         self.check_pushes()
-        # 10:02 opens at 305.6 and has 3,000: 300. On average (61,040 + 91,680) / 500.
+        # 10:02 opens at 305.6 with volume 3,000: 300. On average (61,040 + 91,680) / 500.
         self.server.move(WEDNESDAY, "10:03:00")
         fill = (Decimal(300), Decimal("305.6"))
         self.told(1, "PartialFilled", instant(WEDNESDAY, "10:03:00"), fill,
@@ -135,8 +139,8 @@ class Session(unittest.TestCase):
         self.told(1, "PendingReplace", at)
         self.told(1, "PartialFilled", at)
         self.check_pushes()
-        # 10:03 began before the new terms, so that its 305 fills nothing. 10:04 opens at the limit, which is not through it, and goes
-        # down to 305.6, which is: 100 of 1,000 at the limit.
+        # 10:03 began before the new terms, so its 305 fills nothing. 10:04 opens at the limit,
+        # which does not cross it, and falls to 305.6, which does: 100 of 1,000 at the limit.
         self.server.move(WEDNESDAY, "10:05:00")
         self.told(1, "PartialFilled", instant(WEDNESDAY, "10:05:00"), (Decimal(100), Decimal("305.8")),
                   executed_quantity=Decimal(600), executed_price=Decimal("305.5"))
@@ -150,7 +154,7 @@ class Session(unittest.TestCase):
         # Bought and paid, to be settled on Friday.
         self.check_cash(available="316477.72", frozen="0", settling="-183522.28", withdraw="316477.72")
         self.check_position(quantity=600, cost="305.5", init=None)
-        # 600 shares at the last close, 305.8: 183,480, of which 0.35 and 0.3 have to be covered.
+        # 600 shares at the last close, 305.8: 183,480, with margin requirements of 0.35 and 0.3.
         balance = self.client.account_balance()
         net = CASH_BOUGHT + DOLLARS + Decimal(183480)
         self.assertEqual(balance["net_assets"], net)
@@ -162,7 +166,7 @@ class Session(unittest.TestCase):
     def be_rejected_and_cancel(self):
         self.server.move(WEDNESDAY, "10:05:40")
         at = instant(WEDNESDAY, "10:05:40")
-        # 336,600 and charges are more than there is. The order is there all the same, and says why.
+        # 336,600 and charges exceed the cash. The order is stored anyway, with the reason.
         self.client.submit(symbol=SYMBOL, side="Buy", order_type="LO", quantity="1100", price="306")
         terms = {"side": "Buy", "submitted_quantity": Decimal(1100), "submitted_price": Decimal(306)}
         self.told(2, "Rejected", at, msg="insufficient funds", **terms)
@@ -181,7 +185,7 @@ class Session(unittest.TestCase):
 
     def be_paid_and_wait(self):
         self.server.move(THURSDAY, "10:02:00")
-        # At midnight the dividend: 2,700, so that a share has cost 301.
+        # At midnight the dividend: 2,700, so the cost of a share is 301.
         self.check_cash(available="319177.72", frozen="0", settling="-183522.28", withdraw="319177.72")
         self.check_position(quantity=600, cost="301", init=600)
         at = instant(THURSDAY, "10:02:00")
@@ -191,7 +195,8 @@ class Session(unittest.TestCase):
         self.told(4, "WaitToNew", at, **terms)
         self.told(4, "New", at)
         self.check_pushes()
-        # Friday begins with the split, which ends every order for the old shares. What was bought on Wednesday is settled.
+        # Friday begins with the split, which cancels every order for the old shares. Wednesday's
+        # purchase is settled.
         self.server.move(FRIDAY, "09:45:15")
         self.told(4, "Canceled", instant(FRIDAY, "00:00:00"), msg=f"corporate action {FRIDAY}")
         self.check_pushes()
@@ -206,8 +211,9 @@ class Session(unittest.TestCase):
         self.told(5, "New", at)
         self.check_pushes()
         self.check_position(quantity=3000, cost="60.2", init=3000, available=0)
-        # 10:00 opens at the limit and goes up through it: 2,000 of 20,000 at the limit. 10:01 opens at 60.7: the rest, at the open.
-        # Both act at once, each with its own instant. On average 181,700 / 3,000.
+        # 10:00 opens at the limit and rises above it: 2,000 of 20,000 at the limit. 10:01 opens at
+        # 60.7: the rest, at the open. One clock move applies both, each with its instant. On
+        # average 181,700 / 3,000.
         self.server.move(FRIDAY, "10:02:30")
         self.told(5, "PartialFilled", instant(FRIDAY, "10:01:00"), (Decimal(2000), Decimal("60.5")),
                   executed_quantity=Decimal(2000), executed_price=Decimal("60.5"))
@@ -215,7 +221,7 @@ class Session(unittest.TestCase):
                   executed_quantity=Decimal(3000), executed_price=Decimal("60.5667"))
         self.check_pushes()
         self.assertEqual(self.client.stock_positions(), [])
-        # Received, and to be used at once, but not to be paid out before it is settled.
+        # Received and available immediately, but not withdrawable before it is settled.
         self.check_cash(available="500657.64", frozen="0", settling="181479.92", withdraw="319177.72")
         balance = self.client.account_balance()
         for figure in ("total_cash", "net_assets", "buy_power", "remaining_finance_amount"):
@@ -243,12 +249,12 @@ class Session(unittest.TestCase):
 
     def check_detail(self):
         detail = self.client.order_detail(order_id=self.order_id(1))
-        # The last push of an order and its detail say the same.
+        # The last push of an order and its detail agree.
         push = [one for one in self.expected if one["order_id"] == self.order_id(1)][-1]
         for name in ("status", "executed_quantity", "executed_price", "submitted_at", "updated_at", "msg", "remark", "tag"):
             self.assertEqual(detail[name], push[name], name)
         self.assertEqual((detail["quantity"], detail["price"], detail["last_done"]), (800, Decimal("305.8"), Decimal("305.8")))
-        # A row for each push, newest first: what a fill was of, else the price and what is left.
+        # A row for each push, newest first: the fill, else the price and the remaining quantity.
         pushes = [one for one in self.expected if one["order_id"] == self.order_id(1)]
         rows = [{
             "status": one["status"], "time": one["updated_at"],
@@ -264,7 +270,8 @@ class Session(unittest.TestCase):
         self.assertEqual(by_group, {"Broker": {"PLATFORM": wanted.pop("PLATFORM")}, "Third": wanted})
 
     def statement_of_cash(self):
-        """Every movement, newest first: a row for each deposit, each amount, each charge and the dividend."""
+        """Every cash movement, newest first: a row for each deposit, each amount, each charge and
+        the dividend."""
         rows = [("Deposit", Decimal(490000), "HKD", "", ""), ("Deposit", Decimal(20000), "USD", "", ""),
                 ("Deposit", Decimal(10000), "HKD", "", "")]
         wanted = [(*row, instant(WEDNESDAY, "09:55:00")) for row in rows]

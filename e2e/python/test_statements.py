@@ -1,4 +1,5 @@
-"""Statements with the public SDK: asked for, fetched from the address that comes with them, and equal to what was traded.
+"""Statements with the public SDK: requested, fetched from the returned address, and equal to the
+trades.
 
 The market is that of `paper_market.py`; the numbers of the trade are those of `test_session.py`."""
 
@@ -18,7 +19,7 @@ AMOUNT = 200 * Decimal("305.2")
 
 
 def fetch(url):
-    """What is at an address, as a program would fetch it that knows nothing but the address."""
+    """Fetches an address without credentials, as a program that knows only the address."""
     with urllib.request.urlopen(url, timeout=30) as answer:
         return answer.read()
 
@@ -84,7 +85,7 @@ class Statements(unittest.TestCase):
             self.assertEqual((refused.exception.code, refused.exception.message), (602001, "statement not found"))
 
     def test_what_the_clock_has_passed_is_made_without_anybody_asking(self):
-        # An order that waits lets the account move with the clock.
+        # An open order makes the account follow the clock.
         self.client.submit(
             symbol="700.HK", side="Buy", order_type="LO", quantity="100", price="200", time_in_force="GoodTilCanceled")
         self.server.move(SATURDAY, "09:30:00")

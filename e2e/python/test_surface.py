@@ -1,5 +1,6 @@
-"""Every public method of every context of the installed SDK, called once: what comes of it is what `docs/sdk-coverage.md` says. What there
-is to call is read from the package, so that a method which the page does not have shows up by itself."""
+"""Calls every public method of every context of the installed SDK once, and compares the outcome
+with `docs/sdk-coverage.md`. The methods are read from the package, so that one missing from the
+page is detected."""
 
 import ast
 import datetime
@@ -15,9 +16,9 @@ from longbridge import openapi
 from longbridge.openapi import OpenApiException
 
 NOT_OFFERED = 301602
-# The SDK refuses these itself without a US account, which has them asked for in turn.
+# The SDK itself refuses these without a US account, so they are called again with one.
 ELSEWHERE = re.compile(r"only available in the US data center|not (available|supported) (in|for) the US", re.IGNORECASE)
-# Values where the type alone does not say what is plausible.
+# Values where the type alone does not determine a plausible one.
 BY_NAME = {
     ("str", "symbol"): "9001.HK", ("str", "market"): "HK", ("str", "currency"): "HKD", ("str", "settlement_currency"): "HKD",
     ("str", "start"): "2026-11-01", ("str", "end"): "2026-11-13",
@@ -27,7 +28,7 @@ ROW = re.compile(r"^\| (\w+Context\.\w+) \| (.+?) \| (answered|refused|client|no
 
 
 def coverage():
-    """What the page says of each method: the outcome, and words or codes beside it."""
+    """The documented outcome of each method, with its message or codes."""
     rows = [ROW.match(line) for line in PAGE.read_text().splitlines() if re.match(r"\| \w+Context\.", line)]
     assert all(rows), "a line of the table cannot be read"
     table = {row[1]: (row[3], "" if row[4] == "-" else row[4]) for row in rows}
@@ -55,13 +56,13 @@ PLAIN = {
 
 
 def values(function, of):
-    """What a function wants at least, in its order; `of` has the types of its parameters."""
+    """Arguments for the required parameters of a function, in order; `of` has their types."""
     wanted = [one for one in inspect.signature(function).parameters.values() if one.name != "self" and one.default is one.empty]
     return [value(of.get(one.name, "str"), one.name) for one in wanted]
 
 
 def value(kind, name):
-    """Something that a parameter of this kind takes."""
+    """A value that a parameter of this kind accepts."""
     kind = kind.strip("'\"").removeprefix("typing.")
     if pair := re.fullmatch(r"[Tt]uple\[(.*)\]", kind):
         return tuple(value(one.strip(), name) for one in pair[1].split(","))
@@ -95,12 +96,13 @@ class Surface(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server, cls.generous = harness.shared()
-        # Only an account that holds something may write topics.
+        # Only an account with holdings may write topics.
         cls.server.request("GET", "/v1/asset/stock", cls.generous)
         cls.american = cls.server.account("american", "--region", "us", "--rate", "unlimited", "--quota", "1000")
 
     def outcome(self, opened, context, method):
-        """What became of a call: "answered", "elsewhere", code and message of a refusal, or what went wrong."""
+        """The outcome of a call: "answered", "elsewhere", code and message of a refusal, or the
+        error."""
         try:
             declared = getattr(getattr(openapi, context), method)
             getattr(opened, method)(*values(declared, TYPES.get((context, method), {})))
@@ -127,8 +129,8 @@ class Surface(unittest.TestCase):
         there = {f"{context}.{method}" for context in contexts() for method in methods(context)}
         self.assertEqual(there, set(table), "the package and the page have the same methods")
         self.assertGreater(len(there), 200)
-        # All are kept to the end. The SDK lends connections from one context to another, and one that goes away takes those
-        # that it made with it, in the middle of a call of the next.
+        # References are held to the end. The SDK shares connections between contexts, and a dropped
+        # context closes those that it made, even during a call of the next.
         opened = [
             (name, getattr(openapi, name)(self.server.config(self.generous)), getattr(openapi, name)(self.server.config(self.american)))
             for name in contexts()

@@ -1,4 +1,5 @@
-"""The community by the public SDK: topics written and found again, replies, refusals, and what an operator hides."""
+"""The community through the public SDK: writing and finding topics, replies, refusals, and
+moderation."""
 
 import datetime
 import json
@@ -19,7 +20,7 @@ class Topics(unittest.TestCase):
 
     @classmethod
     def trader(cls, name):
-        """An account that holds something."""
+        """An account with holdings."""
         return cls.server.account(name, "--cash", "HKD=1000")
 
     def content(self, account):
@@ -106,7 +107,7 @@ class Topics(unittest.TestCase):
         self.refused(404, reader.topic_detail, number)
         self.refused(404, reader.create_topic_reply, number, "hm")
         self.assertEqual(reader.topics("WICK.US"), [])
-        # Its author sees it, and is told.
+        # Its author sees it, with a note.
         self.assertEqual([one.id for one in writer.my_topics()], [number])
         self.operator("restore", number)
         self.assertEqual(reader.topic_detail(number).body, "look at WICK.US")

@@ -1,4 +1,4 @@
-"""Who may trade, what a client that was cut off finds when it comes back, and how clients are told to slow down."""
+"""Who may trade, the state after a reconnect, and how clients are slowed down."""
 
 import unittest
 from decimal import Decimal
@@ -10,7 +10,7 @@ from longbridge.openapi import (
 from paper_market import WEDNESDAY, Market
 
 SYMBOL = "700.HK"
-# The handle is made from the token file alone, or the test fails.
+# The handle is built from the token file alone, or the test fails.
 BY_TOKEN_FILE = """
 import sys
 from decimal import Decimal
@@ -51,7 +51,7 @@ class Access(unittest.TestCase):
         self.assertEqual(told, "OrderStatus.New\nOrderStatus.Canceled\n403008\n")
 
     def test_a_token_without_the_scope_trade_opens_no_paper_account(self):
-        # A token in an address is good for candles alone.
+        # A token in an address is valid for candles only.
         account = self.server.trader("in the address", "--cash", "HKD=500000")
         question = "symbol=700.HK&period=1m&limit=1"
         token = account["access_token"]
@@ -66,7 +66,7 @@ class Access(unittest.TestCase):
             self.assertIn((status, envelope["code"]), ((401, 401001), (401, 401004), (403, 403008)), f"{method} {path}: {envelope}")
 
     def ask(self, method, path, account):
-        """A request without a header of its own for whoever asks."""
+        """A request without an authorization header."""
         connection = harness.http.client.HTTPConnection(self.server.address, timeout=harness.PATIENCE_S)
         headers = {"content-type": "application/json"}
         connection.request(method, path, body="{}" if method in ("POST", "PUT") else None, headers=headers)
@@ -98,7 +98,7 @@ class Access(unittest.TestCase):
         for _ in range(30):
             trade.fund_positions()
         with self.assertRaises(OpenApiException) as refused:
-            # The SDK repeats a request that came too early some times by itself.
+            # The SDK itself retries a rate-limited request a few times.
             for _ in range(30):
                 trade.fund_positions()
         self.assertEqual(refused.exception.code, 429002)
@@ -113,7 +113,8 @@ class Comeback(unittest.TestCase):
         self.pushes = []
         self.trade.set_on_order_changed(self.pushes.append)
         self.trade.subscribe([TopicType.Private])
-        # The log is written after the answer: a line that is still missing would later pass for a second subscription.
+        # The log is written after the response: a late line would later count as a second
+        # subscription.
         harness.wait_for(lambda: self.subscriptions() == 1, "the first subscription in the log")
 
     def subscriptions(self):
@@ -126,14 +127,15 @@ class Comeback(unittest.TestCase):
         self.assertEqual([push.status for push in self.pushes], statuses)
 
     def check_comeback(self, end):
-        """A client is cut off while its order is filled. It reads what it has missed, and is told what comes."""
+        """A client is disconnected while its order is filled. It reads the missed state, and gets
+        later pushes."""
         order_id = buy(self.trade)
         self.wait_for([OrderStatus.WaitToNew, OrderStatus.New])
         subscriptions = self.subscriptions()
         end()
         self.server.clock = "2026-03-18T02:02:00Z"
         self.server.start()
-        # It comes back by itself, and subscribes again by itself.
+        # It reconnects and subscribes again automatically.
         harness.wait_for(lambda: self.subscriptions() > subscriptions, "a subscription")
         detail = self.trade.order_detail(order_id)
         self.assertEqual((detail.status, detail.executed_price), (OrderStatus.Filled, Decimal("305.2")))

@@ -1,4 +1,4 @@
-"""Single trades, capital flow and capital distribution, over both transports, and what is refused."""
+"""Single trades, capital flow and capital distribution, over both transports, and refusals."""
 
 import csv
 import datetime

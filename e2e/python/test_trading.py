@@ -1,5 +1,6 @@
-"""Every method of the SDKs' trade context that trades or looks at a paper account, with both Python packages: what is answered, and
-what is said of a mistake. Whole sessions are in `test_session.py`, who may do what is in `test_trade_access.py`."""
+"""Every method of the SDKs' trade context that trades or reads a paper account, with both Python
+packages: responses and error messages. Whole sessions are in `test_session.py`, permissions in
+`test_trade_access.py`."""
 
 import datetime
 import importlib
@@ -16,7 +17,7 @@ SYMBOL = "700.HK"
 
 
 class Trading(unittest.TestCase):
-    """Tests of this kind run once for each package, on a server and with an account of their own."""
+    """Tests that run once for each package, with a separate server and account."""
 
     package = "longbridge"
     maxDiff = None
@@ -29,14 +30,14 @@ class Trading(unittest.TestCase):
         self.trade = self.api.TradeContext(trade_clients.config(self.package, self.server, self.account))
 
     def submit(self, quantity, order_type="LO", side="Buy", symbol=SYMBOL, time_in_force="Day", **terms):
-        """The id of a new order. Prices and quantities are written as text."""
+        """Submits an order; returns its id. Prices and quantities are written as text."""
         decimals = {name: Decimal(value) if isinstance(value, str) and name != "remark" else value for name, value in terms.items()}
         return self.trade.submit_order(
             symbol, getattr(self.api.OrderType, order_type), getattr(self.api.OrderSide, side), Decimal(quantity),
             getattr(self.api.TimeInForceType, time_in_force), **decimals).order_id
 
     def refused(self, call, *arguments, **values):
-        """Code and words of a refusal."""
+        """Code and message of a refusal."""
         with self.assertRaises(self.api.OpenApiException) as refused:
             call(*arguments, **values)
         return refused.exception.code, refused.exception.message
@@ -55,7 +56,7 @@ class Methods(Trading):
             {"HKD": (500000, 0, 500000), "USD": (20000, 0, 20000)})
         self.assertEqual(balance.remaining_finance_amount, Decimal(656000))
         (balance,) = self.trade.account_balance("USD")
-        # 656,000 / 7.8; of what is left to borrow, the dollars alone.
+        # 656,000 / 7.8; the remaining finance amount is the dollars only.
         self.assertEqual((balance.currency, balance.total_cash), ("USD", Decimal("84102.56")))
         self.assertEqual((balance.remaining_finance_amount, balance.max_finance_amount), (Decimal(20000), Decimal(0)))
         self.assertEqual((balance.risk_level, balance.margin_call, balance.frozen_transaction_fees), (0, Decimal(0), []))
@@ -71,14 +72,15 @@ class Methods(Trading):
         # 1,600 cost 488,320 and charges, 1,700 would be 518,840.
         estimate = ask(SYMBOL, LO, Buy, price=Decimal("305.2"))
         self.assertEqual((estimate.cash_max_qty, estimate.margin_max_qty), (1600, 1600))
-        # 1,000 of them are ordered, which leaves 193,640.14: 600 for 183,120 and charges. The order itself may still have all.
+        # 1,000 of them are ordered, which leaves 193,640.14: 600 for 183,120 and charges. The order
+        # itself may still have all.
         order = self.submit("1000", submitted_price="306")
         self.assertEqual(ask(SYMBOL, LO, Buy, price=Decimal("305.2")).cash_max_qty, 600)
         self.assertEqual(ask(SYMBOL, LO, Buy, price=Decimal("305.2"), currency="HKD", order_id=order).cash_max_qty, 1600)
         self.assertEqual(ask(SYMBOL, LO, Sell, price=Decimal("305.2")).cash_max_qty, 0)
         self.server.move(WEDNESDAY, "10:02:00")
         self.assertEqual(ask(SYMBOL, LO, Sell, price=Decimal("305.2")).cash_max_qty, 200)
-        # Without a price at the last one.
+        # Without a price, the last price is used.
         self.assertEqual(ask(SYMBOL, LO, Buy, None).cash_max_qty, 600)
         self.assertEqual(self.refused(ask, SYMBOL, LO, Buy, None, "EUR"), (602001, "currency is one of HKD, USD and CNH"))
         self.assertEqual(self.refused(ask, SYMBOL, LO, Buy, None, None, "5"), (602001, "order not found"))
@@ -172,7 +174,7 @@ class Methods(Trading):
                 ("STAMP_DUTY", "Stamp duty", Decimal(62)), ("TRADING_FEE", "Trading fee", Decimal("3.45")),
                 ("SFC_LEVY", "SFC transaction levy", Decimal("1.65")), ("AFRC_LEVY", "AFRC transaction levy", Decimal("0.09")),
                 ("SETTLEMENT", "Settlement fee", Decimal("2.56"))])])
-        # The row of the list says the same of what both have.
+        # The row of the list agrees with the detail in their common fields.
         (row,) = self.trade.today_orders()
         for name in ("order_id", "status", "quantity", "executed_quantity", "price", "executed_price", "submitted_at",
                      "updated_at", "last_done", "msg", "tag", "remark", "currency", "stock_name", "trigger_status", "outside_rth"):
@@ -180,7 +182,7 @@ class Methods(Trading):
 
 
 class OrderTypes(Trading):
-    """Which terms are kept, and how an order of a type stands when it was accepted."""
+    """Which terms are stored, and the state of each order type after acceptance."""
 
     def check(self, order_id, status, **terms):
         detail = self.trade.order_detail(order_id)
@@ -210,7 +212,8 @@ class OrderTypes(Trading):
             trailing_percent=Decimal("2.5"), limit_offset=Decimal(1), trigger_status=released.Active)
 
     def test_times_in_force(self):
-        # Wrong, and known: `longport` has another literal for it than `longbridge`, and both say the same when they ask.
+        # Known wrong: `longport` has another literal than `longbridge` for it, and the server cannot
+        # distinguish their requests.
         long_term = self.api.OrderTag.LongTerm if self.package == "longbridge" else self.api.OrderTag.Unknown
         self.check(
             self.submit("100", time_in_force="GoodTilCanceled", submitted_price="300"), "New",
@@ -221,7 +224,8 @@ class OrderTypes(Trading):
             time_in_force=self.api.TimeInForceType.GoodTilDate, tag=long_term, expire_date=last)
 
     def test_hours_of_the_united_states(self):
-        # 22:00 of Tuesday in New York: the overnight session of Wednesday. Others wait for theirs.
+        # 22:00 of Tuesday in New York: the overnight session of Wednesday. Other orders wait for
+        # their session.
         outside = self.api.OutsideRTH
         lamp = {"symbol": "LAMP.US", "submitted_price": "180"}
         self.check(self.submit("10", **lamp), "NotReported", outside_rth=outside.RTHOnly, currency="USD")
@@ -232,14 +236,16 @@ class OrderTypes(Trading):
             (602001, "time in force not support"))
 
     def test_a_market_order_of_the_united_states(self):
-        # 09:31 opens at 190.1 and has 9,000: all of 100. 1.00 for the platform and 0.30 for clearing.
+        # 09:31 opens at 190.1 with volume 9,000: all of 100. 1.00 for the platform and 0.30 for
+        # clearing.
         self.server.move(WEDNESDAY, "09:30:30", "US")
         order_id = self.submit("100", "MO", symbol="LAMP.US")
         self.server.move(WEDNESDAY, "09:32:00", "US")
         self.check(order_id, "Filled", executed_price=Decimal("190.1"), price=None, outside_rth=self.api.OutsideRTH.RTHOnly)
         self.assertEqual(self.trade.order_detail(order_id).charge_detail.total_amount, Decimal("1.3"))
-        # A stop that follows the price. 09:32 runs and has opened at 190.6, so that the stop is 189.6; 09:33 opens below that. Sold in
-        # that candle at its open, 189.5, which is above the limit of 189.6 − 0.6.
+        # A trailing stop. 09:32 is forming and has opened at 190.6, so the stop is 189.6; 09:33
+        # opens below that. Sold in that candle at its open, 189.5, which is above the limit of
+        # 189.6 − 0.6.
         trailing = self.submit("100", "TSLPAMT", "Sell", "LAMP.US", trailing_amount="1", limit_offset="0.6")
         self.server.move(WEDNESDAY, "09:33:00", "US")
         self.check(trailing, "VarietiesNotReported", trigger_status=self.api.TriggerStatus.Active)
@@ -255,7 +261,7 @@ class OrderTypes(Trading):
         self.check(other, "VarietiesNotReported", quantity=200, trigger_price=Decimal(308))
         self.trade.cancel_order(other)
         self.check(other, "Canceled")
-        # 10:01 touches 305.4 on its way: released when it is over, filled at the open of 10:02.
+        # 10:01 touches 305.4: released at its end, filled at the open of 10:02.
         self.server.move(WEDNESDAY, "10:02:00")
         released = moment(instant(WEDNESDAY, "10:02:00"))
         self.check(order_id, "New", trigger_status=self.api.TriggerStatus.Released, trigger_at=released)
@@ -264,7 +270,8 @@ class OrderTypes(Trading):
 
 
 class Mistakes(Trading):
-    """What is wrong with a request is refused by its code, and its words name what is wrong. Nothing is stored."""
+    """An invalid request is refused with a code, and its message names the error. Nothing is
+    stored."""
 
     def test_a_wrong_order_is_refused_in_words(self):
         limit = {"submitted_price": "305.2"}
@@ -289,7 +296,7 @@ class Mistakes(Trading):
         ):
             with self.subTest(words=words):
                 self.assertEqual(self.refused(self.submit, quantity, **terms), (602001, words))
-        # A sale of what is not there has a code of its own in Hong Kong.
+        # A sale without holdings has a special code in Hong Kong.
         self.assertEqual(self.refused(self.submit, "100", side="Sell", **limit), (602301, "insufficient holdings"))
         self.assertEqual(self.trade.today_orders(), [])
 
@@ -328,7 +335,7 @@ class Mistakes(Trading):
 
 
 class Newest(Trading):
-    """What `longbridge` 5 has and `longport` has not."""
+    """Features of `longbridge` 5 that `longport` lacks."""
 
     def test_a_name_of_the_clients_own_makes_a_request_once(self):
         first = self.submit("100", submitted_price="300", client_request_id=None)
@@ -361,13 +368,14 @@ class Newest(Trading):
         detail = self.trade.order_detail(order_id)
         self.assertEqual(detail.status, self.api.OrderStatus.DelayedNotReported)
         self.assertEqual(detail.delayed_until, moment(instant(WEDNESDAY, "10:02:30")))
-        # Its time stays as it is. Other terms can change.
+        # Its time cannot change. Other terms can.
         for change in ({"delayed_until": later + datetime.timedelta(minutes=1)}, {"clear_delayed_until": True}):
             self.assertEqual(
                 self.refused(self.trade.replace_order, order_id, Decimal(100), **change),
                 (602001, "delayed_until cannot be replaced: cancel the order and submit another"))
         self.trade.replace_order(order_id, Decimal(200), price=Decimal(306), delayed_until=later)
-        # At 10:02:30 it is an order of the engine: 10:03 is the first candle after, and opens at 305.
+        # At 10:02:30 it becomes an order of the engine: 10:03 is the first candle after, and opens
+        # at 305.
         self.server.move(WEDNESDAY, "10:04:00")
         detail = self.trade.order_detail(order_id)
         self.assertEqual((detail.status, detail.executed_price), (self.api.OrderStatus.Filled, Decimal(305)))

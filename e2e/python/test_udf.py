@@ -1,4 +1,5 @@
-"""TradingView's protocol: a datafeed written after its documentation, scrolling back through everything there is."""
+"""TradingView's protocol: a datafeed written from its documentation, scrolling back through the
+whole history."""
 
 import datetime
 import json
@@ -15,7 +16,7 @@ NOW = int(datetime.datetime.fromisoformat(harness.NOW).timestamp())
 
 
 class Datafeed:
-    """What a chart has between itself and a server. It knows an address and nothing else."""
+    """The datafeed of a chart. It knows only an address."""
 
     def __init__(self, url):
         self.url = url
@@ -45,7 +46,7 @@ class Datafeed:
         return list(zip(*columns))
 
     def back_by_count(self, info, resolution, count):
-        """Everything, asked for as charts do that say how many candles they need."""
+        """The whole history, requested as charts do that give a number of candles."""
         found, to = [], NOW
         while True:
             answer = self.history(info, resolution, **{"from": to - DAY}, to=to, countback=count)
@@ -57,7 +58,8 @@ class Datafeed:
             found, to = rows + found, rows[0][0]
 
     def back_by_span(self, info, resolution, span, until):
-        """The same for charts that ask by span: for an empty one the answer names the next older candle."""
+        """The same for charts that request by time span: the response to an empty span names the
+        next older candle."""
         found, to, jumps = [], NOW, 0
         while to > until:
             answer = self.history(info, resolution, **{"from": to - span}, to=to)
@@ -81,7 +83,7 @@ class Udf(unittest.TestCase):
         return self.feed.send("symbols", symbol=ticker)
 
     def wanted(self, *arguments, zone=None):
-        """What the command line says; days as charts want them stamped."""
+        """The command line's output; days stamped as charts expect."""
         rows = []
         for stamp, *prices, volume, _, _ in questions.kline(self.server.store, arguments):
             at = datetime.datetime.fromtimestamp(stamp, datetime.timezone.utc)

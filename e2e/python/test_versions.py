@@ -1,4 +1,5 @@
-"""Accounts that are pinned to a date of the interface, with the real SDK: what came later is not there, and all else is as ever."""
+"""Accounts that are pinned to an API date, with the real SDK: later additions are absent,
+everything else is unchanged."""
 
 import datetime
 import unittest
@@ -55,7 +56,7 @@ class Versions(unittest.TestCase):
         [funds] = envelope["data"]["list"]
         self.assertFalse({"buy_power", "frozen_transaction_fees"} & set(funds))
         self.assertIn("net_assets", funds)
-        # This SDK is newer than the date, and says which field it misses.
+        # This SDK is newer than the date, and reports the missing field.
         _, words = self.refused(trade.account_balance)
         self.assertIn("missing field `buy_power`", words)
         self.assertEqual(trade.today_orders(), [])

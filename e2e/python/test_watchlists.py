@@ -1,4 +1,5 @@
-"""Watchlists and the list of securities through the quote context of the SDK, and what the command line sees of them."""
+"""Watchlists and the list of securities through the quote context of the SDK, and the command
+line's view of them."""
 
 import json
 import unittest
@@ -41,7 +42,7 @@ class Watchlists(unittest.TestCase):
         self.assertEqual(symbols(groups["wicks"]), [HK, US])
         self.assertEqual(symbols(groups["all"]), [US, HK, UNLIT, "9002.HK"])
 
-        # Each at the price that a quote shows, at the clock of the market.
+        # Each at the price of a quote, at market time.
         quotes = {one.symbol: one.last_done for one in context.quote([HK, US])}
         followed = {one.symbol: one for one in groups["all"].securities}
         self.assertEqual({symbol: followed[symbol].watched_price for symbol in quotes}, quotes)

@@ -1,8 +1,10 @@
-"""The public SDKs as clients of one form: what they are asked for, and what they answer, in plain values. Decimals are
-`Decimal`, instants are Unix seconds, members of enumerations are their names, objects are dictionaries.
+"""The public SDKs behind one client interface: requests and responses as plain values. Decimals are
+`Decimal`, instants are Unix seconds, members of enumerations are their names, objects are
+dictionaries.
 
-The two Python packages run in this process. Others are programs that read a request from each line of their standard
-input and write a line of JSON for it: `{"ok": …}`, or `{"error": …}` with the text of the refusal."""
+The two Python packages run in this process. Others are programs that read a request from each
+line of their standard input and write a line of JSON for it: `{"ok": …}`, or `{"error": …}` with
+the text of the refusal."""
 
 import datetime
 import importlib
@@ -15,7 +17,7 @@ from decimal import Decimal
 
 import harness
 
-# Fields that every SDK has, by what they are fields of; `{}` are lists of further objects.
+# Fields that every SDK has, by object; `{}` are lists of further objects.
 FEE = {"code": str, "name": str, "amount": Decimal, "currency": str}
 CHARGES = {"total_amount": Decimal, "currency": str, "items": {"code": str, "name": str, "fees": FEE}}
 ORDER = {
@@ -57,7 +59,7 @@ SHAPES["history_executions"] = SHAPES["today_executions"]
 
 
 class Refused(Exception):
-    """A refusal, by its code and its words."""
+    """A refusal, by its code and its message."""
 
     def __init__(self, code, text):
         super().__init__(f"{code} {text}")
@@ -65,7 +67,7 @@ class Refused(Exception):
 
 
 def plain(value, shape):
-    """A value of an SDK, or of a program's line, in the form that all of them have here."""
+    """A value of an SDK, or of a program's line, in the common form."""
     if value is None:
         return None
     if isinstance(value, (list, tuple)):
@@ -82,12 +84,12 @@ def plain(value, shape):
 
 
 def moment(seconds):
-    """A time as the SDKs take it: without a zone, in that of the machine, which is UTC here."""
+    """A time as the SDKs accept it: naive, in the zone of the machine, which is UTC here."""
     return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).replace(tzinfo=None)
 
 
 class Client:
-    """What all of them can be asked for; `ask` is how."""
+    """The common requests; `ask` sends one."""
 
     def __getattr__(self, name):
         if name not in SHAPES:
@@ -95,7 +97,7 @@ class Client:
         return lambda **values: plain(self.ask(name, values), SHAPES[name])
 
     def pushes(self, count):
-        """Everything that was pushed so far, once it is so much."""
+        """All pushes so far, once there are `count` of them."""
         return plain(self.ask("pushes", {"count": count}), SHAPES["pushes"])
 
 
@@ -192,7 +194,7 @@ class Program(Client):
         assert line, f"the program has ended: {self.process.wait(harness.PATIENCE_S)}"
         found = json.loads(line)
         if "error" in found:
-            # The code is somewhere in the text, in each language in another place.
+            # The code is in the text, at a different position in each language.
             code = re.search(r"\b(\d{6})\b", found["error"])
             raise Refused(code and int(code[1]), found["error"])
         return found["ok"]

@@ -1,9 +1,11 @@
-"""A client of the public SDK in a process of its own, which does one thing after the other and tells what came of each.
+"""A client of the public SDK in a separate process, which works through a plan and reports the
+result of each item.
 
-The SDK's calls keep the interpreter's lock while they wait, so clients that are to ask at the same time, or go on while servers are
-killed, are processes. A plan comes as the first line of standard input; the client connects, says that it is ready, and begins with
-the next line. For each item of the plan it writes a line: what it was, when it was asked and answered by the machine's clock, and the
-answer or the refusal."""
+The SDK's calls hold the interpreter lock while they wait, so clients that run concurrently, or
+while servers are killed, are processes. The plan is the first line of standard input; the client
+connects, reports that it is ready, and starts at the next line. For each item of the plan it
+writes a line: the item, the times of request and response by the machine's clock, and the
+response or the refusal."""
 
 import json
 import subprocess
@@ -14,10 +16,11 @@ import harness
 
 
 class Worker:
-    """The process as a test has it."""
+    """The process as used by a test."""
 
     def __init__(self, account, url, do, items, transport="http", repeat=False, insist=False, pause_s=0):
-        """`repeat` begins anew after the last item; `insist` tries an item again until it is answered."""
+        """`repeat` restarts after the last item; `insist` retries an item until it gets a response.
+        """
         self.lines, self.is_ready = [], False
         plan = {"account": account, "url": url, "do": do, "items": list(items), "transport": transport, "repeat": repeat,
                 "insist": insist, "pause_s": pause_s}
@@ -44,14 +47,14 @@ class Worker:
         print("go", file=self.process.stdin, flush=True)
 
     def answered(self):
-        """The lines of what was done."""
+        """The lines of successful items."""
         return [line for line in list(self.lines) if "ok" in line]
 
     def refused(self):
         return [line for line in list(self.lines) if "ok" not in line]
 
     def wait_for_more(self, number, patience_s=harness.PATIENCE_S):
-        """Waits until more has been done, what runs now not counted."""
+        """Waits until more items are done, not counting the running one."""
         enough = len(self.answered()) + 1 + number
         so_far = lambda: f"{number} more, after {len(self.answered())} and {self.refused()[-3:]}"
         harness.wait_for(lambda: len(self.answered()) >= enough or self.process.poll() is not None, so_far, patience_s)
@@ -65,7 +68,7 @@ class Worker:
         return self.lines
 
     def stop(self):
-        """Ends it where it is; all lines until then."""
+        """Stops it immediately; all lines until then."""
         self.process.kill()
         self.process.wait(harness.PATIENCE_S)
         self.thread.join(harness.PATIENCE_S)
@@ -93,7 +96,8 @@ def configuration(plan):
 
 
 def candles(plan):
-    """Asks for the last day of each symbol, or for as many minutes as are written behind it: `700.HK 1000`."""
+    """Requests the last day of each symbol, or as many minutes as its suffix says: `700.HK 1000`.
+    """
     from longbridge.openapi import AdjustType, Period, QuoteContext
 
     quotes = QuoteContext(configuration(plan))
@@ -108,7 +112,7 @@ def candles(plan):
 
 
 def static(plan):
-    """Asks for the names of securities: over the long connection, and without a rate or a quota."""
+    """Requests the names of securities: over the long connection, and without a rate or a quota."""
     from longbridge.openapi import QuoteContext
 
     quotes = QuoteContext(configuration(plan))
@@ -116,7 +120,8 @@ def static(plan):
 
 
 def orders(plan):
-    """Orders a hundred shares with each item as remark, and as the client's own name of the request: asked again it is the same order."""
+    """Orders a hundred shares with each item as remark and as idempotency key: a repeated request
+    is the same order."""
     from decimal import Decimal
 
     from longbridge.openapi import OrderSide, OrderType, TimeInForceType, TradeContext
@@ -157,7 +162,8 @@ def run():
                 if not plan["insist"]:
                     break
                 if "ok" not in told:
-                    # The server is away: asking in a circle would only take its processor.
+                    # The server is unreachable: retrying in a tight loop would only take its
+                    # processor.
                     harness.time.sleep(0.05)
             if plan["pause_s"]:
                 harness.time.sleep(plan["pause_s"])
@@ -167,5 +173,5 @@ if __name__ == "__main__":
     try:
         run()
     except BrokenPipeError:
-        # The interpreter would complain about it once more when it ends.
+        # The interpreter would report it again at exit.
         harness.os._exit(0)

@@ -1,5 +1,5 @@
-//! Any bytes: an error or candles, never a panic or a large allocation, with and without the checksum. Any candles:
-//! the same candles back. The same for trades.
+//! Arbitrary bytes: an error or candles, never a panic or a large allocation, with and without the
+//! checksum. Arbitrary candles: a round trip returns the same candles. The same for trades.
 #![no_main]
 
 use arbitrary::Arbitrary;
@@ -10,10 +10,10 @@ use market::{Candles, Price, Session, Timestamp, Trade, TradeDirection, TradeTyp
 #[derive(Arbitrary, Debug)]
 enum Input<'a> {
     Bytes(&'a [u8]),
-    /// A true block with some bytes changed, which gets further than noise does.
+    /// A valid block with some bytes changed, which reaches more code than random bytes.
     Damaged { rows: Vec<Row>, changes: Vec<(u16, u8)> },
     Candles(Vec<Row>),
-    /// Step, price, volume, direction and type of each trade; what is changed in their block.
+    /// Step, price, volume, direction and type of each trade, and the changed bytes of their block.
     Trades { rows: Vec<(u16, i64, i64, u8)>, changes: Vec<(u16, u8)> },
 }
 
@@ -35,7 +35,7 @@ fuzz_target!(|input: Input<'_>| match input {
             let at = usize::from(at) % bytes.len();
             bytes[at] = byte;
         }
-        // The length is no secret: put right, so that what follows it is reached.
+        // Repair the length field, so that the code after its check is reached.
         let length = (bytes.len() as u32).to_le_bytes();
         bytes[6..10].copy_from_slice(&length);
         read(&bytes);

@@ -1,5 +1,5 @@
-//! Any bytes as a client's WebSocket frames, whole and in pieces: an error or messages, the same either way, and never
-//! more memory than the limit.
+//! Arbitrary bytes as a client's WebSocket frames, whole and in pieces: an error or messages, the
+//! same either way, and never more memory than the limit.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -9,7 +9,7 @@ const MESSAGE_MAX: usize = 1000;
 
 fuzz_target!(|bytes: &[u8]| {
     let whole = feed(bytes, |_| usize::MAX);
-    // Pieces as long as the bytes in them say.
+    // The bytes determine the lengths of the pieces.
     assert_eq!(feed(bytes, |&byte| usize::from(byte % 16) + 1), whole);
     for message in &whole.0 {
         match message {

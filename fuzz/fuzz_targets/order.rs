@@ -1,5 +1,6 @@
-//! Bodies of orders, as they come: text and numbers become the terms of an order, and the order goes through the engine. A refusal is
-//! fine; a panic is not, nor an account that its own journal does not lead back to.
+//! Order bodies: text and numbers become the terms of an order, and the order goes through the
+//! engine. A refusal is fine; a panic is not, nor an account that differs from the fold of its
+//! journal.
 #![no_main]
 
 use std::str::FromStr;
@@ -61,7 +62,7 @@ fuzz_target!(|body: &[u8]| {
     assert_eq!(again, account);
 });
 
-/// The fields of a body, each as text, whether it came as text or as a number.
+/// The fields of a body as text, whether they were text or numbers.
 struct Fields<'a>(&'a Map<String, Value>);
 
 impl Fields<'_> {
@@ -118,7 +119,7 @@ fn tables() -> &'static Tables {
     TABLES.get_or_init(|| Tables::built_in().unwrap())
 }
 
-/// One security, and a few minutes of it around 305 in each market.
+/// One security, with a few minutes around 305 in each market.
 struct OneMorning {
     symbol: Symbol,
 }
@@ -126,7 +127,7 @@ struct OneMorning {
 impl OneMorning {
     fn effective(&self) -> Vec<EffectiveCandle> {
         let mut times = ActTimes::new(self.venue(self.symbol.market()));
-        // Around ten in Hong Kong, and half past nine in New York.
+        // Around 10:00 in Hong Kong, and 09:30 in New York.
         let starts = [NOW - 15, NOW - 15 + 11 * 3_600 + 1_800];
         let minutes = starts.into_iter().flat_map(|start| (0..6).map(move |minute| start + minute * 60));
         let candle = |time: i64| {

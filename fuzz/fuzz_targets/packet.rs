@@ -1,5 +1,6 @@
-//! Any bytes as a WebSocket message, and as a TCP stream behind its handshake, whole and in pieces: an error or packets,
-//! the same either way, within the limits. What was read is written and read again.
+//! Arbitrary bytes as a WebSocket message, and as a TCP stream after its handshake, whole and in
+//! pieces: an error or packets, the same either way, within the limits. Parsed packets are written
+//! and read again.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -13,14 +14,14 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(Packet::decode_owned(bytes.to_vec(), LIMITS), message);
     let stream = [&HANDSHAKE, bytes].concat();
     let whole = feed(&stream, |_| usize::MAX);
-    // Pieces as long as the bytes in them say.
+    // The bytes determine the lengths of the pieces.
     assert_eq!(feed(&stream, |&byte| usize::from(byte % 16) + 1), whole);
 
     let (packets, error) = whole;
     match &message {
         Ok(packet) => assert_eq!((&packets[..], error), (std::slice::from_ref(packet), None)),
         Err(PacketError::Truncated) => assert_eq!((packets.len(), error), (0, None)),
-        // More than one packet is fine in a stream.
+        // A stream may have more than one packet.
         Err(PacketError::Trailing(_)) => {}
         Err(other) => assert_eq!((packets.len(), error), (0, Some(*other))),
     }
@@ -51,7 +52,7 @@ fn feed(mut stream: &[u8], length: impl Fn(&u8) -> usize) -> (Vec<Packet<'static
     (packets, None)
 }
 
-/// What a client may put into a body.
+/// Decodes the message types that a client may send.
 fn read(body: &[u8]) {
     let _ = control::AuthRequest::decode(body);
     let _ = control::Heartbeat::decode(body);

@@ -1,5 +1,5 @@
-//! Words from outside, as they come: symbols, periods, dates, times, numbers, amounts, queries, calendars. An error is
-//! fine; a panic is not, nor is a value that its own text does not lead back to.
+//! Arbitrary text: symbols, periods, dates, times, numbers, amounts, queries, calendars. An error
+//! is fine; a panic is not, nor is a value that does not survive a round trip through its text.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,8 +1,10 @@
-//! When candles arrived that came later than they would have acted. Only where the machine's clock is the market's: then an import may
-//! bring a minute that the market has passed.
+//! Arrival times of late candles: those imported after the instant at which they should have taken
+//! effect. Only a live clock has them: an import may then bring a minute that the market has
+//! passed.
 //!
-//! Where several nodes share a database, one of them sees such a candle first, and another may have gone on without it by then. So all of them take the instant that the
-//! first has noted in the database, and that is a little later: by then every node has the candle.
+//! Where several nodes share a database, one of them sees such a candle first, and another may have
+//! advanced without it. All nodes therefore use the instant that the first one recorded in the
+//! database. That instant lies a few seconds ahead, when every node has the candle.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,30 +12,31 @@ use std::sync::{Arc, PoisonError, RwLock};
 use market::{Session, Symbol, Timestamp};
 use store::{Arrival, Shared, StoreError};
 
-/// How long an arrival is remembered, in seconds. Afterwards the candle has acted on every account that had an order open.
+/// How long an arrival is remembered, in seconds. By then the candle has taken effect on every
+/// account that had an open order.
 pub(crate) const REMEMBERED_FOR: i64 = 7 * 86_400;
 
-/// The late candles of one symbol, for each session: when that of a stamp arrived.
+/// The late candles of one symbol: for each session, arrival time by stamp.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Late([BTreeMap<Timestamp, Timestamp>; 4]);
 
-/// How much later a candle acts where several nodes have to see it first: they do within two seconds.
+/// Delay of a late candle where several nodes share the database. They see it within two seconds.
 const AMONG_NODES_S: i64 = 3;
 
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
     symbols: RwLock<HashMap<Symbol, Arc<Late>>>,
-    /// Where they are noted for all nodes, if there may be several.
+    /// Where arrivals are recorded for all nodes, if there may be several.
     shared: Option<Arc<Shared>>,
 }
 
 impl Late {
-    /// When a candle arrived, if that was late.
+    /// When a candle arrived, if it was late.
     pub(crate) fn arrived(&self, session: Session, stamp: Timestamp) -> Option<Timestamp> {
         self.0.get(usize::from(session.code()))?.get(&stamp).copied()
     }
 
-    /// The oldest candle that arrived after one instant and up to another.
+    /// The oldest stamp among the candles that arrived after `after` and up to `through`.
     pub(crate) fn oldest(&self, after: Timestamp, through: Timestamp) -> Option<Timestamp> {
         let arrived = |(_, at): &(&Timestamp, &Timestamp)| **at > after && **at <= through;
         self.0.iter().filter_map(|stamps| stamps.iter().find(arrived)).map(|(stamp, _)| *stamp).min()
@@ -46,7 +49,7 @@ impl Late {
 
     fn note(&mut self, session: Session, stamp: Timestamp, at: Timestamp) {
         let Some(stamps) = self.0.get_mut(usize::from(session.code())) else { return };
-        // Two requests may notice the same one: it has arrived, and acts, when the first did.
+        // Two requests may notice the same candle. The first arrival counts.
         stamps.entry(stamp).or_insert(at);
     }
 
@@ -62,14 +65,15 @@ impl Arrivals {
         Arrivals { shared, ..Arrivals::default() }
     }
 
-    /// When a candle acts that was seen for the first time now. Whoever has been advanced to this very second has not seen it, so that is the next one at the
-    /// earliest.
+    /// When a candle seen for the first time now takes effect: in the next second at the earliest,
+    /// because an account already advanced to this second has not seen it.
     pub(crate) fn instant(&self, now: Timestamp) -> Timestamp {
         let later = if self.shared.is_some() { AMONG_NODES_S } else { 0 };
         Timestamp(now.0.saturating_add(1).saturating_add(later))
     }
 
-    /// The same as [`Arrivals::note`], for all nodes: what one of them has noted before stays, and what others have noted is learnt.
+    /// Like [`Arrivals::note`], but for all nodes: an earlier record of another node is not
+    /// replaced, and records of other nodes are read.
     pub(crate) fn note_among_nodes(
         &self,
         symbol: &Symbol,
@@ -98,7 +102,7 @@ impl Arrivals {
         self.symbols.read().unwrap_or_else(PoisonError::into_inner).get(symbol).cloned()
     }
 
-    /// Candles of these stamps have been seen for the first time at an instant, before which they should have acted.
+    /// Records candles first seen at `at`, after they should have taken effect.
     pub(crate) fn note(&self, symbol: &Symbol, stamps: &[(Session, Timestamp)], at: Timestamp) {
         if stamps.is_empty() {
             return;
@@ -128,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candle_that_came_late_has_the_instant_of_its_arrival() {
+    fn a_late_candle_has_its_arrival_time() {
         let late = noted(&[(600, 900), (660, 900), (780, 960)]);
         let at = |stamp| late.arrived(ON, Timestamp(stamp)).map(|at| at.0);
         assert_eq!([540, 600, 660, 720, 780].map(at), [None, Some(900), Some(900), None, Some(960)]);
@@ -145,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_candle_arrives_once_and_is_forgotten_after_a_week() {
+    fn an_arrival_is_recorded_once_and_dropped_after_a_week() {
         let late = noted(&[(600, 900), (600, 901)]);
         assert_eq!(late.arrived(ON, Timestamp(600)), Some(Timestamp(900)));
         let late = noted(&[(600, 900), (1_200, 900 + REMEMBERED_FOR)]);

@@ -1,5 +1,6 @@
-//! One attempt to do something to an account: with the account in hand everything is decided, then the account is given back, and only
-//! then is the disk waited for. So the next request goes on from what this one has decided, and fails with it.
+//! One attempt at a request: decide everything under the account's lock, release the lock, then
+//! wait for the disk. The next request builds on this decision before it is written, and fails with
+//! it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,81 +20,83 @@ use crate::operator_words::Exchanged;
 use crate::service::{Changed, Clock, Moment, Paper};
 use crate::snapshot::{self, FORMAT};
 
-/// Entries after which a snapshot is worth its writing, at least. It grows with the journal, so that all snapshots together cost no
-/// more than a few readings of it.
+/// Minimum number of entries between snapshots. The interval grows with the journal, so that all
+/// snapshots together cost no more than a few readings of it.
 const SNAPSHOT_AFTER: u64 = 2_000;
-/// From so many entries on a snapshot takes too long for whoever waits for an answer: it is made aside.
+/// From this many entries on, a snapshot takes too long for a request and is written by a
+/// separate thread.
 const SNAPSHOT_ASIDE: u64 = 10_000;
-/// How long the name of a request is remembered, by the machine's clock.
+/// How long idempotency keys are stored, in seconds of the machine's clock.
 pub(crate) const NAMES_KEPT_S: i64 = 600;
 
-/// How something is to be done.
+/// Options of a request.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestOptions<'a> {
     /// The idempotency key of the request.
     pub(crate) name: Option<&'a str>,
-    /// Those of the order that it submits.
+    /// The terms of the order that the request submits.
     pub(crate) terms: Option<&'a Terms>,
     pub(crate) audit: Option<Audited>,
-    /// Nothing is asked of the account itself.
+    /// The request changes nothing by itself.
     pub(crate) is_read: bool,
-    /// Keep how far it is and when something may happen next, also if nothing has.
+    /// Store the horizon and the next wake-up even if nothing happened.
     pub(crate) keeps_head: bool,
 }
 
-/// A request that was made before.
+/// An earlier request with the same idempotency key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Earlier {
     order: Option<OrderId>,
-    /// The entry that made the order.
+    /// The entry that created the order.
     entry: Option<u64>,
-    /// It may not be written yet.
+    /// Set if it may not be written yet.
     ticket: Option<Ticket>,
 }
 
-/// What an attempt has come to.
+/// Result of an attempt.
 #[derive(Debug)]
 pub(crate) enum Work<T> {
     Done(T),
-    /// Nothing but a portion of what the market has brought: there is more.
+    /// Only a portion of the catch-up was done; there is more.
     Behind(Behind),
 }
 
-/// An account that has come to one instant, on its way to another.
+/// An account that was advanced to `at` on the way to `to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Behind {
     pub(crate) at: Timestamp,
     pub(crate) to: Timestamp,
 }
 
-/// What became of an attempt that is on the disk.
+/// Result of an attempt that is on the disk.
 #[derive(Debug)]
 pub(crate) enum Finished<T> {
     Changed(Changed<T>),
     Behind(Behind),
 }
 
-/// What has been decided; it holds when it is written.
+/// A decision. It is valid once it is written.
 #[derive(Debug)]
 pub(crate) enum Attempt<T> {
     Made {
         made: Work<T>,
         refusal: Option<Refusal>,
         ticket: Option<Ticket>,
-        /// Of what others have decided before, on which this rests.
+        /// The earlier, possibly unwritten addition that this one builds on.
         before: Option<Ticket>,
         is_void: Arc<AtomicBool>,
-        /// Held until it is written: whoever reads the account out of its journal again waits for that.
+        /// Held until the addition is written, so that reloading the account from its journal waits
+        /// for it.
         place: Arc<AccountSlot>,
     },
-    /// It was made before, under the same name.
+    /// A request with the same idempotency key was made before.
     Repeated(Earlier),
-    /// The account is further than the clock was at this moment.
+    /// The account's horizon is later than the clock of this request.
     Ahead(Moment),
 }
 
-/// When something may happen to an account that nobody asks about. Only open orders and grids, and positions that may be sold by
-/// force, are waited for: the rest shows when somebody asks.
+/// When something may next happen to an account without a request. Only open orders and grids, and
+/// positions that may be liquidated, need it: everything else is computed on the next read.
 fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Timestamp> {
     let has_open = account.has_open_orders() || account.grids().has_open();
     let is_watched = has_open || account.settings().liquidate;
@@ -103,7 +106,7 @@ fn wake(account: &Account, feed: &StoreFeed<'_>, now: Timestamp) -> Option<Times
     [next_wake(account, feed, now), feed.next_late(account, now)].into_iter().flatten().min()
 }
 
-/// What is stored of a request with an idempotency key: its order, and the entry that made it.
+/// The stored form of a request with an idempotency key: its order, and the entry that created it.
 fn answer(order: OrderId, entry: Option<u64>) -> String {
     entry.map_or_else(|| order.to_string(), |entry| format!("{order} {entry}"))
 }
@@ -114,7 +117,7 @@ fn parse_answer(answer: &str) -> (Option<OrderId>, Option<u64>) {
     (order.parse().ok(), entry.parse().ok())
 }
 
-/// An order as an entry has it, if that submitted it.
+/// The order as submitted in an entry, if that entry submitted it.
 fn accepted_in(
     id: AccountId,
     row: &JournalEntry,
@@ -157,7 +160,8 @@ impl Paper {
         let feed = self.feed_at(reader, moment, kept.version)?;
         feed.notice(&book.account);
         let engine = Engine::new(&feed, self.tables());
-        // The book is out of its place meanwhile: if anything fails, the next request reads the journal again.
+        // The book is taken out of its slot. If anything fails, the next request reads the journal
+        // again.
         let portion = self.portion.advance(&engine, &mut book.account, now);
         let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
         let (mut outcome, made) = match behind {
@@ -186,7 +190,7 @@ impl Paper {
         Ok(Attempt::Made { made, refusal, ticket, before, is_void, place })
     }
 
-    /// Puts what has happened in line to be written, if anything has.
+    /// Queues the new entries for writing, if there are any.
     fn enqueue(
         &self,
         id: AccountId,
@@ -218,7 +222,8 @@ impl Paper {
         Ok(Some(ticket))
     }
 
-    /// Waits until an attempt is on the disk. `None` if another process was quicker: then all of it has to be decided anew.
+    /// Waits until an attempt is on the disk. `None` if another process wrote first: everything
+    /// must then be decided again.
     pub(crate) fn finish<T>(
         &self,
         id: AccountId,
@@ -230,7 +235,7 @@ impl Paper {
                 return Ok(Some(Finished::Changed(Changed::Repeated(order))));
             }
             Attempt::Repeated(Earlier { ticket: Some(ticket), .. }) => {
-                // Whether it was written is in the store by then.
+                // By then the store shows whether it was written.
                 self.committer.wait_for(&self.accounts, ticket);
                 return Ok(None);
             }
@@ -259,14 +264,16 @@ impl Paper {
         }
     }
 
-    /// The book as the journal has it now. Another process may have added to it, or taken from it; what it added, listeners hear of
-    /// now, before anything that follows from it.
+    /// The book at the current head of the journal. Another process may have added to the journal
+    /// or cut it; its additions are pushed to listeners here, before anything that follows from
+    /// them.
     pub(crate) fn current(&self, kept: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
         kept.version = None;
         for _ in 0..TRIES_MAX {
             let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
-                // Ahead of the journal. If another process comes in between, the addition that follows from this is void.
+                // Ahead of the journal. If another process writes in between, the next addition is
+                // void.
                 Some(book) if book.last_ticket.is_some_and(|ticket| !self.committer.is_finished(ticket)) => {
                     return Ok(book);
                 }
@@ -292,7 +299,8 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// The book out of the journal. What was decided here and is not written yet comes first: its listeners hear of it once.
+    /// Loads the book from the journal. Waits for unwritten additions of this process first, so
+    /// that listeners receive them once.
     fn loaded(&self, kept: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
         if let Some(ticket) = kept.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
@@ -300,7 +308,8 @@ impl Paper {
         kept.load(&self.accounts, id)
     }
 
-    /// The order of a request that was made before under the same name, and the ticket it waits for if it is not written yet.
+    /// The order of an earlier request with the same idempotency key, and its ticket if it is not
+    /// written yet.
     fn repeated(
         &self,
         book: &Book,
@@ -308,7 +317,7 @@ impl Paper {
         name: &str,
         moment: Moment,
     ) -> Result<Option<Earlier>, PaperError> {
-        // One that is written by now is in the store.
+        // A written one is in the store.
         let is_waiting = |(known, _, ticket): &&(String, OrderId, Ticket)| {
             known == name && !self.committer.is_finished(*ticket)
         };
@@ -323,7 +332,7 @@ impl Paper {
         }))
     }
 
-    /// Why a request is not the earlier one that had the same idempotency key: the order was submitted on other terms.
+    /// Why a repeated idempotency key is refused: the order was submitted on other terms.
     fn conflict(
         &self,
         book: &Book,
@@ -331,11 +340,11 @@ impl Paper {
         asked: &RequestOptions<'_>,
         earlier: &Earlier,
     ) -> Result<Option<Refusal>, PaperError> {
-        // One that is not written yet is looked up again when it is.
+        // A request that is not written yet is looked up again once it is.
         let Some((name, terms)) = asked.name.zip(asked.terms) else { return Ok(None) };
         let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
         let Some(known) = book.account.order(order) else { return Ok(None) };
-        // The account has the terms of a later replacement or release.
+        // The account holds the terms after later replacements or releases.
         let Some(accepted) = self.accepted(id, known, earlier.entry)? else { return Ok(None) };
         let is_same = has_same_terms(terms, &accepted.terms, accepted.facts.kind);
         let refusal = || {
@@ -346,8 +355,9 @@ impl Paper {
         Ok((!is_same).then(refusal))
     }
 
-    /// An order as it was submitted. The entry is stored with the request: under a standing clock an instant may have any number of
-    /// them. One that was stored without it is looked for.
+    /// An order as it was submitted. The entry number is stored with the request, because under a
+    /// fixed clock one instant may have any number of entries. Without it, the entry is searched
+    /// for.
     pub(crate) fn accepted(
         &self,
         id: AccountId,
@@ -374,7 +384,8 @@ impl Paper {
         }
     }
 
-    /// Keeps a snapshot when enough has been added since the last one. It is for speed alone, so nothing depends on its success.
+    /// Writes a snapshot when enough entries were added since the last one. Snapshots are only for
+    /// speed: correctness does not depend on them.
     fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
         let mut kept = place.lock();
         let Some(book) = kept.book.as_mut() else { return };
@@ -385,12 +396,13 @@ impl Paper {
         if book.is_void.load(Ordering::Acquire) {
             return;
         }
-        // Whether it succeeds or not, the next one is tried when as much has been added again.
+        // Even if it fails, the next attempt is made only after as many entries again.
         book.snapshot = number;
         let (accounts, account) = (self.accounts.clone(), book.account.clone());
         let keep = move || {
             let Some(state) = snapshot::encode(&account) else { return };
-            // Where the journal was cut meanwhile, nothing is kept, and the next request will see it.
+            // If the journal was cut meanwhile, nothing is stored, and the next request notices the
+            // cut.
             if let Err(error) = accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
                 tracing::warn!(%error, account = id.0, "cannot keep a snapshot");
             }

@@ -1,4 +1,4 @@
-//! One account in memory: what its journal comes to, as of a head of it.
+//! One account in memory: the state of its journal at a given head.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,15 +12,15 @@ use crate::commit::{Audited, Named, Pending, Ticket};
 use crate::last_pushed::LastPushed;
 use crate::snapshot::{self, FORMAT};
 
-/// How often something is decided or read anew because another process was quicker.
+/// How often a decision or a read is retried because another process wrote first.
 pub(crate) const TRIES_MAX: u32 = 8;
 
-/// The place of an account in memory: whoever works on it holds the lock.
+/// An account's slot in memory. Work on the account holds the lock.
 #[derive(Debug)]
 pub(crate) struct AccountSlot {
     kept: Mutex<AccountState>,
     pub(crate) last_pushed: Arc<LastPushed>,
-    /// When somebody last asked for it, in requests of the service.
+    /// When the account was last requested, as a sequence number of the service's requests.
     pub(crate) used: AtomicU64,
 }
 
@@ -35,25 +35,27 @@ impl Default for AccountSlot {
 
 impl AccountSlot {
     pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
-        // Whoever panics has taken the book out, and it is read again.
+        // A thread that panicked has taken the book out, so it is read again.
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What is kept of an account.
+/// The state behind the lock of an account.
 #[derive(Debug)]
 pub(crate) struct AccountState {
-    /// None while somebody works on it, and after something has failed: then the journal is read again.
+    /// `None` while a request works on it, and after a failure: the journal is then read again.
     pub(crate) book: Option<Book>,
-    /// Of the last addition, also if its book is gone.
+    /// Ticket of the last addition, even if its book was dropped.
     pub(crate) last_ticket: Option<Ticket>,
-    /// Of the accounts, where it was read with the head for the request that holds this.
+    /// Version of the accounts database, if it was read together with the head for the current
+    /// request.
     pub(crate) version: Option<i64>,
     pub(crate) last_pushed: Arc<LastPushed>,
 }
 
 impl AccountState {
-    /// The book as the journal has it, and what listeners have not heard of yet. `None` if the journal was cut meanwhile.
+    /// Loads the book from the journal, with the pushes that listeners have not received. `None` if
+    /// the journal was cut meanwhile.
     pub(crate) fn load(
         &self,
         accounts: &Accounts,
@@ -83,15 +85,15 @@ impl AccountState {
 #[derive(Debug)]
 pub(crate) struct Book {
     pub(crate) account: Account,
-    /// None before the first entry.
+    /// `None` before the first entry.
     pub(crate) head: Option<JournalHead>,
-    /// The last entry that a snapshot has.
+    /// The last entry covered by a snapshot.
     pub(crate) snapshot: u64,
-    /// Of the last addition, which may not be written yet.
+    /// Ticket of the last addition, which may not be written yet.
     pub(crate) last_ticket: Option<Ticket>,
-    /// Names of requests that may not be written yet.
+    /// Idempotency keys of requests that may not be written yet.
     pub(crate) unwritten_names: Vec<(String, OrderId, Ticket)>,
-    /// An addition could not be written: what is here never happened.
+    /// Set if an addition could not be written: this state is then invalid.
     pub(crate) is_void: Arc<AtomicBool>,
     last_pushed: Arc<LastPushed>,
 }
@@ -109,19 +111,19 @@ impl Book {
         }
     }
 
-    /// Whether a head is that of a journal which has only been added to since.
+    /// Whether `head` belongs to the same journal, with nothing but additions since.
     pub(crate) fn is_behind(&self, head: &JournalHead) -> bool {
         self.head.is_some_and(|known| head.follows(&known))
     }
 
-    /// Whether what is written of how far it is, and when something may happen next, is not so any more.
+    /// Whether the stored horizon or wake-up time is out of date.
     pub(crate) fn has_moved(&self, wake: Option<Timestamp>) -> bool {
         self.head.is_some_and(|head| {
             head.wake != wake || self.account.horizon().is_some_and(|horizon| horizon > head.horizon)
         })
     }
 
-    /// What is to be written, and the book as it will be when it is.
+    /// Builds the addition to write, and moves the book to the head it will have afterwards.
     pub(crate) fn pending(
         &mut self,
         account: AccountId,
@@ -145,8 +147,8 @@ impl Book {
         Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, last_pushed, is_void })
     }
 
-    /// Takes in what was added to the journal since. What listeners are to hear of it: all after an entry. `None` if the journal was
-    /// cut meanwhile: then this is neither what it was nor what it is.
+    /// Applies the entries up to `head`, and returns the pushes of those after entry `told`. `None`
+    /// if the journal was cut meanwhile: the state is then unusable.
     fn follow(
         &mut self,
         accounts: &Accounts,
@@ -182,7 +184,8 @@ impl Book {
         Ok(Some(pushes))
     }
 
-    /// Follows a journal that others have added to; listeners are to hear of what was not pushed yet. `None` if it was cut meanwhile.
+    /// Follows additions of other processes, and returns the pushes that listeners have not
+    /// received. `None` if the journal was cut meanwhile.
     pub(crate) fn catch_up(
         &mut self,
         accounts: &Accounts,
@@ -190,7 +193,7 @@ impl Book {
         head: JournalHead,
     ) -> Result<Option<Vec<Push>>, PaperError> {
         let entries = self.account.entries();
-        // Whoever listens since they were added is not to hear of them.
+        // Listeners that joined after these entries do not receive them.
         let told = self.last_pushed.within(&head).map_or(entries, |told| told.max(entries));
         let Some(pushes) = self.follow(accounts, id, head, told)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
@@ -198,7 +201,7 @@ impl Book {
     }
 }
 
-/// The next entries of a journal after a number.
+/// Reads the next entries of a journal after a number.
 pub(crate) fn read(accounts: &Accounts, id: AccountId, after: u64) -> Result<Vec<Entry>, PaperError> {
     accounts.journal_entries(id, after)?.iter().map(|row| parsed(id, row)).collect()
 }
@@ -209,14 +212,14 @@ pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, 
         number: row.number,
         source,
     })?;
-    // A copy of another account's journal is numbered as it was there, so this holds for it, too.
+    // A copy of another account's journal retains its numbering, so this check holds for it, too.
     if entry.version > trading::VERSION || entry.number != row.number {
         return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
     }
     Ok(entry)
 }
 
-/// The whole journal at one of its heads. One that is cut meanwhile is read again.
+/// Reads the whole journal at one head. Retries if it is cut meanwhile.
 pub(crate) fn read_all(
     accounts: &Accounts,
     id: AccountId,
@@ -238,14 +241,15 @@ pub(crate) fn read_all(
         if number < head.last_number {
             return Err(PaperError::Short { account: id.0, number });
         }
-        // What was added meanwhile belongs to another head.
+        // Entries added meanwhile belong to a later head.
         all.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
         return Ok(Some((head, all)));
     }
     Err(PaperError::Contended { account: id.0 })
 }
 
-/// Entries as they are stored. What was entered before the first request has no instant, and stands before all others.
+/// Entries in their stored form. Those entered before the first request have no instant, and sort
+/// before all others.
 pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
     let write = |entry: &Entry| match serde_json::to_string(entry) {
         Ok(text) => Ok((entry.at.unwrap_or_default(), text)),

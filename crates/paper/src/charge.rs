@@ -5,7 +5,7 @@ use trading::Fee;
 /// One charge of an order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Charge {
-    /// As STAMP_DUTY.
+    /// Such as `STAMP_DUTY`.
     pub code: String,
     pub amount: String,
 }

@@ -1,4 +1,5 @@
-//! The daily closes of a security, read together: what an account was worth on each of three thousand dates asks for every one of them.
+//! A cache of daily closes, read in bulk: valuing an account on three thousand dates needs all of
+//! them.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +28,7 @@ struct SymbolCloses {
     range: (Date, Date),
     /// Of daily candles, ascending.
     days: Vec<(Date, Price)>,
-    /// Closes before dates whose day has no daily candle, as far as they were looked up.
+    /// Closes before dates without a daily candle, as far as they were looked up.
     others: Mutex<HashMap<Date, Option<Price>>>,
 }
 
@@ -38,7 +39,8 @@ impl Default for Closes {
 }
 
 impl Closes {
-    /// The answer of [`History::close_before`] for a date. All closes of the range are read in one pass.
+    /// The answer of [`History::close_before`] for a date. All closes of the range are read in one
+    /// pass.
     pub(crate) fn before(
         &self,
         (history, reader): (&History, &mut Reader),

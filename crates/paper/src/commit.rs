@@ -1,7 +1,10 @@
-//! Additions to journals, written together: while one transaction is on its way to the disk, others gather for the next one. So sixteen
-//! clients wait for the disk about as often as two, also if they share an account: an addition may follow one that is
-//! not written yet, and fails with it. Whoever has written wakes those whose additions are written, and of the rest only the one who
-//! writes next. Where several nodes share the database, changes of one account take turns, and only those of different accounts are written together.
+//! Group commit for journals: while one transaction is being written, further additions gather for
+//! the next. Sixteen clients then wait for the disk about as often as two, even on one account: an
+//! addition may build on one that is not written yet, and fails with it.
+//!
+//! The writer wakes the threads whose additions are finished, and only one of the others to write
+//! next. Where several nodes share the database, changes to one account are serialized, and only
+//! those of different accounts share a transaction.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,10 +19,10 @@ use trading::Push;
 use crate::last_pushed::LastPushed;
 use crate::listener::Listener;
 
-/// Additions in one transaction at most.
+/// Maximum number of additions in one transaction.
 const TOGETHER_MAX: usize = 256;
 
-/// Entries for one journal, and what is written with them.
+/// Entries for one journal, and the data written with them.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending {
     pub(crate) account: AccountId,
@@ -29,15 +32,15 @@ pub(crate) struct Pending {
     pub(crate) wake: Option<Timestamp>,
     pub(crate) request: Option<Named>,
     pub(crate) audit: Option<Audited>,
-    /// For the listener, when it is written.
+    /// Sent to the listener once written.
     pub(crate) pushes: Vec<Push>,
-    /// Where it is noted which entry listeners have heard of last.
+    /// Records the last entry that was pushed to listeners.
     pub(crate) last_pushed: Arc<LastPushed>,
-    /// Set if it is not: then whatever was decided on top of it is void.
+    /// Set if the write fails: everything decided on top of it is then void.
     pub(crate) is_void: Arc<AtomicBool>,
 }
 
-/// A request with a name of the client's own.
+/// A request with an idempotency key.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     pub(crate) name: String,
@@ -45,7 +48,7 @@ pub(crate) struct Named {
     pub(crate) at: Timestamp,
 }
 
-/// What the audit says of it.
+/// The audit entry of an addition.
 #[derive(Clone, Debug)]
 pub(crate) struct Audited {
     pub(crate) event: &'static str,
@@ -70,39 +73,39 @@ impl Pending {
     }
 }
 
-/// What became of an addition.
+/// Result of one addition.
 type Outcome = Result<AddOutcome, CommitError>;
 
-/// Why nothing is known to have been written.
+/// Why an addition is not known to be written.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum CommitError {
-    /// That of all that were in the transaction.
+    /// The error of the shared transaction.
     #[error(transparent)]
     Store(Arc<StoreError>),
     #[error("the thread that wrote this has ended in the middle")]
     Lost,
 }
 
-/// The place of an addition in the order in which they are written.
+/// Position of an addition in the order of writing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(u64);
 
 pub(crate) struct Committer {
     listener: Arc<dyn Listener>,
     state: Mutex<State>,
-    /// Everything before this ticket is written, or has failed. It changes under the lock of the state alone; whoever only wants to know
-    /// need not take that.
+    /// All tickets below this one are written or have failed. Changed only under the lock of the
+    /// state; readable without it.
     finished: AtomicU64,
 }
 
 #[derive(Default)]
 struct State {
     next: u64,
-    /// In the order of their tickets.
+    /// Ordered by ticket.
     waiting: Vec<(Ticket, Pending)>,
     done: HashMap<Ticket, Outcome>,
     is_writing: bool,
-    /// Those who wait while somebody else writes.
+    /// Threads that wait while another thread writes.
     sleepers: Vec<Sleeper>,
 }
 
@@ -121,8 +124,9 @@ impl Sleeper {
 }
 
 impl State {
-    /// Those who have waited for what is finished now, and one more who is to write if nobody does by then: whoever waits for the oldest of
-    /// the rest. A thread that is awake may be quicker, and the disk does not wait for somebody to wake up.
+    /// Ends a turn: returns the waiters whose commit has finished, and the next leader, which is
+    /// the waiter with the oldest remaining ticket. It writes if no thread that is already awake
+    /// has started by then.
     fn end_turn(&mut self, finished: u64) -> (Vec<Sleeper>, Option<Sleeper>) {
         let (called, asleep) =
             std::mem::take(&mut self.sleepers).into_iter().partition(|sleeper| sleeper.ticket.0 < finished);
@@ -139,7 +143,8 @@ impl Committer {
         Committer { listener, state: Mutex::default(), finished: AtomicU64::new(0) }
     }
 
-    /// Puts an addition in line. To be called in the order in which additions follow from each other; then [`Committer::wait`].
+    /// Queues an addition. Call it in the order in which additions build on each other, then
+    /// [`Committer::wait`].
     pub(crate) fn enqueue(&self, pending: Pending) -> Ticket {
         let mut state = self.lock();
         let ticket = Ticket(state.next);
@@ -148,7 +153,8 @@ impl Committer {
         ticket
     }
 
-    /// Waits until an addition of one's own is on the disk, and writes what is in line if nobody else does.
+    /// Waits until the caller's own addition is on the disk. Writes the queue if no other thread
+    /// does.
     pub(crate) fn wait(&self, accounts: &Accounts, ticket: Ticket) -> Outcome {
         let mut state = self.write_until(accounts, ticket);
         state.done.remove(&ticket).unwrap_or(Err(CommitError::Lost))
@@ -159,7 +165,7 @@ impl Committer {
         self.finished.load(Ordering::Acquire) > ticket.0
     }
 
-    /// Waits until somebody else's addition is written or has failed.
+    /// Waits until an addition of another thread is written or has failed.
     pub(crate) fn wait_for(&self, accounts: &Accounts, ticket: Ticket) {
         drop(self.write_until(accounts, ticket));
     }
@@ -181,19 +187,19 @@ impl Committer {
         state
     }
 
-    /// Sleeps until a turn has ended after which the ticket is finished, or after which this thread may be the one to write.
+    /// Sleeps until a turn ends that finished the ticket or made this thread the next leader.
     fn sleep<'a>(&'a self, mut state: MutexGuard<'a, State>, ticket: Ticket) -> MutexGuard<'a, State> {
         let is_called = Arc::<AtomicBool>::default();
         state.sleepers.push(Sleeper { ticket, thread: thread::current(), is_called: is_called.clone() });
         drop(state);
-        // A parked thread may wake up for no reason.
+        // A parked thread may wake up spuriously.
         while !is_called.load(Ordering::Acquire) {
             thread::park();
         }
         self.lock()
     }
 
-    /// Tells the listener what there is to tell.
+    /// Sends pushes to the listener, if there are any.
     pub(crate) fn tell(&self, account: AccountId, pushes: &[Push]) {
         if !pushes.is_empty() {
             self.listener.changed(account, pushes);
@@ -201,22 +207,25 @@ impl Committer {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing is half done in it when a thread panics: a turn that ends gives every ticket its outcome.
+        // The state stays consistent when a thread panics: a turn that ends gives every ticket its
+        // outcome.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The turn of one caller to write for all. However it ends, the others are told and go on.
+/// One thread's turn to write for all. However it ends, the waiting threads get their outcomes and
+/// continue.
 struct Turn<'a> {
     committer: &'a Committer,
     together: Vec<(Ticket, Pending)>,
-    /// What became of each that was tried, by its place.
+    /// Outcomes by index in `together`, of the additions that were tried.
     written: HashMap<usize, Outcome>,
 }
 
 impl Turn<'_> {
     fn write(mut self, accounts: &Accounts) {
-        // What follows from something that was not written is not written either, even if the journal looks as if it could be.
+        // An addition that builds on a failed one is not written either, even if it would fit the
+        // journal.
         let (void, good): (Vec<usize>, Vec<usize>) =
             (0..self.together.len()).partition(|place| self.pending(*place).is_some_and(Pending::is_void));
         self.written.extend(void.into_iter().map(|place| (place, Ok(AddOutcome::Stale))));
@@ -232,7 +241,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Writes additions in transactions of their own, as long as the store takes any.
+    /// Writes each addition in a separate transaction, until the store fails.
     fn write_each(&mut self, accounts: &Accounts, good: &[usize]) {
         for (done, place) in good.iter().enumerate() {
             let Some((_, pending)) = self.together.get(*place) else { continue };
@@ -243,7 +252,7 @@ impl Turn<'_> {
                     .map(|outcomes| outcomes.first().copied().unwrap_or(AddOutcome::Stale)),
             };
             if !matches!(written, Ok(AddOutcome::Added(_))) {
-                // What follows from it is in this turn, too.
+                // Additions that build on it are in this turn, too.
                 pending.is_void.store(true, Ordering::Release);
             }
             match written {
@@ -268,7 +277,8 @@ impl Turn<'_> {
         self.written.get(&place).cloned().unwrap_or(Err(CommitError::Lost))
     }
 
-    /// Tells the listener of an addition that is written. One that panics must not keep the others waiting for ever.
+    /// Notifies the listener of a written addition. A listener that panics must not block the other
+    /// threads.
     fn tell(&self, pending: &Pending, head: &JournalHead) {
         let told = catch_unwind(AssertUnwindSafe(|| {
             self.committer.tell(pending.account, &pending.pushes);
@@ -288,7 +298,8 @@ impl Drop for Turn<'_> {
         let outcomes: Vec<Outcome> = (0..self.together.len()).map(|place| self.outcome(place)).collect();
         for ((_, pending), outcome) in self.together.iter().zip(&outcomes) {
             match outcome {
-                // Still the only one who writes: so listeners are told in the order of the journals.
+                // This thread is still the only writer, so listeners are notified in the order of
+                // the journals.
                 Ok(AddOutcome::Added(head)) => self.tell(pending, head),
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
@@ -301,7 +312,7 @@ impl Drop for Turn<'_> {
         }
         let (called, next) = state.end_turn(committer.finished.load(Ordering::Acquire));
         drop(state);
-        // The next one first: while it writes, the others go on with what they have to do.
+        // Wake the next leader first: it writes while the others continue.
         next.iter().chain(&called).for_each(Sleeper::call);
     }
 }

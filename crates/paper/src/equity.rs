@@ -1,7 +1,9 @@
-//! The value of an account at the end of each day: its holdings (`equity_log.rs`) at the closes of the days.
+//! The value of an account at the end of each day: its holdings (`equity_log.rs`) at the closes of
+//! the days.
 //!
-//! Nothing is stored. Holdings are cached until the journal is cut, closes for a version of the store (`closes.rs`): a request reads
-//! the entries that are new since the last one, and computes a value for each of its points.
+//! Values are not stored. Holdings are cached until the journal is cut, closes for a version of the
+//! store (`closes.rs`). A request reads the entries added since the last one, and computes a value
+//! for each of its points.
 
 use std::iter::successors;
 use std::sync::PoisonError;
@@ -23,25 +25,25 @@ use crate::service::{Clock, Moment, Paper};
 
 /// Markets that an account trades in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
-/// Entries that one request reads at most. The next one goes on from there.
+/// Maximum number of entries that one request reads. The next request continues there.
 const ENTRIES_EACH_REQUEST: u64 = 50_000;
 
-/// What an account was worth day by day, in HKD.
+/// The value of an account day by day, in HKD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Equity {
     pub currency: &'static str,
     /// Oldest first, a point for each date on which a market was open, and one for now.
     pub points: Vec<EquityPoint>,
-    /// Why there is no point for some of the dates: a currency had no rate.
+    /// Why some dates have no point: a currency had no rate.
     pub missing: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct EquityPoint {
     pub date: String,
-    /// The instant it is of, in Unix seconds: 09:00 in Hong Kong on the next date, or now.
+    /// The instant of the value, in Unix seconds: 09:00 in Hong Kong on the next date, or now.
     pub at: String,
-    /// Whether the date is over, and the closes of the day count.
+    /// Whether the date is over, so that its closes count.
     pub is_over: bool,
     pub net_assets: String,
     pub cash: String,
@@ -49,7 +51,7 @@ pub struct EquityPoint {
 }
 
 impl Paper {
-    /// The last so many dates of an account, as far as it has been there. Nothing is written.
+    /// The last dates of an account, from its first request on. Writes nothing.
     pub fn equity(
         &self,
         id: AccountId,
@@ -59,7 +61,7 @@ impl Paper {
         let mut account = self.described(id)?;
         let ticket = self.place(id).lock().last_ticket;
         if let Some(ticket) = ticket {
-            // What the account has taken in is read out of the journal.
+            // The entries are read from the journal, so wait until they are written.
             self.committer.wait_for(&self.accounts, ticket);
         }
         let moment = clock.moment().not_before(account.horizon());
@@ -80,7 +82,7 @@ impl Paper {
         Ok(feed.checked(equity)?)
     }
 
-    /// How many entries of its journal a request for the worth of an account would read.
+    /// How many journal entries an equity request would read.
     pub fn equity_left(&self, id: AccountId) -> Result<u64, PaperError> {
         let Some(head) = self.accounts.journal_head(id)? else { return Ok(0) };
         let log = self.equity_logs.of_account(id);
@@ -110,7 +112,7 @@ impl Paper {
                 return Err(PaperError::CatchingUp { at, to: over });
             }
         }
-        // Entries that are not written yet are not cached.
+        // Unwritten entries are not cached.
         let unwritten: Vec<Entry> =
             unwritten.iter().filter(|entry| entry.at.is_none_or(|at| at <= over)).cloned().collect();
         let log = match unwritten.is_empty() {
@@ -184,8 +186,8 @@ impl EquityPoint {
     }
 }
 
-/// Cash, and holdings at the closes of a date. The day after has begun in both markets, so what splits then is split already, and
-/// what is paid then is in the cash: the close is brought to the new shares, without what was paid for each.
+/// Cash, and holdings at the closes of a date. The next day has begun in both markets: its splits
+/// are applied and its dividends are in the cash. The close is therefore adjusted for both.
 fn at_close(
     held: &Holdings,
     view: &MarketView<'_>,

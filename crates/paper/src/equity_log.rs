@@ -1,7 +1,8 @@
-//! A cache of the holdings of accounts at the end of each date: a journal is read once, and afterwards only its new entries.
+//! A cache of account holdings at the end of each date: a journal is read once, and afterwards only
+//! its new entries.
 //!
-//! Prices are no part of it, so corrected candles and rates count immediately. A journal that is cut, by a rewind or a reset,
-//! begins anew: it is of another era then.
+//! Prices are not part of it, so corrected candles and rates count immediately. A rewind or a reset
+//! cuts the journal and begins another era, and the log is then built again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -15,13 +16,14 @@ use crate::PaperError;
 use crate::book::parsed;
 use crate::feed::Markets;
 
-/// Accounts that are cached. Their orders are not, so that one takes some hundred bytes for each date on which something changed.
+/// Maximum number of cached accounts. Orders are left out, so one account takes some hundred bytes
+/// for each date on which something changed.
 const ACCOUNTS_MAX: usize = 256;
-/// When a date is over in every market: this long after the next one has begun in Hong Kong. The trading day of the US ends an hour
-/// earlier at the latest, and nothing has traded in Hong Kong by then.
+/// When a date is over in every market: this long after the next one has begun in Hong Kong. The US
+/// trading day ends an hour earlier at the latest, and Hong Kong has not traded by then.
 const OVER_AFTER_S: i64 = 9 * 3_600;
 
-/// Dates as points of an account's worth have them.
+/// Assigns instants to the dates of equity points.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EquityDates<'a>(pub(crate) &'a market::Zone);
 
@@ -35,7 +37,7 @@ impl<'a> EquityDates<'a> {
         self.0.date(Timestamp(at.0.saturating_sub(OVER_AFTER_S)))
     }
 
-    /// When a date is over. What happens at that very instant is the last of it.
+    /// When a date is over. The instant itself still belongs to it.
     pub(crate) fn over_at(&self, date: Date) -> Timestamp {
         self.0.instant(date.tomorrow().unwrap_or(date), OVER_AFTER_S)
     }
@@ -45,17 +47,17 @@ impl<'a> EquityDates<'a> {
     }
 }
 
-/// What an account held.
+/// The holdings of an account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Holdings {
     pub(crate) cash: Vec<(Currency, Money)>,
     pub(crate) positions: Vec<(Symbol, Position)>,
     pub(crate) cost: CostMethod,
-    /// Corporate actions that closes of earlier dates do not know of, in the order in which they were booked.
+    /// Corporate actions not reflected in the closes of earlier dates, in booking order.
     pub(crate) changes: Vec<PriceChange>,
 }
 
-/// What a corporate action makes of a close before its ex-date.
+/// How a corporate action adjusts a close before its ex-date.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PriceChange {
     pub(crate) symbol: Symbol,
@@ -65,21 +67,21 @@ pub(crate) struct PriceChange {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Effect {
-    /// Cash for each share, which the account has by then.
+    /// Cash for each share, already booked to the account.
     Paid(Fraction),
     /// New shares for one old one.
     Split(Fraction),
 }
 
 impl PriceChange {
-    /// Of an event that the account has taken in.
+    /// The price change of an applied event.
     fn of(event: &Event, account: &Account) -> Option<PriceChange> {
         let (symbol, ex_date, effect) = match event {
             Event::DividendPaid(Dividend { symbol, ex_date, quantity, amount, .. }) => {
                 (symbol, *ex_date, Effect::Paid(amount.per(*quantity)))
             }
             Event::SharesChanged { symbol, ex_date, ratio, .. } => (symbol, *ex_date, Effect::Split(*ratio)),
-            // Rights are sold after the split of their day, for the shares that there are by then.
+            // Rights are sold after the split of the same day, for the shares held by then.
             Event::RightsSold { symbol, ex_date, amount, .. } => {
                 (symbol, *ex_date, Effect::Paid(amount.per(account.held(symbol))))
             }
@@ -102,18 +104,19 @@ impl PriceChange {
     }
 }
 
-/// A journal on its way, without the orders.
+/// The fold of a journal, without its orders.
 #[derive(Clone, Debug, Default)]
 struct Fold {
     account: Account,
     changes: Vec<PriceChange>,
-    /// That of the last entry.
+    /// The date of the last entry.
     date: Option<Date>,
 }
 
 impl Fold {
     fn apply(&mut self, entry: &Entry) {
-        // Orders hold no money and no shares until they are filled, and a fill says all that is booked.
+        // Orders hold no money and no shares until they are filled, and a fill contains everything
+        // that is booked.
         let is_order = matches!(&entry.event, Event::Accepted(_) | Event::Rejected { .. });
         if !is_order && entry.event.grid().is_none() {
             self.account.apply(entry);
@@ -136,20 +139,20 @@ impl Fold {
     }
 }
 
-/// What an account held at the ends of dates.
+/// The holdings of an account at the end of each date.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EquityLog {
     era: u64,
-    /// The last entry that is in it.
+    /// The last entry that was applied.
     folded: u64,
     fold: Fold,
-    /// Dates at whose end it was something else than before.
+    /// Dates at whose end the holdings changed.
     ends: BTreeMap<Date, Arc<Holdings>>,
-    /// Entries that were read for it.
+    /// Number of entries read.
     read: u64,
 }
 
-/// The logs of accounts that were asked for.
+/// Logs of recently requested accounts.
 #[derive(Debug)]
 pub(crate) struct EquityLogs(Cache<AccountId, Arc<Mutex<EquityLog>>>);
 
@@ -171,7 +174,7 @@ impl EquityLogs {
 }
 
 impl EquityLog {
-    /// How many entries of a journal are not in it.
+    /// How many entries of a journal are not applied yet.
     pub(crate) fn left(&self, head: &JournalHead) -> u64 {
         if self.era == head.era() { head.last_number.saturating_sub(self.folded) } else { head.last_number }
     }
@@ -181,7 +184,8 @@ impl EquityLog {
         self.read
     }
 
-    /// Takes in the entries of a journal up to an instant, at most so many. The instant of the last of them if there are more.
+    /// Applies up to `limit` entries of a journal, up to an instant. Returns the instant of the
+    /// last of them if there are more.
     pub(crate) fn catch_up(
         &mut self,
         (accounts, id, head): (&Accounts, AccountId, &JournalHead),
@@ -208,7 +212,7 @@ impl EquityLog {
         }
     }
 
-    /// Applies the entries that follow; those that it has are skipped.
+    /// Applies new entries; skips those already applied.
     pub(crate) fn take(&mut self, entries: &[Entry], dates: EquityDates<'_>) {
         let folded = self.folded;
         for entry in entries.iter().filter(|entry| entry.number > folded) {
@@ -219,7 +223,7 @@ impl EquityLog {
             self.fold.apply(entry);
         }
         self.folded = entries.last().map_or(self.folded, |last| last.number.max(self.folded));
-        // More of its date may come.
+        // More entries of the same date may follow.
         if let Some(date) = self.fold.date {
             self.end(date);
         }

@@ -7,14 +7,14 @@ use trading::Refusal;
 
 use crate::commit::CommitError;
 
-/// Why a paper account could not be asked.
+/// Why a request to a paper account failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PaperError {
     #[error(transparent)]
     Refused(Box<Refusal>),
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Of a transaction that was shared with others.
+    /// The error of a transaction shared with other requests.
     #[error(transparent)]
     Commit(Arc<StoreError>),
     #[error(transparent)]
@@ -33,10 +33,10 @@ pub enum PaperError {
     Statement { account: i64, date: market::Date },
     #[error("the statement of account {account} of {date} cannot be kept: it is too long")]
     StatementLong { account: i64, date: market::Date },
-    /// Others changed it each time that something was decided.
+    /// Another process changed the account at each attempt.
     #[error("the journal of account {account} is being changed by others, again and again")]
     Contended { account: i64 },
-    /// It goes on from there with the next request, and by itself if it has open orders.
+    /// The next request continues there; with open orders, so does the background runner.
     #[error("the account is catching up with the market: it is at {at}, on its way to {to}; try again")]
     CatchingUp { at: Timestamp, to: Timestamp },
     #[error("a transaction of the journals was lost")]
@@ -52,7 +52,7 @@ pub enum PaperError {
 }
 
 impl PaperError {
-    /// The error of the store, where that is what went wrong.
+    /// The underlying error of the store, if any.
     pub fn store(&self) -> Option<&StoreError> {
         match self {
             PaperError::Store(error) | PaperError::History(HistoryError::Store(error)) => Some(error),

@@ -1,5 +1,5 @@
-//! The events of one order or grid, for a server: only the part of the journal between its beginning and its end is read, and only
-//! entries that contain its id are decoded.
+//! The events of one order or grid, for a server: only the part of the journal between its
+//! beginning and its end is read, and only entries that contain its id are decoded.
 
 use market::Timestamp;
 use store::{AccountId, JournalEntry, Reader};
@@ -12,14 +12,15 @@ use crate::explanation::{OrderExplanation, explanation_of};
 use crate::grid_explanation::{GridExplanation, grid_steps};
 use crate::service::{Clock, Paper};
 
-/// Entries that one request reads at most.
+/// Maximum number of entries that one request reads.
 const ENTRIES_MAX: u64 = 100_000;
-/// Steps of a grid's story: the newest.
+/// Maximum number of steps in a grid's explanation: the newest ones.
 const GRID_STEPS_MAX: usize = 1_000;
-/// The type of a trigger entry, as it is written. The entry of the order that it made follows it.
+/// The type of a trigger entry in its stored form. The entry of the order that it created follows
+/// it.
 const TRIGGER: &str = "\"grid_triggered\"";
 
-/// When an order is known to have changed, both ends included.
+/// The period in which an order changed, both ends included.
 struct Life {
     range: (Timestamp, Timestamp),
     /// Each instant at which its status changed.
@@ -38,15 +39,15 @@ impl Life {
 }
 
 impl Paper {
-    /// What happened to an order, if there is one of that number. Of an order that was open during more than 100,000 entries of its
-    /// account's journal it has the changes of its status alone, and not each move of the price that it trailed.
+    /// What happened to an order, if it exists. If it was open during more than 100,000 journal
+    /// entries, only its status changes are included, not each move of a trailing stop.
     pub fn order_explanation(
         &self,
         id: AccountId,
         order: OrderId,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Option<OrderExplanation>, PaperError> {
-        // To ask does not begin an account.
+        // A read does not begin an account.
         if self.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
@@ -74,7 +75,7 @@ impl Paper {
         Ok(explanation_of(&entries, order, share).map(|explanation| ending.of_explanation(explanation)))
     }
 
-    /// The newest of what happened to a grid, if there is one of that number.
+    /// The newest steps of a grid, if it exists.
     pub fn grid_explanation(
         &self,
         id: AccountId,
@@ -99,7 +100,7 @@ impl Paper {
         Ok(Some(GridExplanation { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
     }
 
-    /// The last entry before a range of instants, and the last one in it.
+    /// The numbers of the last entry before a range of instants, and of the last one in it.
     fn numbers(
         &self,
         id: AccountId,
@@ -109,8 +110,8 @@ impl Paper {
         Ok((self.accounts.journal_number_at(id, before)?, self.accounts.journal_number_at(id, through)?))
     }
 
-    /// Adds the entries after one number and up to another that have one of the names in them; before the order of a grid the trigger
-    /// that made it.
+    /// Adds the entries in a range of numbers that contain one of the names, and the trigger before
+    /// each order of a grid.
     fn add_about(
         &self,
         id: AccountId,

@@ -1,4 +1,4 @@
-//! What the stored candles mean for an order, added to its story.
+//! Adds the effect of the stored candles to the explanation of an order.
 
 use trading::{Account, MarketView, OrderId};
 
@@ -6,16 +6,16 @@ use crate::explanation::{OrderExplanation, Step, explanation, local};
 use crate::look::Seen;
 use crate::outlook::{after_expiry, outlook};
 
-/// The story of an order as of the instant at which its account was read.
+/// The explanation of an order at the instant at which its account was read.
 pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<OrderExplanation> {
     let (account, view) = (seen.reading.account, &seen.reading.view);
     explanation(seen.entries, id).map(|explanation| Ending::of(account, view, id).of_explanation(explanation))
 }
 
-/// How the story of an order ends for want of candles.
+/// The end of an explanation where candles are missing.
 #[derive(Default)]
 pub(crate) struct Ending {
-    /// Why the day on which the order expired had nothing for it.
+    /// Why the order expired without a fill.
     expired: Option<String>,
     /// The step `waiting` of an open order that waits for candles.
     waiting: Option<Step>,

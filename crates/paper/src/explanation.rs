@@ -1,5 +1,6 @@
-//! The story of an order, out of its account's journal: every event with its instant, the candle behind it, at which of its prices it
-//! was filled and by which rule, each charge; and for a refusal the check and the numbers.
+//! The explanation of an order, from its account's journal: every event with its instant, its
+//! candle, the price and rule of each fill, each charge; and for a refusal the check and the
+//! numbers.
 
 use market::{Market, Price, Timestamp, Zone};
 use schemars::JsonSchema;
@@ -15,7 +16,8 @@ use crate::grid_words;
 use crate::reason::Reason;
 use crate::terms_words::in_words;
 
-/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts are text.
+/// What happened to an order, oldest first. Instants are unix seconds as text, prices and amounts
+/// are text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OrderExplanation {
     pub order_id: String,
@@ -29,9 +31,9 @@ pub struct Step {
     /// The same on the market's clock, which is named: `2026-03-18 10:00:15 HKT`.
     pub local: String,
     pub event: &'static str,
-    /// What happened, as a sentence.
+    /// The event as a sentence.
     pub words: String,
-    /// By which rules, a sentence each.
+    /// The rules that applied, a sentence each.
     pub because: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub candle: Option<ExplainedCandle>,
@@ -45,7 +47,8 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ExplainedCandle {
     pub time: String,
-    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped with the opening.
+    /// `minute`, or `day` for the daily candle of a day without one-minute candles; that is stamped
+    /// with the opening.
     pub period: &'static str,
     pub open: String,
     pub high: String,
@@ -72,7 +75,7 @@ pub struct ExplainedFill {
     pub settles_on: String,
 }
 
-/// The story of an order; `None` if the journal has no such order.
+/// The explanation of an order; `None` if the journal has no such order.
 pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     let mut shares: Vec<(u64, Option<Share>)> = Vec::new();
     for entry in entries {
@@ -89,7 +92,8 @@ pub fn explanation(entries: &[Entry], id: OrderId) -> Option<OrderExplanation> {
     explanation_of(entries, id, share)
 }
 
-/// The same out of a part of the journal. `share` is what the account may take of a candle's volume at an entry.
+/// Like [`explanation()`], from a part of the journal. `share` is the participation setting at an
+/// entry.
 pub(crate) fn explanation_of(
     entries: &[Entry],
     id: OrderId,
@@ -97,7 +101,7 @@ pub(crate) fn explanation_of(
 ) -> Option<OrderExplanation> {
     let mut teller: Option<Teller> = None;
     let mut steps = Vec::new();
-    // The order of a trigger comes right after it.
+    // The order of a trigger follows it directly.
     let mut trigger: Option<&GridTrigger> = None;
     for entry in entries {
         if let Event::GridTriggered(last) = &entry.event {
@@ -109,7 +113,7 @@ pub(crate) fn explanation_of(
         if teller.is_none() {
             teller = Teller::of(&entry.event);
         }
-        // Nothing happens to an order before it is there.
+        // Skip entries before the order is accepted.
         let Some(teller) = teller.as_mut() else { continue };
         teller.share = share(entry);
         let step = teller.step(entry.at.unwrap_or_default(), &entry.event);
@@ -125,12 +129,12 @@ pub(crate) fn explanation_of(
     })
 }
 
-/// The order as it stands while its story is told.
+/// The state of the order while its steps are written.
 struct Teller {
     terms: Terms,
     executed: Quantity,
     zone: Zone,
-    /// What the account may take of a candle's volume.
+    /// The share of a candle's volume that the account may take.
     share: Option<Share>,
 }
 
@@ -228,7 +232,7 @@ impl Teller {
         }
     }
 
-    /// Where an order of a grid comes from.
+    /// Adds which grid and trigger created the order.
     fn origin(&self, mut step: Step, accepted: &AcceptedOrder, trigger: Option<&GridTrigger>) -> Step {
         let Some(origin) = &accepted.grid else { return step };
         let trigger = trigger.filter(|of| (of.grid, of.price) == (origin.grid, origin.price));
@@ -267,7 +271,8 @@ impl Teller {
         because
     }
 
-    /// When it trades and when it ends. A minute that begins with it counts for what the engine made.
+    /// When the order trades and when it expires. An order made by the engine may use the minute
+    /// that begins with it.
     fn hours(&self, at: Timestamp, standing: &Standing, by_engine: bool) -> Vec<String> {
         let placement = &standing.placement;
         let mut hours = Vec::new();
@@ -304,7 +309,7 @@ impl Teller {
         price.map(words).into_iter().collect()
     }
 
-    /// How far a trailing order stays behind the best price.
+    /// The distance of a trailing stop from the best price.
     fn stop(&self) -> String {
         let away = match (self.terms.trailing_amount, self.terms.trailing_percent) {
             (Some(amount), _) => plain_price(amount).to_string(),
@@ -351,7 +356,7 @@ impl Teller {
         format!("{done}: {quantity} at {}{rest}", plain_price(*price))
     }
 
-    /// Which of a candle's prices it was, and why.
+    /// The price of the candle that was used, and the rules for it.
     fn fill_rules(&self, filled: &Execution) -> (&'static str, Vec<String>) {
         let Execution { candle, rule, price, .. } = filled;
         let (stamp, open) = (self.candle(candle), plain_price(candle.open));
@@ -404,7 +409,7 @@ impl Teller {
         (price_of, because)
     }
 
-    /// What the share of a candle is counted in.
+    /// The unit of a candle's volume.
     fn unit(&self) -> &'static str {
         match self.terms.symbol.market() {
             Market::Hk => "lots",
@@ -435,7 +440,7 @@ pub(crate) fn local(zone: &Zone, at: Timestamp) -> String {
     format!("{date} {hour:02}:{minute:02}:{second:02} {}", zone.abbreviation(at))
 }
 
-/// What a fill moved.
+/// The amounts that a fill moved.
 fn money(filled: &Execution) -> Vec<String> {
     let Execution { facts, quantity, price, side, fees, .. } = filled;
     let amount = Money::of(*price, *quantity, facts.multiplier);
@@ -469,7 +474,7 @@ fn rejected(refusal: &Refusal, reason: &Reason) -> String {
     }
 }
 
-/// Which way a price has to go, and on which side of the level it was.
+/// In which direction a price has to move, and on which side of the level it was.
 fn way(direction: Direction) -> (&'static str, &'static str) {
     match direction {
         Direction::Rise => ("more", "below it"),

@@ -1,7 +1,8 @@
-//! The engine's view of markets, answered out of the store.
+//! The engine's view of markets, answered from the store.
 //!
-//! The engine's questions cannot fail, the store can: the first failure is kept, what follows is answered with nothing, and whoever
-//! asked the engine looks for it before anything of the result is used ([`StoreFeed::checked`]).
+//! The engine's queries cannot fail, but the store can. The first failure is recorded, later
+//! queries return nothing, and the caller checks for the failure before it uses a result
+//! ([`StoreFeed::checked`]).
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +22,7 @@ use crate::minutes::{Minutes, Part};
 use crate::rates::Rates;
 use crate::securities::Securities;
 
-/// What the feeds of all requests share.
+/// State shared by the feeds of all requests.
 #[derive(Debug)]
 pub(crate) struct Markets {
     pub(crate) history: History,
@@ -31,7 +32,7 @@ pub(crate) struct Markets {
     pub(crate) closes: Closes,
 }
 
-/// The markets for one request, at one state of the store.
+/// The markets for one request, at one version of the store.
 pub(crate) struct StoreFeed<'a> {
     markets: &'a Markets,
     reader: RefCell<&'a mut Reader>,
@@ -53,23 +54,23 @@ impl<'a> StoreFeed<'a> {
         Ok(StoreFeed { markets, reader, rates, version, as_of, failed })
     }
 
-    /// What was made of the answers, unless one of them could not be given.
+    /// Returns `made`, or the error of the first query that failed.
     pub(crate) fn checked<T>(&self, made: T) -> Result<T, HistoryError> {
         self.failed.borrow_mut().take().map_or(Ok(made), Err)
     }
 
-    /// What is stored of a security, for its names.
+    /// The stored security, for its names.
     pub(crate) fn stored_security(&self, symbol: &Symbol) -> Option<store::Security> {
         self.ask(|reader| Ok(reader.view().security(symbol)?))
     }
 
-    /// What [`Feed::close_before`] says, for one of many dates within a range.
+    /// Like [`Feed::close_before`], for one of many dates within a range.
     pub(crate) fn close_in(&self, symbol: &Symbol, date: Date, range: (Date, Date)) -> Option<Price> {
         let Markets { history, closes, .. } = self.markets;
         self.ask(|reader| closes.before((history, reader), (symbol, self.version), date, range))
     }
 
-    /// An answer of the store; nothing once something has failed.
+    /// Queries the store; returns nothing after the first failure.
     fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<Option<T>, HistoryError>) -> Option<T> {
         if self.failed.borrow().is_some() {
             return None;
@@ -91,8 +92,9 @@ impl<'a> StoreFeed<'a> {
         })
     }
 
-    /// Looks for candles that have come since somebody last looked, of every symbol in which an account has open orders or grids.
-    /// They act from the next second on. All accounts of this process share that instant; another process may notice them at another one.
+    /// Finds candles that arrived since the last call, for every symbol with open orders or grids.
+    /// They take effect in the next second, at the same instant for all accounts of this process.
+    /// Another process may notice them at another instant.
     pub(crate) fn notice(&self, account: &Account) {
         let AsOf::Live(now) = self.as_of else { return };
         let mut since: BTreeMap<&Symbol, Timestamp> = BTreeMap::new();
@@ -112,7 +114,7 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// When a candle that came late acts next on an open order or grid.
+    /// When a late candle next takes effect on an open order or grid.
     pub(crate) fn next_late(&self, account: &Account, after: Timestamp) -> Option<Timestamp> {
         let gridded = account.watching_grids().map(|grid| &grid.symbol);
         let symbols: BTreeSet<&Symbol> = account.open_symbols().chain(gridded).collect();
@@ -120,7 +122,8 @@ impl<'a> StoreFeed<'a> {
         late.filter_map(|late| late.next(after)).min()
     }
 
-    /// What the candles of the part of an instant show, by stamp, or else the newest candle before it.
+    /// Searches the candles of the parts around an instant, by stamp; otherwise uses the newest
+    /// candle before them.
     fn found_back<T>(
         &self,
         symbol: &Symbol,
@@ -144,7 +147,7 @@ impl<'a> StoreFeed<'a> {
         before.as_ref().map(of_before)
     }
 
-    /// What came late; by a clock that was set, everything has arrived.
+    /// The late candles of a symbol. Under a replay clock, none are late.
     fn late(&self, symbol: &Symbol) -> Option<Arc<Late>> {
         match self.as_of {
             AsOf::Live(_) => self.markets.arrivals.of_symbol(symbol),
@@ -152,8 +155,9 @@ impl<'a> StoreFeed<'a> {
         }
     }
 
-    /// Candles that act after one instant and up to another where some came late. What has overtaken one of those may have acted long
-    /// before, so everything since the oldest of them is looked at.
+    /// Candles that take effect after one instant and up to another, where some arrived late. A
+    /// candle that overtook a late one may have taken effect long before, so everything since the
+    /// oldest late stamp is read.
     fn candles_with_late(
         &self,
         symbol: &Symbol,
@@ -179,7 +183,7 @@ impl Feed for StoreFeed<'_> {
     }
 
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security> {
-        // Whatever has candles has a row, too.
+        // Every security with candles has a row.
         let stored = self.ask(|reader| Ok(self.markets.securities.get(reader, symbol, self.version)?))?;
         let board = stored.board.as_deref();
         let kind = match stored.kind {
@@ -274,7 +278,8 @@ impl Feed for StoreFeed<'_> {
     }
 }
 
-/// The rule of [`trading::mark_of`], found from the end: the newest candle that tells a price does.
+/// The rule of [`trading::mark_of`], searched from the end: the newest candle with a known price
+/// decides.
 fn mark_in(by_stamp: &[EffectiveCandle], at: Timestamp) -> Option<Price> {
     let stamped = by_stamp.partition_point(|effective| effective.candle.time <= at);
     let told = by_stamp.get(..stamped)?.iter().rev();
@@ -316,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_found_from_the_end_is_that_of_the_rule() {
+    fn searching_from_the_end_finds_the_same_mark_as_the_rule() {
         let candles = [
             effective(0, 1, 2, 60, CandleKind::Minute),
             effective(60, 3, 4, 500, CandleKind::Minute),

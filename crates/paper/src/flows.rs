@@ -1,4 +1,4 @@
-//! The movements of an account's money, out of its journal.
+//! The cash flows of an account, from its journal.
 
 use market::{Symbol, Timestamp};
 use store::{AccountId, JournalEntry, Reader};
@@ -8,30 +8,31 @@ use crate::PaperError;
 use crate::book::parsed;
 use crate::service::{Clock, Paper};
 
-/// Which movements are asked for. They are listed newest first.
+/// Selects cash flows. They are listed newest first.
 #[derive(Clone, Debug)]
 pub struct FlowQuery {
-    /// The market's time, both included.
+    /// In the market's time, both ends included.
     pub from: Timestamp,
     pub through: Timestamp,
     pub symbol: Option<Symbol>,
-    /// So many are wanted, counted from the newest.
+    /// Maximum number, counted from the newest.
     pub most: usize,
 }
 
-/// Movements, newest first, and how many entries of the journal were read to find them.
+/// Cash flows, newest first, and how many journal entries were read to find them.
 #[derive(Clone, Debug, Default)]
 pub struct FoundFlows {
     pub flows: Vec<CashFlow>,
     pub entries: u64,
 }
 
-/// Entries that are read at a time, from the newest on.
+/// Entries read per query, from the newest on.
 const ENTRIES_TOGETHER: u64 = 4_096;
 
 impl Paper {
-    /// The newest movements within two instants, newest first. What was entered before the first request happened with it. The journal
-    /// is read backwards, and no further than it takes: all of it if there are fewer of a symbol than are wanted.
+    /// The newest cash flows between two instants, newest first. Those entered before the first
+    /// request count at its instant. The journal is read backwards until there are enough: all of
+    /// it if a symbol has fewer than requested.
     pub fn flows(
         &self,
         id: AccountId,
@@ -45,7 +46,7 @@ impl Paper {
         let since = (query.from.max(Timestamp(1)), through);
         self.add_flows(id, query, since, began, &mut found)?;
         if (query.from..=through).contains(&began) {
-            // Entries without an instant are stored with the first one there is.
+            // Entries without an instant are stored at the zero timestamp.
             let prepared = (Timestamp::default(), Timestamp::default());
             self.add_flows(id, query, prepared, began, &mut found)?;
         }
@@ -81,8 +82,8 @@ impl Paper {
     }
 }
 
-/// The movements of an entry, of one symbol if it is named. An entry that does not contain the symbol is not decoded: in a long journal
-/// most do not.
+/// The cash flows of an entry, optionally of one symbol. An entry that does not contain the symbol
+/// is not decoded; in a long journal most do not.
 fn flows_of(id: AccountId, row: &JournalEntry, symbol: Option<&Symbol>) -> Result<Vec<CashFlow>, PaperError> {
     let Some(symbol) = symbol else { return Ok(cash_flows(&parsed(id, row)?)) };
     if !row.text.contains(&format!("\"{symbol}\"")) {

@@ -1,4 +1,5 @@
-//! The story of a grid, out of its account's journal: every trigger with the candle behind it, the order it made or why it made none.
+//! The explanation of a grid, from its account's journal: every trigger with its candle, the order
+//! it created or why it created none.
 
 use market::{Market, Zone};
 use schemars::JsonSchema;
@@ -19,7 +20,7 @@ pub struct GridExplanation {
     pub steps: Vec<Step>,
 }
 
-/// The story of a grid; `None` if the journal has no such grid.
+/// The explanation of a grid; `None` if the journal has no such grid.
 pub fn grid_explanation(entries: &[Entry], id: GridId) -> Option<GridExplanation> {
     let symbol = entries.iter().find_map(|entry| match &entry.event {
         Event::GridSubmitted(new) if new.id == id => Some(&new.symbol),

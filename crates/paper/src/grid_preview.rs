@@ -1,5 +1,5 @@
-//! What a grid would do: whether it would be taken, where it would trade, and what buying at all of its levels takes. Nothing is
-//! written.
+//! Preview of a grid: whether it would be accepted, where it would trade, and how much buying at
+//! all of its levels costs. Writes nothing.
 
 use market::{Price, Timestamp};
 use schemars::JsonSchema;
@@ -12,43 +12,44 @@ use trading::{
 use crate::preview::Verdict;
 use crate::reason::Reason;
 
-/// Levels of a side that are looked through, and those that are told.
+/// Maximum number of levels scanned per side, and of those listed.
 const LEVELS_MAX: usize = 10_000;
 const LEVELS_TOLD: usize = 20;
 
-/// A grid as it would be taken now. Amounts and prices are text, instants are unix seconds as text.
+/// A grid as it would be accepted now. Amounts and prices are text, instants are unix seconds as
+/// text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridPreview {
     /// accepted or refused.
     pub verdict: Verdict,
-    /// Why it would not be taken.
+    /// Why it would be refused.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub currency: Option<String>,
-    /// The price of now.
+    /// The current price.
     pub last_done: Option<String>,
-    /// What the account holds of the security.
+    /// The quantity of the security that the account holds.
     pub position: String,
-    /// Cash of the currency that is not held for anything else.
+    /// Unreserved cash in the currency of the security.
     pub available_cash: Option<String>,
-    /// When it would end by itself.
+    /// When it would expire.
     pub ends_at: Option<String>,
-    /// Up from the base.
+    /// Levels above the base.
     pub sales: Option<GridSide>,
-    /// Down from the base.
+    /// Levels below the base.
     pub purchases: Option<GridSide>,
 }
 
-/// The levels of a grid on one side of its base, if the price went there without turning.
+/// The levels of a grid on one side of its base, if the price moved there without turning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GridSide {
     /// The nearest 20.
     pub levels: Vec<String>,
-    /// All of them, as far as 10,000.
+    /// The number of levels, at most 10,000.
     pub level_count: usize,
-    /// Those at which the limits of the position let it trade.
+    /// Levels at which the position limits allow a trade.
     pub trade_count: usize,
-    /// What it would trade there, and the sum of its prices, without charges.
+    /// The quantity traded at those levels, and the sum of its prices, without charges.
     pub quantity: String,
     pub amount: String,
 }
@@ -87,7 +88,7 @@ pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, asked: &Sub
     }
 }
 
-/// The grid that events make.
+/// The grid that the events create.
 fn begun(account: &Account, view: &MarketView<'_>, events: Vec<Event>) -> Option<Grid> {
     let mut after = account.clone();
     for event in events {
@@ -133,7 +134,7 @@ impl GridSide {
     }
 }
 
-/// What has come together on the way.
+/// Running totals of the levels.
 #[derive(Default)]
 struct Tally {
     levels: usize,

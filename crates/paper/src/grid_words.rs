@@ -3,7 +3,7 @@
 use market::Price;
 use trading::{GridOrigin, GridTriggerKind, plain_price};
 
-/// Why an order of a grid was made. `seen` is the candle behind it, and its prices.
+/// Why a grid created an order. `seen` is the candle behind it, and its prices.
 pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Vec<String> {
     let way = way(origin.price, origin.base);
     let (price, base) = (plain_price(origin.price), plain_price(origin.base));
@@ -23,7 +23,7 @@ pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Ve
     }
 }
 
-/// On which side of the base a price lies.
+/// The side of the base on which a price lies.
 pub(crate) fn way(price: Price, base: Price) -> &'static str {
     if price > base { "above" } else { "below" }
 }

@@ -1,20 +1,20 @@
-//! Reading grids: lists, their orders, their history. All newest first unless it is asked for otherwise.
+//! Reading grids: lists, their orders, their history. All newest first unless requested otherwise.
 
 use market::{Market, Symbol};
 use trading::{Account, Grid, GridHistoryRow, GridId, GridStatus, Order};
 
-/// Which grids are asked for; what is absent leaves nothing out.
+/// Selects grids. An absent field does not filter.
 #[derive(Clone, Debug, Default)]
 pub struct GridQuery {
     pub market: Option<Market>,
-    /// None of them is all of them.
+    /// Empty means all statuses.
     pub statuses: Vec<GridStatus>,
     pub symbol: Option<Symbol>,
     pub sort: GridSort,
     pub is_ascending: bool,
 }
 
-/// What a list of grids is sorted by; equal ones by when they were made.
+/// Sort key of a list of grids. Equal ones are sorted by creation time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum GridSort {
     #[default]
@@ -24,18 +24,18 @@ pub enum GridSort {
     Profit,
 }
 
-/// A part of a list, and whether there is more behind it.
+/// One page of a list, and whether more follow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridPage<T> {
     pub rows: Vec<T>,
     pub has_more: bool,
 }
 
-/// Rows of a page at most.
+/// Maximum number of rows in a page.
 pub const GRID_PAGE_MAX: usize = 1_000;
 
 impl<T> GridPage<T> {
-    /// The `page`-th part, from 1, of so many rows each.
+    /// Page number `page`, from 1, of `limit` rows each.
     fn of(rows: impl Iterator<Item = T>, page: usize, limit: usize) -> GridPage<T> {
         let limit = limit.clamp(1, GRID_PAGE_MAX);
         let mut rows = rows.skip(page.saturating_sub(1).saturating_mul(limit));
@@ -44,14 +44,14 @@ impl<T> GridPage<T> {
     }
 }
 
-/// The grids of an account that a query asks for.
+/// The grids of an account that match a query.
 pub fn grids<'a>(account: &'a Account, query: &GridQuery, page: usize, limit: usize) -> GridPage<&'a Grid> {
     let is_meant = |grid: &&Grid| {
         query.market.is_none_or(|market| grid.market() == market)
             && (query.statuses.is_empty() || query.statuses.contains(&grid.status))
             && query.symbol.as_ref().is_none_or(|symbol| grid.symbol == *symbol)
     };
-    // Oldest first, which a stable sort keeps among equal ones.
+    // Oldest first; the stable sort preserves this order among equals.
     let mut found: Vec<&Grid> = account.grids().iter().filter(is_meant).collect();
     match query.sort {
         GridSort::CreatedAt => {}
@@ -72,7 +72,7 @@ pub struct GridOrder<'a> {
     pub order: &'a Order,
 }
 
-/// The orders of one grid, or of all: the trigger history. Nothing of a grid that does not exist.
+/// The orders of one grid, or of all: the trigger history. Empty if the grid does not exist.
 pub fn grid_orders(
     account: &Account,
     grid: Option<GridId>,

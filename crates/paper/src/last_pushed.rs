@@ -1,21 +1,21 @@
-//! How far those who listen to an account have heard of it.
+//! The last journal entry that was pushed to the listeners of an account.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use store::{AccountId, Accounts, JournalHead, StoreError};
 
-/// The last entry of a journal that was pushed to listeners here, whoever wrote it.
+/// The last entry of a journal that this process pushed to listeners, whichever process wrote it.
 #[derive(Debug, Default)]
 pub(crate) struct LastPushed(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// None until somebody here has read the journal.
+    /// `None` until this process has read the journal.
     mark: Option<Mark>,
     watchers: usize,
 }
 
-/// An entry. In another era its number may be that of another one.
+/// An entry. Its number alone is not unique: another era may reuse it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Mark {
     era: u64,
@@ -29,13 +29,14 @@ impl Mark {
 }
 
 impl LastPushed {
-    /// Counts somebody who listens. The first one is to hear of nothing that was written before.
+    /// Adds a listener. The first one does not receive entries that were written before.
     pub(crate) fn watch(&self, accounts: &Accounts, id: AccountId) -> Result<(), StoreError> {
-        // Held while the head is read: whoever comes second hears of all that is written once they listen.
+        // Held while the head is read: a second listener receives everything that is written from
+        // then on.
         let mut state = self.lock();
         if state.watchers == 0 {
             let head = Mark::of(accounts.journal_head(id)?.as_ref());
-            // Of what this process has written since the head was read, listeners have been told.
+            // Our own writes since the head was read were already pushed.
             let is_further = |mark: &Mark| mark.era == head.era && mark.number > head.number;
             state.mark = Some(state.mark.filter(is_further).unwrap_or(head));
         }
@@ -48,37 +49,38 @@ impl LastPushed {
         state.watchers = state.watchers.saturating_sub(1);
     }
 
-    /// There is nothing left to push of a journal with this head.
+    /// Marks a journal with this head as completely pushed.
     pub(crate) fn set(&self, head: Option<&JournalHead>) {
         self.lock().mark = Some(Mark::of(head));
     }
 
-    /// The journal was cut here, and has this head now.
+    /// Marks the head after this process cut the journal.
     pub(crate) fn cut(&self, head: &JournalHead) {
         if let Some(mark) = &mut self.lock().mark {
             *mark = Mark { era: head.era(), number: mark.number.min(head.last_number) };
         }
     }
 
-    /// Whether listeners here have heard of all of a journal with this head.
+    /// Whether everything up to this head was pushed.
     pub(crate) fn is_at(&self, head: &JournalHead) -> bool {
         self.lock().mark == Some(Mark::of(Some(head)))
     }
 
-    /// The last entry that was pushed of a journal that has only been added to since, if any is known.
+    /// The last pushed entry, if known and if the journal was only added to since.
     pub(crate) fn within(&self, head: &JournalHead) -> Option<u64> {
         self.lock().mark.filter(|mark| mark.era == head.era()).map(|mark| mark.number)
     }
 
-    /// The last entry of a journal with this head that was pushed, or needs not be: without a mark, all that is there. Entries that
-    /// another process put in the place of those it cut are not pushed yet, though their numbers were.
+    /// The last entry up to this head that was pushed or needs no push: without a mark, all of
+    /// them. If another process cut the journal and wrote new entries, these are not pushed yet,
+    /// although their numbers were.
     pub(crate) fn before(
         &self,
         accounts: &Accounts,
         id: AccountId,
         head: &JournalHead,
     ) -> Result<u64, StoreError> {
-        // Let go before the store is asked.
+        // Release the lock before the store is queried.
         let mark = self.lock().mark;
         let Some(Mark { era, number }) = mark else { return Ok(head.last_number) };
         let mut number = number.min(head.last_number);
@@ -94,7 +96,7 @@ impl LastPushed {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing is half done in it when a thread panics.
+        // The state is consistent when a thread panics.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,14 +1,20 @@
-//! Paper accounts as a service: the engine of `trading`, its journals in the store, and the markets as `history` has them.
+//! Paper accounts as a service: the engine of `trading`, its journals in the store, and the markets
+//! of `history`.
 //!
-//! [`Paper::command`] carries out what a client or an operator asks, [`Paper::read`] shows an account as of now. Both first let
-//! everything happen that the market has brought since the account was last looked at, and both return only when what happened is on
-//! the disk. [`Paper::advance`] does that alone, for many accounts at once. An account that nobody asks about costs nothing.
+//! [`Paper::command`] executes a command of a client or an operator, [`Paper::read`] shows an
+//! account as of now. Both first advance the account to now, and both return only when the new
+//! entries are on the disk. [`Paper::advance`] only advances, for many accounts together. An idle
+//! account costs nothing.
 //!
-//! Start with `service.rs`, then `attempt.rs` (how a request is decided and written), `portion.rs` (how much at a time) and `feed.rs` (what the engine is told of
-//! markets). `commit.rs` writes for many at once, `last_pushed.rs` has what listeners have heard of; `travel.rs` is what only an
-//! operator may do to a journal. `look.rs`, `preview.rs` and `grid_preview.rs` write nothing: an account as it is, and what would become of
-//! an order or a grid. `grids.rs` reads grids, `grid_story.rs` tells what happened to one. `story.rs` tells what happened to an order,
-//! and why; `explain.rs` reads the part of a journal that is about one; `equity.rs` what an account was worth day by day. `tallies.rs` works out what accounts contribute to levels. `statements.rs` makes and keeps the statements of dates and months, `statement_document.rs` is their form.
+//! Start with `service.rs`, then `attempt.rs` (how a request is decided and written), `portion.rs`
+//! (how much work at a time) and `feed.rs` (the market data for the engine). `commit.rs` is the
+//! group commit, `last_pushed.rs` tracks which entries listeners have received, `travel.rs` has
+//! rewind, reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs` write
+//! nothing: they show an account, or the effect of an order or a grid. `grids.rs` lists grids.
+//! `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a grid;
+//! `explain.rs` reads the journal entries for that. `equity.rs` has the value of an account day by
+//! day, `tallies.rs` the contribution of accounts to levels. `statements.rs` makes and stores daily
+//! and monthly statements, `statement_document.rs` is their format.
 
 mod arrivals;
 mod attempt;

@@ -2,16 +2,18 @@ use market::Timestamp;
 use store::AccountId;
 use trading::Push;
 
-/// Is told of what happens to accounts, when it is on the disk. Must not wait, nor ask for an account.
+/// Notified of changes to accounts once they are on the disk. Must not block, nor request an
+/// account.
 pub trait Listener: Send + Sync {
-    /// Orders or grids of an account have changed. Told in order, also of what another process has done, once that is noticed.
+    /// Orders or grids of an account have changed. Called in journal order, also for changes of
+    /// other processes once they are noticed.
     fn changed(&self, account: AccountId, pushes: &[Push]);
 
-    /// Something may happen to an account by itself at an instant of the market.
+    /// Something may happen to an account without a request at this instant of the market.
     fn waits(&self, _until: Timestamp) {}
 }
 
-/// Nobody listens.
+/// A listener that ignores everything.
 #[derive(Clone, Copy, Debug)]
 pub struct NoListener;
 

@@ -1,6 +1,8 @@
-//! Looking at an account without writing anything: what the market has brought since is played in memory alone.
+//! Reads of an account that write nothing: the market's effects since the last entry are computed
+//! in memory only.
 //!
-//! A command line that only asks must not move an account: the next one may have another clock.
+//! A command line that only reads must not advance an account: the next one may run with another
+//! clock.
 
 use store::{AccountId, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};
@@ -12,16 +14,17 @@ use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
 use crate::service::{Clock, Paper, Reading};
 
-/// An account as of an instant, and everything that led there.
+/// An account as of an instant, and its entries up to then.
 #[derive(Debug)]
 pub struct Seen<'a> {
     pub reading: Reading<'a>,
-    /// The journal up to that instant, and what has happened since its last entry.
+    /// The journal up to that instant, and the unwritten entries since.
     pub entries: &'a [Entry],
 }
 
 impl Paper {
-    /// Shows an account as of now, in the past if the clock stands before the account's own time, and leaves its journal as it is.
+    /// Shows an account as of now, or in the past if the clock is before the account's horizon. The
+    /// journal does not change.
     pub fn look<T>(
         &self,
         id: AccountId,
@@ -46,7 +49,7 @@ impl Paper {
         Ok(feed.checked(seen)?)
     }
 
-    /// Whether an account could be opened like this now: for an account that does not exist yet.
+    /// Whether an account that does not exist yet could be opened like this now.
     pub fn check_opening(
         &self,
         opening: &Opening,
@@ -59,7 +62,7 @@ impl Paper {
         feed.checked(opened)?.map(drop)
     }
 
-    /// What would become of an order, and what it would cost.
+    /// The outcome and the cost of an order.
     pub fn preview(
         &self,
         id: AccountId,
@@ -72,13 +75,13 @@ impl Paper {
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
         ensure_open(&engine, &mut account, id, now)?;
-        // One that is ahead of the clock stays there, and refuses every order.
+        // An account ahead of the clock is not advanced, and refuses every order.
         engine.advance(&mut account, now);
         let preview = preview(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
     }
 
-    /// What would become of a grid, and where it would trade.
+    /// The outcome of a grid, and where it would trade.
     pub fn preview_grid(
         &self,
         id: AccountId,
@@ -91,13 +94,13 @@ impl Paper {
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
         ensure_open(&engine, &mut account, id, now)?;
-        // One that is ahead of the clock stays there, and refuses every grid.
+        // An account ahead of the clock is not advanced, and refuses every grid.
         engine.advance(&mut account, now);
         let preview = preview_grid(&account, &engine.view(now), asked);
         Ok(feed.checked(preview)?)
     }
 
-    /// The account as its journal has it, and the journal.
+    /// The account at the head of its journal, and the journal.
     fn with_entries(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
         let Some((head, entries)) = book::read_all(&self.accounts, id)? else {
             return Ok(Default::default());

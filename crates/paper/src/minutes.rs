@@ -1,5 +1,6 @@
-//! The candles of a symbol as the engine takes them, cached by day: of a thousand accounts with orders in one security each reads the
-//! same candles. They are one-minute candles, and the daily candle of a day that has none in its regular hours.
+//! A cache of the engine's candles, by symbol and day: a thousand accounts with orders in one
+//! security read the same candles. They are one-minute candles, and the daily candle of a day that
+//! has none in its regular hours.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,18 +14,22 @@ use trading::{ActTimes, CandleKind, EffectiveCandle};
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
 
-/// What is kept together: the stamps of a day of UTC, which no session but the US overnight one crosses. So the regular hours of a
-/// date are those of one part, and a daily candle acts in the part of its own date.
+/// Length of a cached part: the stamps of one UTC day, which no session but the US overnight one
+/// crosses. The regular hours of a date therefore lie in one part, and a daily candle takes effect
+/// in the part of its date.
 const PART_SECONDS: i64 = 86_400;
-/// A candle acts this long after its stamp at most, or in its own part: the tail of a closing auction.
+/// A candle takes effect at most this long after its stamp, or in its own part: the tail of a
+/// closing auction.
 const ACTS_WITHIN: i64 = 600;
-/// Parts kept. A part has at most 1,440 minutes of 80 bytes and mostly a third of that, so this is about 100 MB.
+/// Maximum number of cached parts. A part has at most 1,440 minutes of 80 bytes and mostly a third
+/// of that, so this is about 100 MB.
 const PARTS_MAX: usize = 2_048;
 
-/// Parts of which it is remembered which minutes they had. Each takes some 250 bytes, so this is about 16 MB.
+/// Maximum number of parts whose minutes are remembered. Each takes some 250 bytes, so this is
+/// about 16 MB.
 const STAMPS_MAX: usize = 65_536;
 
-/// Daily candles of days without trading that are passed over on the way to the newest of a trading day.
+/// How many daily candles on non-trading days are skipped when searching for the newest one.
 const CLOSED_DAYS_MAX: usize = 64;
 
 /// A part of a symbol's candles.
@@ -32,27 +37,30 @@ type Key = (Symbol, i64);
 
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// The version of the store that it is of.
+    /// The version of the store at which it was read.
     version: i64,
-    /// By stamp, and so by the instant at which they act: no minute of a lane follows a tail before it has acted.
+    /// By stamp, which is also the order in which they take effect: no minute of a lane follows a
+    /// tail before that has taken effect.
     pub(crate) effective: Vec<EffectiveCandle>,
-    /// The daily candle of its date and the stamp that it is stored with, also if the date has minutes.
+    /// The daily candle of its date and the stamp it is stored with, even if the date has minutes.
     day: Option<(Timestamp, EffectiveCandle)>,
     /// Whether it has a minute of regular hours.
     has_regular: bool,
-    /// The newest candle before this part, for a mark when nothing in it has acted yet.
+    /// The newest candle before this part, for the mark until a candle of the part takes effect.
     pub(crate) before: Option<EffectiveCandle>,
 }
 
-/// Candles of the latest version of the store, as far as they were asked for.
+/// Recently requested candles, at the latest version of the store.
 #[derive(Debug)]
 pub(crate) struct Minutes {
     parts: Cache<Key, Arc<Part>>,
-    /// What parts of symbols with open orders had when they were last looked at, also if the candles are no longer kept.
+    /// Stamps of parts with open orders when they were last read, even if the candles are no longer
+    /// cached.
     stamps: Mutex<HashMap<Key, (i64, Stamps)>>,
 }
 
-/// The minutes of a part that have a candle, of which no two sessions share one; and what of its date is stored.
+/// The minutes of a part that have a candle (no two sessions share a minute), and which candles of
+/// its date are stored.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stamps {
     minutes: [u64; 23],
@@ -67,15 +75,15 @@ impl Default for Minutes {
 }
 
 impl Minutes {
-    /// The parts with candles that may act after one instant and up to another.
+    /// The parts with candles that may take effect after one instant and up to another.
     pub(crate) fn indexes(after: Timestamp, through: Timestamp) -> Range<i64> {
         let first = after.0.saturating_sub(ACTS_WITHIN).div_euclid(PART_SECONDS);
         let last = through.0.div_euclid(PART_SECONDS);
         first..last.saturating_add(1)
     }
 
-    /// A part as it is at a version of the store, or newer. What has come since it was last looked at is noted as an arrival, where
-    /// candles arrive at all.
+    /// A part at the given version of the store, or newer. New candles since the last read are
+    /// recorded as arrivals, where the clock is live.
     pub(crate) fn part(
         &self,
         (history, arrivals): (&History, &Arrivals),
@@ -99,12 +107,13 @@ impl Minutes {
             }
             arrivals.note_among_nodes(symbol, &new, (at, now))?;
         }
-        // Another request may have read a newer state meanwhile; then the next one reads this part again.
+        // Another request may have read a newer version meanwhile; the next one then reads this
+        // part again.
         self.parts.insert(key, part.clone());
         Ok(part)
     }
 
-    /// Remembers which minutes a part had, for when its candles are no longer kept.
+    /// Remembers which minutes a part had, for when its candles are no longer cached.
     pub(crate) fn remember(&self, (symbol, index): (&Symbol, i64), part: &Part, now: Timestamp) {
         let (key, mut stamps) = ((symbol.clone(), index), self.stamps());
         if stamps.get(&key).is_some_and(|(version, _)| *version >= part.version) {
@@ -141,7 +150,7 @@ impl Stamps {
         self.minutes.get(minute / 64).is_some_and(|word| *word & (1_u64 << (minute % 64)) != 0)
     }
 
-    /// Of the day of UTC.
+    /// The minute of the UTC day.
     fn minute(stamp: Timestamp) -> usize {
         usize::try_from(stamp.0.rem_euclid(PART_SECONDS) / 60).unwrap_or(0)
     }
@@ -156,7 +165,7 @@ impl Part {
     ) -> Result<Part, HistoryError> {
         let start = Timestamp(index.saturating_mul(PART_SECONDS));
         let end = Timestamp(start.0.saturating_add(PART_SECONDS));
-        // One state, so that the version is that of the candles.
+        // One snapshot, so that the version matches the candles.
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let candles = history.minutes(&snapshot, symbol, start..end)?;
@@ -181,8 +190,8 @@ impl Part {
         stamps
     }
 
-    /// The candles by stamp, each with the instant at which it acts where some came late. Once a daily candle has acted, minutes of
-    /// its regular hours that came after it do nothing.
+    /// The candles by stamp, where some arrived late, each with the instant at which it takes
+    /// effect. Minutes of regular hours that arrived after a daily candle took effect do nothing.
     pub(crate) fn delayed(&self, late: &Late) -> Vec<EffectiveCandle> {
         let arrived = self.day.and_then(|(stamp, day)| Some((day, late.arrived(Session::Intraday, stamp)?)));
         let is_kept = |effective: &&EffectiveCandle| {
@@ -204,14 +213,15 @@ impl Part {
         delayed
     }
 
-    /// Those that act after one instant and up to another.
+    /// The candles that take effect after one instant and up to another.
     pub(crate) fn between(&self, after: Timestamp, through: Timestamp) -> &[EffectiveCandle] {
         let first = self.effective.partition_point(|effective| effective.at <= after);
         let last = self.effective.partition_point(|effective| effective.at <= through);
         self.effective.get(first..last).unwrap_or_default()
     }
 
-    /// Candles that an older state of the part did not have and that should have acted before an instant.
+    /// Candles that an older version of the part did not have and that should have taken effect
+    /// before an instant.
     fn new_since(&self, older: &Stamps, at: Timestamp) -> Vec<(Session, Timestamp)> {
         let should_have = self.effective.iter().filter(|effective| effective.at < at);
         let new = should_have.filter(|effective| !effective.is_day() && !older.has(effective.candle.time));
@@ -225,7 +235,8 @@ impl Part {
         new
     }
 
-    /// The stamp of the daily candle that has acted by now, and when it did, if regular minutes of its date have come since.
+    /// The stamp of a daily candle that has taken effect, and when, if regular minutes of its date
+    /// arrived since.
     fn overtaken_day(&self, older: &Stamps, now: Timestamp) -> Option<(Timestamp, Timestamp)> {
         let was_coarse = older.has_day && !older.has_regular;
         let (stamp, day) = self.day.filter(|_| was_coarse && self.has_regular)?;
@@ -233,20 +244,22 @@ impl Part {
     }
 }
 
-/// Puts a daily candle where its stamp belongs. There its act belongs, too: the regular hours of its date have no other candle.
+/// Inserts a daily candle by its stamp. This is also its place in the order of effect, because the
+/// regular hours of its date have no other candle.
 fn insert_day(by_stamp: &mut Vec<EffectiveCandle>, day: EffectiveCandle) {
     let index = by_stamp.partition_point(|effective| effective.candle.time < day.candle.time);
     by_stamp.insert(index, day);
 }
 
-/// The daily candle of the date whose regular hours lie in the part that begins at an instant, and the stamp that it is stored with.
+/// The daily candle of the date whose regular hours lie in the part that begins at an instant, and
+/// the stamp it is stored with.
 fn day_of(
     history: &History,
     view: &View,
     symbol: &Symbol,
     start: Timestamp,
 ) -> Result<Option<(Timestamp, EffectiveCandle)>, HistoryError> {
-    // Options are filled from minutes alone.
+    // Options are filled from minutes only.
     if symbol.is_us_option() {
         return Ok(None);
     }
@@ -258,7 +271,8 @@ fn day_of(
     Ok(stored.and_then(|candle| Some((candle.time, ActTimes::day(venue, date, candle)?))))
 }
 
-/// The newest candle that acts before an instant at which a part begins: a minute of any lane, or the daily candle of a coarse day.
+/// The newest candle that takes effect before a part begins: a minute of any lane, or the daily
+/// candle of a coarse day.
 fn newest_before(
     history: &History,
     view: &View,
@@ -268,7 +282,7 @@ fn newest_before(
     let venue = history.venue(symbol);
     let minute = history.last_minute(view, symbol, Timestamp(start.0.saturating_sub(1)))?;
     let minute = minute.map(|candle| {
-        // One that another calendar let in.
+        // A candle stored under another calendar may be on a non-trading day.
         let day = venue.zone().date(candle.time);
         let at = Timestamp(candle.time.0.saturating_add(60));
         let plain = EffectiveCandle { candle, at, day, kind: CandleKind::Minute };
@@ -296,7 +310,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_minutes_of_a_part_are_told_apart_also_when_its_candles_are_no_longer_kept() {
+    fn the_minutes_of_a_part_are_remembered_after_its_candles_leave_the_cache() {
         let (minutes, symbol): (Minutes, Symbol) = (Minutes::default(), "700.HK".parse().unwrap());
         let (start, now) = (20_000 * PART_SECONDS, Timestamp(20_001 * PART_SECONDS));
         let mut stamps = Stamps::default();
@@ -309,7 +323,7 @@ mod tests {
         assert!(minutes.stamps_of(&key).is_none());
         let part = Part { version: 1, effective: Vec::new(), day: None, has_regular: false, before: None };
         minutes.remember((&symbol, 20_000), &part, now);
-        // An empty part is known, too: whatever it has later has come.
+        // An empty part is known, too: every later candle in it is new.
         assert!(minutes.stamps_of(&key).is_some_and(|known| !known.has(Timestamp(start))));
     }
 }

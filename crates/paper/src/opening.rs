@@ -1,4 +1,4 @@
-//! How an account begins: with what an operator gives it, or with what every account has.
+//! How an account begins: with the balances an operator gives it, or with the defaults.
 
 use market::Timestamp;
 use store::AccountId;
@@ -6,7 +6,7 @@ use trading::{Account, Command, Currency, Engine, Money, Outcome, Settings, star
 
 use crate::PaperError;
 
-/// What an operator gives an account before its first request.
+/// The balances and settings that an operator gives an account before its first request.
 #[derive(Clone, Debug)]
 pub struct Opening {
     pub settings: Settings,
@@ -45,7 +45,7 @@ pub(crate) fn open(
     Ok(outcome)
 }
 
-/// An account that nobody has prepared begins with what every account has.
+/// Opens an account with the defaults unless an operator opened it.
 pub(crate) fn ensure_open(
     engine: &Engine<'_>,
     account: &mut Account,

@@ -1,21 +1,21 @@
-//! What an operator does, in words: for the audit, and for whoever did it.
+//! Operator commands in words, for the audit log and for the operator.
 
 use serde_json::Value;
 use trading::{Command, Currency, Entry, Event, Money, Rate, Setting, Settings, plain_price};
 
-/// What an exchange came to.
+/// The result of a currency exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exchanged {
     pub from: Currency,
     pub paid: Money,
     pub to: Currency,
     pub received: Money,
-    /// HKD for one unit of the other currency; of two others, of the one that was paid.
+    /// HKD for one unit of the other currency; between two others, for one unit of the paid one.
     pub rate: Rate,
 }
 
 impl Exchanged {
-    /// The last one of what was done.
+    /// The last exchange among the entries.
     pub(crate) fn of(entries: &[Entry]) -> Option<Exchanged> {
         entries.iter().rev().find_map(|entry| match &entry.event {
             Event::Exchanged { from, paid, to, received, rate } => {
@@ -25,8 +25,8 @@ impl Exchanged {
         })
     }
 
-    /// The words of the command, or what begins with them, with what came of it: `HKD 7800.00 changed into USD 1000.00, at HKD 7.8 for
-    /// one USD`.
+    /// The words of the command, or a text that begins with them, completed with the result: `HKD
+    /// 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD`.
     pub fn completed(&self, words: &str) -> String {
         let Exchanged { from, paid, to, received, rate } = *self;
         let asked = exchange_in_words(from, paid, to);
@@ -40,7 +40,7 @@ fn exchange_in_words(from: Currency, amount: Money, to: Currency) -> String {
     format!("{from} {} changed into {to}", amount.text())
 }
 
-/// `HKD 7800.50 paid in`; nothing for what is a client's.
+/// `HKD 7800.50 paid in`; empty for commands of clients.
 pub fn in_words(command: &Command) -> String {
     match command {
         Command::Deposit { currency, amount } => format!("{currency} {} paid in", amount.text()),
@@ -65,7 +65,7 @@ pub fn in_words(command: &Command) -> String {
     }
 }
 
-/// Every setting with its value, also those that a journal leaves out because they are as at first.
+/// Every setting with its value, including defaults that the journal leaves out.
 pub fn settings_in_full(settings: &Settings) -> Value {
     let mut document = serde_json::to_value(settings).unwrap_or_default();
     if let Some(fields) = document.as_object_mut() {
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_operator_does_is_told_with_its_amount() {
+    fn operator_commands_are_described_with_their_amounts() {
         let (currency, amount) = (Currency::HKD, Money::parse("-0.5").unwrap());
         let position = Command::EnterPosition {
             symbol: "700.HK".parse().unwrap(),
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn an_exchange_says_what_was_received_and_at_which_rate() {
+    fn an_exchange_states_the_amount_received_and_the_rate() {
         let check = |from: Currency, to: Currency, expected: &str| {
             let (paid, received) = (Money::whole(78), Money::whole(10));
             let rate = Rate::parse("7.8").unwrap();

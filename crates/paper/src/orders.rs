@@ -1,4 +1,4 @@
-//! Carrying out what a client or an operator asks: all of it, or nothing.
+//! Executing commands of clients and operators: all of them, or none.
 
 use market::Timestamp;
 use store::AccountId;
@@ -8,12 +8,13 @@ use crate::PaperError;
 use crate::opening::ensure_open;
 use crate::operator_words::Exchanged;
 
-/// Bytes of a client's own name for a request.
+/// Maximum length of an idempotency key, in bytes.
 const NAME_BYTES_MAX: usize = 128;
-/// Letters of the note of an adjustment.
+/// Maximum length of the note of an adjustment, in characters.
 const NOTE_CHARS_MAX: usize = 256;
 
-/// Refuses texts that are too long to be kept, which would be found when they are written, and those that no list can show.
+/// Refuses texts that are too long to store, before they reach the store, and those that cannot be
+/// displayed in a list.
 pub(crate) fn check_texts(commands: &[Command], name: Option<&str>) -> Result<(), Refusal> {
     if name.is_some_and(|name| name.len() > NAME_BYTES_MAX) {
         return Err(Refusal::plain(format!("client_request_id has more than {NAME_BYTES_MAX} bytes")));
@@ -43,7 +44,7 @@ fn remark(command: &Command) -> Option<&str> {
     }
 }
 
-/// What the last of some commands has made, or was about.
+/// The order or grid that the last command created or changed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Made {
     pub(crate) order: Option<OrderId>,
@@ -51,8 +52,8 @@ pub(crate) struct Made {
     pub(crate) exchanged: Option<Exchanged>,
 }
 
-/// Carries commands out, one after the other. If one is refused, none is done: what the market has brought stays, but an account
-/// that has not begun, or was not even opened, is left as it was.
+/// Executes commands in order. If one is refused, none takes effect: market events up to now
+/// remain, but an account that has not begun or was not opened stays unchanged.
 pub(crate) fn carry_out(
     engine: &Engine<'_>,
     account: &mut Account,
@@ -61,7 +62,7 @@ pub(crate) fn carry_out(
 ) -> Result<(Outcome, Made), PaperError> {
     let has_begun = account.began().is_some();
     let mut outcome = Outcome::default();
-    // One command that is refused changes nothing by itself, so that only the rest needs a copy to go back to.
+    // A single refused command changes nothing, so only the other cases need a copy to restore.
     let before = if has_begun && commands.len() == 1 {
         None
     } else {

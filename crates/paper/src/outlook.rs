@@ -1,17 +1,17 @@
-//! What the stored candles mean for an order that is not filled: days with daily candles alone, and candles that are missing. Nothing
-//! here names a candle that the market clock has not reached.
+//! What the stored candles mean for an unfilled order: days that have only daily candles, and
+//! missing candles. Candles beyond the market clock are never mentioned.
 
 use market::{Date, Session, Timestamp, Venue};
 use trading::{Account, EffectiveCandle, MarketView, Order, OrderStatus, OrderType, Since};
 
 use crate::explanation::local;
 
-/// Days back in which the last session of a market is found.
+/// How many days back the last session of a market is searched.
 const DAYS_BACK: usize = 30;
-/// The length of a candle.
+/// The length of a one-minute candle, in seconds.
 const MINUTE: i64 = 60;
 
-/// What an open order may expect of the candles that are stored, a sentence each; often nothing.
+/// What an open order can expect from the stored candles, a sentence each; often empty.
 pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order) -> Vec<String> {
     if !order.is_open() {
         return Vec::new();
@@ -25,13 +25,13 @@ pub(crate) fn outlook(account: &Account, market: &MarketView<'_>, order: &Order)
     sentence.into_iter().collect()
 }
 
-/// Why the day on which an order expired had nothing for it, as far as that follows from the candles.
+/// Why an order expired without a fill, as far as the candles show it.
 pub(crate) fn after_expiry(account: &Account, market: &MarketView<'_>, order: &Order) -> Option<String> {
     let has_expired = order.status() == OrderStatus::Expired;
     has_expired.then(|| View::of(account, market, order).after_expiry()).flatten()
 }
 
-/// An order and what may be known of its security.
+/// An order and the known facts about its security.
 struct View<'a> {
     account: &'a Account,
     market: &'a MarketView<'a>,
@@ -52,7 +52,7 @@ impl<'a> View<'a> {
         if is_over { Some(today) } else { calendar.on_or_before(today.yesterday().ok()?) }
     }
 
-    /// The daily candle of a day that is over, if the day is coarse.
+    /// The daily candle of a completed day, if the day is coarse.
     fn daily(&self, date: Date) -> Option<EffectiveCandle> {
         let opening = self.opening(date)?;
         let mut found = None;
@@ -64,7 +64,7 @@ impl<'a> View<'a> {
         found
     }
 
-    /// Whether a minute of the regular hours after a day has been seen by now.
+    /// Whether a minute of regular hours after a day has arrived by now.
     fn has_minutes_after(&self, date: Date) -> bool {
         let mut found = false;
         self.market.feed.scan(
@@ -94,7 +94,7 @@ impl<'a> View<'a> {
         format!("{:02}:{:02} {zone}", seconds / 3600, seconds / 60 % 60)
     }
 
-    /// What the next day means for the order if it has a daily candle alone, as the last one had.
+    /// The effect of the next day on the order if it has only a daily candle, like the last one.
     fn next_day(&self, last: Date) -> Option<String> {
         let order = self.order;
         let placement = &order.standing.placement;
@@ -132,7 +132,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether the daily candle of a day with this opening counts for the order.
+    /// Whether the daily candle of a day with this opening applies to the order.
     fn meets(&self, opening: Timestamp) -> bool {
         let since = match self.order.terms.delayed_until {
             Some(until) if self.order.status() == OrderStatus::DelayedNotReported => Since::Engine(until),
@@ -142,7 +142,7 @@ impl<'a> View<'a> {
         since.allows(opening) && auction.is_none_or(|auction| auction.stamp <= opening)
     }
 
-    /// Which candle is the newest, where later ones should have been there.
+    /// The newest candle, where later ones are missing.
     fn missing(&self) -> Option<String> {
         let symbol = self.order.symbol();
         let Some(newest) = self.market.feed.newest(symbol, self.market.at) else {
@@ -176,7 +176,7 @@ impl<'a> View<'a> {
         format!("{} {}", self.venue.zone().date(effective.candle.time), self.clock(effective.candle.time))
     }
 
-    /// The last hours that have begun in which the order can trade.
+    /// The last session that has begun in which the order can trade.
     fn last_session(&self) -> Option<(Timestamp, Timestamp)> {
         let tomorrow = self.venue.zone().date(self.market.at).tomorrow().ok()?;
         let dates = std::iter::successors(Some(tomorrow), |date| date.yesterday().ok()).take(DAYS_BACK);

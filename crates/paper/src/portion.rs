@@ -1,19 +1,20 @@
-//! How much is done to one account at a time. An account that has a lot to catch up with is brought forward in portions, each written
-//! before the next begins, so that no other account waits for all of them.
+//! How much work is done on one account at a time. An account that is far behind is advanced in
+//! portions, each written before the next begins, so that other accounts do not wait for all of it.
 //!
-//! Portions are counted in work, not in time: entries made, and candles scanned. An account that watches nothing crosses years in one
-//! portion. Where a portion ends makes no difference to the account.
+//! Portions are measured in work, not in time: entries created and candles scanned. An account
+//! without open orders crosses years in one portion. Portion boundaries do not affect the result.
 
 use market::Timestamp;
 use trading::{Account, AdvanceLimit, Engine, Outcome};
 
-/// The work of one portion, and how many of them one request waits for.
+/// The work of one portion, and how many portions one request waits for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Portion {
-    /// A portion ends with the instant at which one of these is reached.
+    /// A portion ends with the instant at which one of these limits is reached.
     pub(crate) limit: AdvanceLimit,
     pub(crate) each_request: u32,
-    /// Entries of a journal that a request replays at most for what an account contributes to its level.
+    /// Maximum number of journal entries that a request replays to compute an account's
+    /// contribution to its level.
     pub(crate) replayed: u64,
 }
 
@@ -25,12 +26,12 @@ impl Default for Portion {
 }
 
 impl Portion {
-    /// Whether requests wait for all that is to be done.
+    /// Whether requests wait for the whole catch-up.
     pub(crate) fn is_patient(&self) -> bool {
         self.each_request == u32::MAX
     }
 
-    /// Brings an account that has begun to an instant, or a portion of the way.
+    /// Advances an account that has begun to an instant, or as far as one portion reaches.
     pub(crate) fn advance(&self, engine: &Engine<'_>, account: &mut Account, to: Timestamp) -> Outcome {
         if account.horizon().is_none_or(|horizon| horizon >= to) {
             return Outcome::default();

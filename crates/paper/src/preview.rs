@@ -1,4 +1,5 @@
-//! What an order would come to: the verdict of the checks, each charge, the account's money before and after. Nothing is written.
+//! Preview of an order: the verdict of the checks, each charge, the account's money before and
+//! after. Writes nothing.
 
 use market::{Price, Symbol, Timestamp};
 use schemars::JsonSchema;
@@ -13,11 +14,12 @@ use crate::charge::Charge;
 use crate::outlook::outlook;
 use crate::reason::Reason;
 
-/// An order as it would be taken now. Amounts are text with two decimals, instants are unix seconds as text.
+/// An order as it would be accepted now. Amounts are text with two decimals, instants are unix
+/// seconds as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Preview {
     pub verdict: Verdict,
-    /// Why it would not be taken.
+    /// Why it would be refused.
     pub reason: Option<Reason>,
     pub symbol: String,
     pub side: &'static str,
@@ -26,16 +28,17 @@ pub struct Preview {
     pub time_in_force: &'static str,
     /// The sessions it would trade in.
     pub outside_rth: Option<&'static str>,
-    /// What of the request the order would not keep, and what the stored candles mean for it, a sentence each.
+    /// Fields of the request that the order ignores, and the effect of the stored candles, a
+    /// sentence each.
     pub notes: Vec<String>,
-    /// The state it would have at once.
+    /// The state it would have immediately after submission.
     pub status: Option<&'static str>,
-    /// The trading day it would belong to, when it would be reported, and when it would end by itself.
+    /// The trading day it would belong to, when it would be reported, and when it would expire.
     pub trading_day: Option<String>,
     pub reports_at: Option<String>,
     pub expires_at: Option<String>,
     pub cost: Option<Cost>,
-    /// The most that could be bought or sold now, by cash alone and with credit.
+    /// The maximum quantity that could be bought or sold now, by cash alone and with credit.
     pub cash_max_qty: Option<String>,
     pub margin_max_qty: Option<String>,
 }
@@ -44,30 +47,30 @@ pub struct Preview {
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     Accepted,
-    /// Stored, and rejected at once.
+    /// Stored, and rejected immediately.
     Rejected,
-    /// Not even stored.
+    /// Not stored.
     Refused,
 }
 
-/// What it costs if all of it fills at one price.
+/// The cost if the whole order fills at one price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Cost {
     pub currency: String,
-    /// The price that is reckoned with: the limit, what is held back for a market order, or what the market pays now.
+    /// The price used: the limit, the reserve price of a market order, or the current market price.
     pub price: String,
     pub amount: String,
     pub fees: Vec<Charge>,
     pub fee_total: String,
-    /// What leaves the account, or comes in, with all charges.
+    /// The amount that leaves or enters the account, with all charges.
     pub total: String,
-    /// Of the currency.
+    /// In the currency of the order.
     pub available_cash: Change,
-    /// In HKD; none where a currency that is held has no rate.
+    /// In HKD; `None` if a held currency has no rate.
     pub buy_power: Option<Change>,
 }
 
-/// Now, and once the order has been filled at that price.
+/// The value now, and after the order is filled at that price.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Change {
     pub before: String,
@@ -106,7 +109,7 @@ pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit
 }
 
 impl Preview {
-    /// What was asked for, refused so far.
+    /// The preview of a request, with the verdict `Refused` until it passes the checks.
     fn asked(account: &Account, view: &MarketView<'_>, terms: &Terms) -> Preview {
         let Terms { symbol, side, order_type, quantity, time_in_force, outside_rth, price, .. } = terms;
         let query = EstimateQuery {
@@ -139,7 +142,7 @@ impl Preview {
     }
 }
 
-/// How an order differs from the request it is made of.
+/// How an order differs from its request.
 fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
     let order_type = taken.order_type;
     let fields = [
@@ -168,18 +171,18 @@ fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
     notes
 }
 
-/// What the stored candles mean for an order, once it is accepted.
+/// The effect of the stored candles on an order, once it is accepted.
 fn expected(account: &Account, view: &MarketView<'_>, accepted: &AcceptedOrder) -> Vec<String> {
     let mut after = account.clone();
     after.apply(&entry(&after, view, Event::Accepted(Box::new(accepted.clone()))));
     after.order(accepted.id).map(|order| outlook(&after, view, order)).unwrap_or_default()
 }
 
-/// The price to reckon with.
+/// The price used for the cost.
 fn price_of(view: &MarketView<'_>, accepted: &AcceptedOrder) -> Option<Price> {
     let AcceptedOrder { terms, standing, .. } = accepted;
     let mark = |symbol: &Symbol| view.mark(symbol);
-    // What is held back for a market order is more than a sale would bring.
+    // The reserve price of a market order is higher than the proceeds of a sale.
     if terms.order_type.is_market() && !terms.side.is_buy() {
         return mark(&terms.symbol);
     }
@@ -218,7 +221,7 @@ fn entry(account: &Account, view: &MarketView<'_>, event: Event) -> Entry {
     Entry { version: VERSION, number: account.entries() + 1, at: Some(view.at), event }
 }
 
-/// The fill that there would be: of all of it, on the order's own day.
+/// The fill of the whole order, on the order's own day.
 fn filled(order: &Order, view: &MarketView<'_>, price: Price, fees: &[Fee]) -> Execution {
     let candle = Bar {
         time: view.at,

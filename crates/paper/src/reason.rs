@@ -7,29 +7,30 @@ use trading::{Numbers, Refusal};
 /// Why an order was refused or rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reason {
-    /// The code that clients are told.
+    /// The error code sent to clients.
     pub code: u32,
-    /// The number of the check; none for what is refused outside of them.
+    /// The number of the check; `None` for refusals outside the checks.
     pub check: Option<u8>,
-    /// What that check looks at.
+    /// The subject of that check.
     pub checks: Option<&'static str>,
-    /// The text that clients are told.
+    /// The error text sent to clients.
     pub text: String,
-    /// Which mistake it is, where that text stands for several.
+    /// Which mistake it is, where the text covers several.
     pub detail: Option<String>,
-    /// What the numbers are of: `cash in HKD`, `tick`.
+    /// What the numbers measure: `cash in HKD`, `tick`.
     pub rule: Option<String>,
-    /// What there had to be, and what there was.
+    /// The required value, and the actual one.
     pub needed: Option<String>,
     pub available: Option<String>,
-    /// The quantity or price that was wrong, and what it was held against: a lot, a tick, a largest quantity, the price of the market.
+    /// The wrong quantity or price, and the value it was compared with: a lot, a tick, a maximum
+    /// quantity, the market price.
     pub given: Option<String>,
     pub limit: Option<String>,
-    /// All of it as a sentence.
+    /// The whole reason as a sentence.
     pub words: String,
 }
 
-/// What each check looks at, from 1 on.
+/// The subject of each check, from 1 on.
 const CHECKS: [&str; 12] = [
     "symbol",
     "order type",
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_held_against_a_limit_and_money_against_what_is_needed() {
+    fn values_are_compared_with_limits_and_money_with_the_required_amount() {
         let numbers = |needed: &str, available: &str| Numbers {
             rule: "it".to_owned(),
             needed: needed.to_owned(),
@@ -154,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn one_text_for_several_mistakes_says_which_it_is() {
+    fn a_text_shared_by_several_mistakes_has_a_detail() {
         let text = "time in force not support";
         let detail = Some("MO is for the day alone".to_owned());
         let reason = Reason::of(&Refusal { detail, ..refusal(Some(4), text, None) });

@@ -1,4 +1,5 @@
-//! What the store says of securities, kept as of a version of it: every command asks for it, and it hardly ever changes.
+//! A cache of securities, by version of the store: every command reads its security, and it hardly
+//! ever changes.
 
 use std::sync::Arc;
 
@@ -6,11 +7,11 @@ use market::Symbol;
 use quick_cache::sync::Cache;
 use store::{Reader, Security, StoreError};
 
-/// Securities kept. Each takes less than a kilobyte.
+/// Maximum number of cached securities. Each takes less than a kilobyte.
 const SECURITIES_MAX: usize = 4_096;
 
-/// Securities that were asked for, each with the version of the store that it is of. One that the store does not have is not kept: symbols
-/// come from clients.
+/// Recently requested securities, each with the version of the store at which it was read. Unknown
+/// symbols are not cached, because symbols come from clients.
 #[derive(Debug)]
 pub(crate) struct Securities(Cache<Symbol, (i64, Arc<Security>)>);
 
@@ -21,7 +22,7 @@ impl Default for Securities {
 }
 
 impl Securities {
-    /// A security as it is at a version of the store, or newer.
+    /// A security at the given version of the store, or newer.
     pub(crate) fn get(
         &self,
         reader: &mut Reader,
@@ -31,13 +32,14 @@ impl Securities {
         if let Some((_, known)) = self.0.get(symbol).filter(|(of, _)| *of >= version) {
             return Ok(Some(known));
         }
-        // One state, so that the version is that of the row.
+        // One snapshot, so that the version matches the row.
         let snapshot = reader.snapshot_of(symbol)?;
         let version = snapshot.version()?;
         let stored = snapshot.security(symbol)?.map(Arc::new);
         drop(snapshot);
         if let Some(stored) = &stored {
-            // Another request may have read a newer state meanwhile; then the next one reads it again.
+            // Another request may have read a newer version meanwhile; the next one then reads it
+            // again.
             self.0.insert(symbol.clone(), (version, stored.clone()));
         }
         Ok(stored)

@@ -1,4 +1,4 @@
-//! The service itself: accounts by their number, one request at a time each.
+//! The service: accounts by id, one request at a time each.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -27,7 +27,7 @@ use crate::portion::Portion;
 use crate::rates::Rates;
 use crate::securities::Securities;
 
-/// Accounts in memory at most; the rest is read again when it is asked for.
+/// Maximum number of accounts in memory. Others are loaded again on request.
 const BOOKS_MAX: usize = 10_000;
 
 /// The times of a request: the market's, and the machine's.
@@ -37,13 +37,13 @@ pub struct Moment {
     pub machine: Timestamp,
 }
 
-/// Where the times of a request come from. It is asked with the account in hand: of two requests at once, the one that is served
-/// second has the later time, whichever was sent first.
+/// The clock of a request. It is read under the account's lock: of two concurrent requests, the one
+/// that is served second has the later time, whichever was sent first.
 pub trait Clock {
     fn moment(&self) -> Moment;
 }
 
-/// A clock that stands.
+/// A fixed clock.
 impl Clock for Moment {
     fn moment(&self) -> Moment {
         *self
@@ -56,12 +56,12 @@ impl<C: Clock + ?Sized> Clock for &C {
     }
 }
 
-/// How far the machine's clock may be corrected backwards, in seconds, before accounts notice.
+/// Maximum backward correction of the machine's clock, in seconds, that accounts tolerate.
 const CORRECTED_BY_MAX_S: i64 = 2;
 
 impl Moment {
-    /// The same, unless the machine's clock was corrected a little since an account was last at work: then as late as that. A clock
-    /// that was set back by its operator stays where it was set.
+    /// Returns the account's horizon instead, if the machine's clock was corrected backwards by a
+    /// small amount. A clock that an operator set back is not changed.
     pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
         match (self.as_of, horizon) {
             (AsOf::Live(now), Some(horizon))
@@ -74,7 +74,7 @@ impl Moment {
     }
 }
 
-/// Who gives a command that the audit is to know of, and why.
+/// Who gives an audited command, and why.
 #[derive(Clone, Debug)]
 pub struct Audit {
     /// The kind of change, such as `paper.deposited`.
@@ -83,28 +83,29 @@ pub struct Audit {
     pub reason: String,
 }
 
-/// What a command has done.
+/// The result of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The order it was about.
+    /// The order that the command concerned.
     pub order: Option<OrderId>,
-    /// The grid it was about.
+    /// The grid that the command concerned.
     pub grid: Option<GridId>,
     pub exchanged: Option<Exchanged>,
-    /// It had been done before, under the same name.
+    /// Whether an earlier request with the same idempotency key did it.
     pub is_repeated: bool,
 }
 
-/// What became of accounts that were to be advanced.
+/// The result of advancing accounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Advanced {
-    /// Those that have more to catch up with.
+    /// Accounts that are still behind.
     pub behind: Vec<AccountId>,
-    /// Those of which the log says why they could not be advanced.
+    /// Accounts that could not be advanced; the log has the reasons.
     pub failed: Vec<AccountId>,
 }
 
-/// An account that somebody listens to: it stays in memory, and with it what they have heard of.
+/// An account with a listener. While this exists, the account and its last pushed entry stay in
+/// memory.
 #[derive(Debug)]
 pub struct Watched {
     place: Arc<AccountSlot>,
@@ -129,7 +130,7 @@ pub struct Paper {
     tables: Tables,
     pub(crate) committer: Committer,
     places: Mutex<HashMap<AccountId, Arc<AccountSlot>>>,
-    /// How often an account was asked for.
+    /// Sequence number of requests, for eviction.
     requests: AtomicU64,
     /// The exchange rates at a version of the accounts.
     rates: RwLock<(i64, Arc<Rates>)>,
@@ -166,14 +167,14 @@ impl Paper {
         }
     }
 
-    /// The same for a caller who waits however much an account has to catch up with: a command line.
+    /// Makes requests wait however far an account is behind, for a command line.
     #[must_use]
     pub fn patient(self) -> Paper {
         let portion = Portion { each_request: u32::MAX, ..self.portion };
         Paper { portion, ..self }
     }
 
-    /// The same with other tables.
+    /// Replaces the tables.
     #[must_use]
     pub fn with_tables(self, tables: Tables) -> Paper {
         Paper { tables, ..self }
@@ -183,7 +184,7 @@ impl Paper {
         &self.tables
     }
 
-    /// Opens an account with what an operator gives it. Whether it was not open before.
+    /// Opens an account with the given balances. Returns whether it was not open before.
     pub fn open(
         &self,
         id: AccountId,
@@ -200,7 +201,8 @@ impl Paper {
         Ok(matches!(opened, Changed::Made(true)))
     }
 
-    /// Carries a command out. `name` is its idempotency key: the same key again does nothing, and is refused for an order on other terms.
+    /// Executes a command. `name` is its idempotency key: repeating the key does nothing, and is
+    /// refused for an order on other terms.
     pub fn command(
         &self,
         id: AccountId,
@@ -212,7 +214,7 @@ impl Paper {
         self.commands(id, std::slice::from_ref(command), name, audit, at)
     }
 
-    /// The same for several commands: all of them are carried out, or none.
+    /// Executes several commands: all of them, or none.
     pub fn commands(
         &self,
         id: AccountId,
@@ -243,7 +245,7 @@ impl Paper {
         }
     }
 
-    /// Shows an account as of now: in the past if the clock stands before the account's own time.
+    /// Shows an account as of now, or in the past if the clock is before the account's horizon.
     pub fn read<T>(
         &self,
         id: AccountId,
@@ -274,15 +276,15 @@ impl Paper {
         }
     }
 
-    /// Lets happen to accounts what the market has brought, of each a portion at most, and keeps when something may happen next. All of
-    /// them wait for the disk together. One that cannot be advanced is told to the log, and hinders no other.
+    /// Advances accounts by at most one portion each, and stores when each is due next. All of them
+    /// share the wait for the disk. A failure is logged, and does not affect other accounts.
     pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) -> Advanced {
         let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         let mut advanced = Advanced::default();
         for id in ids {
             let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |engine, account, now| {
-                // One that has not begun is not begun by the clock.
+                // The clock alone does not begin an account.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
             });
@@ -291,7 +293,7 @@ impl Paper {
         for (id, attempt) in attempts {
             match attempt.and_then(|attempt| self.finish(id, attempt)) {
                 Ok(Some(Finished::Behind(_))) => advanced.behind.push(id),
-                // Where another process was quicker, the next look finds whether anything is left to do.
+                // If another process wrote first, the next run finds any work that is left.
                 Ok(_) => {}
                 Err(error) => {
                     tracing::error!(%error, account = id.0, "cannot advance a paper account");
@@ -302,7 +304,8 @@ impl Paper {
         advanced
     }
 
-    /// Brings an account that has begun to now, in portions, so that what follows has little left to do.
+    /// Advances an account that has begun to now, in portions, so that the next request has little
+    /// left to do.
     pub fn catch_up(
         &self,
         id: AccountId,
@@ -312,25 +315,26 @@ impl Paper {
         self.change(id, (reader, &clock), &asked, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
-    /// Accounts to which something may have happened by an instant, at most so many.
+    /// Accounts that are due by an instant, at most `limit`.
     pub fn due(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.due_journals(at, limit)?)
     }
 
-    /// When something may happen to any account.
+    /// When the next account is due.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, PaperError> {
         Ok(self.accounts.next_wake()?)
     }
 
-    /// Has listeners told of everything that happens to an account from now on, also by other processes, as long as this is kept.
-    /// One short read, whatever else is done to the account meanwhile: the place's lock is not taken.
+    /// Notifies listeners of all further changes to an account, including those of other processes,
+    /// until the returned value is dropped. One short read; the lock of the slot is not taken, so
+    /// other work on the account does not delay it.
     pub fn watch(&self, id: AccountId) -> Result<Watched, PaperError> {
         let place = self.place(id);
         place.last_pushed.watch(&self.accounts, id)?;
         Ok(Watched { place })
     }
 
-    /// Takes in what other processes have written about an account, so that listeners hear of it.
+    /// Applies entries that other processes added to an account, so that listeners receive them.
     pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
         let place = self.place(id);
         let mut kept = place.lock();
@@ -339,8 +343,8 @@ impl Paper {
         Ok(())
     }
 
-    /// The same for many accounts: of those of which nothing is new, nothing but the heads of their journals is read. An error is that of one
-    /// of them, and hinders no other.
+    /// Like [`Paper::follow`] for many accounts. For unchanged accounts only the head of the
+    /// journal is read. Returns one of the errors; an error does not affect other accounts.
     pub fn follow_all(&self, ids: &[AccountId]) -> Result<(), PaperError> {
         let mut failed = None;
         for (id, head) in self.accounts.journal_heads_of(ids)? {
@@ -351,12 +355,12 @@ impl Paper {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Every entry of an account's journal.
+    /// All entries of an account's journal.
     pub fn journal(&self, id: AccountId) -> Result<Vec<Entry>, PaperError> {
         Ok(book::read_all(&self.accounts, id)?.map(|(_, entries)| entries).unwrap_or_default())
     }
 
-    /// Does something to an account in its turn, and returns when what came of it is on the disk.
+    /// Changes an account under its account lock, and returns when the change is on the disk.
     pub(crate) fn change<T>(
         &self,
         id: AccountId,
@@ -366,7 +370,8 @@ impl Paper {
     ) -> Result<Changed<T>, PaperError> {
         let (mut tries, mut portions) = (0, 0);
         while tries < TRIES_MAX {
-            // Who only looks seldom has anything to write. Without a turn it is tried all the same.
+            // Reads rarely write, so they take the account lock only for a retry. If it cannot be
+            // taken, the attempt is made without it.
             let turn = (!asked.is_read || tries > 0).then(|| self.accounts.journal_turn(id).ok());
             let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
             match self.finish(id, attempt)? {
@@ -402,7 +407,7 @@ impl Paper {
         self.feed_at(reader, moment, None)
     }
 
-    /// The same where the version of the accounts may have been read for this request.
+    /// The feed at a version of the accounts, if it was already read for this request.
     pub(crate) fn feed_at<'a>(
         &'a self,
         reader: &'a mut Reader,
@@ -413,13 +418,13 @@ impl Paper {
         StoreFeed::new(&self.markets, reader, self.rates(version)?, moment.as_of)
     }
 
-    /// HKD for one unit of a currency on a date, and whether that is a built-in rate.
+    /// HKD for one unit of a currency on a date, and whether it is a built-in rate.
     pub fn rate(&self, currency: Currency, date: Date) -> Result<Option<(Rate, bool)>, PaperError> {
         let rates = self.rates(self.accounts.version()?)?;
         Ok(rates.on(currency, date).map(|rate| (rate, rates.is_builtin(currency, date))))
     }
 
-    /// The exchange rates, as they were at a version of the accounts or are now.
+    /// The exchange rates, cached for this version of the accounts.
     fn rates(&self, version: i64) -> Result<Arc<Rates>, StoreError> {
         let known = self.rates.read().unwrap_or_else(PoisonError::into_inner).clone();
         if known.0 == version {
@@ -431,7 +436,8 @@ impl Paper {
     }
 }
 
-/// Forgets so many accounts that were not asked for longest, of those that nobody holds: what they come to is in their journals.
+/// Evicts the least recently used accounts that no request holds. They can be loaded from their
+/// journals.
 fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
     let is_idle = |place: &Arc<AccountSlot>| Arc::strong_count(place) == 1;
     let idle = places.iter().filter(|(_, place)| is_idle(place));
@@ -443,13 +449,13 @@ fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
     }
 }
 
-/// What became of a request.
+/// The result of a request.
 #[derive(Debug)]
 pub(crate) enum Changed<T> {
     Made(T),
-    /// It was made before, under the same name, about this order.
+    /// A request with the same idempotency key concerned this order.
     Repeated(Option<OrderId>),
-    /// The account is further than the clock was at this moment, and only the past can be shown.
+    /// The account's horizon is later than this moment, so that only the past can be shown.
     Ahead(Moment),
 }
 
@@ -458,7 +464,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_that_were_not_asked_for_longest_are_forgotten_first_and_none_that_is_held() {
+    fn the_least_recently_used_accounts_are_evicted_unless_held() {
         let mut places: HashMap<AccountId, Arc<AccountSlot>> = HashMap::new();
         for (number, used) in [(1, 30), (2, 10), (3, 20), (4, 5)] {
             let place = places.entry(AccountId(number)).or_default();

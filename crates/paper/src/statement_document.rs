@@ -1,4 +1,5 @@
-//! A statement as it is kept and sent: JSON whose names are those of the brokers' files, every value a text.
+//! The stored and sent format of a statement: JSON with the names of the brokers' files, every
+//! value a text.
 
 use std::collections::BTreeMap;
 
@@ -18,17 +19,17 @@ use crate::statement_rows::{
     TradeSum,
 };
 
-/// What clients know accounts to trade on paper as.
+/// The channel name that clients expect of paper accounts.
 pub const CHANNEL: &str = "lb_papertrading";
 
-/// Whose statement it is.
+/// The owner of a statement.
 #[derive(Clone, Debug)]
 pub(crate) struct Holder {
     pub(crate) number: i64,
     pub(crate) name: String,
 }
 
-/// What a security is called, in each language where that is known.
+/// The names of a security, in each language where one is known.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SecurityNames {
     pub(crate) en: String,
@@ -40,16 +41,16 @@ pub(crate) struct SecurityNames {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "PascalCase")]
 pub struct StatementDocument {
-    /// By the market's clock, in Hong Kong.
+    /// In Hong Kong time, by the market's clock.
     pub generated_at: String,
-    /// The last date of it.
+    /// Its last date.
     pub date: String,
     pub begin_date: String,
     /// `daily` or `monthly`.
     pub file_type: String,
     pub account_channel: String,
     pub lang: String,
-    /// How many entries the journal of the account had.
+    /// How many entries the account's journal had.
     pub journal_entries: String,
     pub member_info: StatementMember,
     /// In HKD.
@@ -115,7 +116,7 @@ fn text(money: Money) -> String {
     money.exact_text().to_string()
 }
 
-/// Rows in groups, in the order of the groups.
+/// Groups rows by key, in the order of the keys.
 fn grouped<K: Ord, T>(rows: impl IntoIterator<Item = (K, T)>) -> BTreeMap<K, Vec<T>> {
     let mut groups: BTreeMap<K, Vec<T>> = BTreeMap::new();
     for (key, row) in rows {
@@ -236,7 +237,7 @@ fn holdings(lines: &[HoldingLine], names: &dyn Fn(&Symbol) -> SecurityNames) -> 
 }
 
 fn holding(line: &HoldingLine, names: SecurityNames) -> EquityHolding {
-    // Factors are millionths, as prices are.
+    // Factors are millionths, like prices.
     let factor = |millionths: i64| plain_price(Price(millionths)).to_string();
     EquityHolding {
         code: line.symbol.to_string(),
@@ -336,7 +337,7 @@ fn interest(line: &InterestLine) -> Interest {
             kind: "Accrued".to_owned(),
             balance: text(*balance),
             days: days.to_string(),
-            // Millionths, as prices are.
+            // Millionths, like prices.
             rate: plain_price(Price(*rate_millionths)).to_string(),
             year_days: year.to_string(),
             ..row

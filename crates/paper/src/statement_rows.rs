@@ -1,9 +1,10 @@
-//! The rows of a statement file, as they are kept and sent.
+//! The rows of a statement file, in the stored and sent format.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Structs of texts, each both sent and read, with the names of the brokers' files.
+/// Defines structs of text fields that are both written and read, with the names of the brokers'
+/// files.
 macro_rules! rows {
     ($($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident: $type:ty,)+ })+) => {$(
         #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -21,14 +22,14 @@ rows! {
         name_en: String,
     }
 
-    /// What the account had in all. Empty where a currency has no rate, and `Remark` says which.
+    /// The totals of the account. Empty where a currency has no rate; `Remark` names it.
     StatementAsset {
         currency: String,
         /// `LedgerAmount` and `MarketValue`.
         total: String,
         ledger_amount: String,
         market_value: String,
-        /// What is still to be received, less what is still to be paid.
+        /// Receivables less payables.
         outstanding_amount: String,
         im_margin: String,
         mm_margin: String,
@@ -45,10 +46,10 @@ rows! {
         currency_code: String,
         begin_amount: String,
         change_amount: String,
-        /// All that is booked, settled or not.
+        /// All booked amounts, settled or not.
         ledger_amount: String,
         settled_amount: String,
-        /// Held back for open buys.
+        /// Reserved for open buys.
         lock_amount: String,
         /// Debit interest that is not booked yet.
         accrued_interest: String,
@@ -62,7 +63,7 @@ rows! {
 
     AccountBalanceChange {
         date: String,
-        /// As `/v1/asset/cashflow` calls it.
+        /// The name used by `/v1/asset/cashflow`.
         #[serde(rename = "Type")]
         kind: String,
         currency_code: String,
@@ -77,12 +78,12 @@ rows! {
         account_balance_locks: Vec<AccountBalanceLock>,
     }
 
-    /// What an open buy holds back.
+    /// The reserve of an open buy.
     AccountBalanceLock {
         contract_no: String,
         code: String,
         amount: String,
-        /// Of the amount.
+        /// The fees within the amount.
         fees: String,
     }
 
@@ -94,7 +95,7 @@ rows! {
         trades: Vec<Trade>,
     }
 
-    /// What an order traded on a day.
+    /// The trades of an order on a day.
     #[schemars(rename = "StatementTrade")]
     Trade {
         trade_date: String,
@@ -105,11 +106,11 @@ rows! {
         code: String,
         currency_code: String,
         trade_quantity: String,
-        /// The average.
+        /// The average price.
         trade_price: String,
         trade_amount: String,
         fees: Vec<StatementFee>,
-        /// What it does to the cash, after fees.
+        /// The effect on the cash, after fees.
         clear_amount: String,
     }
 
@@ -138,7 +139,7 @@ rows! {
         begin_quantity: String,
         change_quantity: String,
         ledger_quantity: String,
-        /// Empty where there was never a price: then it is valued at cost.
+        /// Empty where there was never a price: the holding is then valued at cost.
         close_price: String,
         market_value: String,
         cost_price: String,
@@ -158,7 +159,7 @@ rows! {
         #[serde(rename = "Type")]
         kind: String,
         quantity: String,
-        /// The id of the order, if it was one.
+        /// The id of the order, if there was one.
         remark: String,
     }
 
@@ -167,7 +168,7 @@ rows! {
         equity_holding_locks: Vec<EquityHoldingLock>,
     }
 
-    /// What an open sale will take.
+    /// The quantity reserved for an open sale.
     EquityHoldingLock {
         contract_no: String,
         code: String,
@@ -200,7 +201,7 @@ rows! {
         kind: String,
         balance: String,
         days: String,
-        /// Of a year.
+        /// The annual rate.
         rate: String,
         year_days: String,
         amount: String,

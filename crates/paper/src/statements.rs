@@ -1,8 +1,9 @@
-//! The statements of accounts: made out of their journals when they are due, kept, listed and read.
+//! The statements of accounts: made from their journals when they are due, stored, listed and read.
 //!
-//! A statement is made when the journal itself has come to its instant, and never before: nothing can be added in front of it then. The
-//! background runner makes those of accounts that have come so far; asking for the list brings an account to now first. An account that
-//! nobody asks about, and to which nothing happens, stays where it is, and so do its statements.
+//! A statement is made only when the journal itself has reached its instant: nothing can be added
+//! before it then. The background runner makes those of accounts that have come so far; a request
+//! for the list advances the account to now first. An idle account is not advanced, so its
+//! statements are not made either.
 
 use std::ops::ControlFlow;
 
@@ -31,7 +32,7 @@ pub struct StatementId {
     pub date: Date,
 }
 
-/// Which ones are asked for: newest first.
+/// Selects statements. They are listed newest first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementList {
     pub kind: StatementKind,
@@ -41,7 +42,7 @@ pub struct StatementList {
     pub limit: u32,
 }
 
-/// Statements as of an instant, those among them that nobody has kept yet.
+/// Statements as of an instant, including those that are not stored yet.
 #[derive(Clone, Debug)]
 pub struct SeenStatements {
     /// Newest first.
@@ -50,7 +51,7 @@ pub struct SeenStatements {
 }
 
 impl Paper {
-    /// The statements of an account as of now; what is due is made first. Asking does not begin an account.
+    /// The statements of an account as of now. Makes those that are due. Does not begin an account.
     pub fn statements(
         &self,
         id: AccountId,
@@ -66,8 +67,8 @@ impl Paper {
         self.listed(id, list, now)
     }
 
-    /// Makes what is due of accounts whose journals have come so far, and leaves the accounts where they are. One of which that cannot be
-    /// done is told to the log, and hinders no other.
+    /// Makes the due statements of accounts whose journals have come so far, without advancing the
+    /// accounts. A failure is logged, and does not affect other accounts.
     pub fn make_due_statements(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
         for id in ids {
             if let Err(error) = self.make_statements(*id, (&mut *reader, moment)) {
@@ -76,7 +77,7 @@ impl Paper {
         }
     }
 
-    /// Accounts of which statements are to be made: those after a number, at most so many.
+    /// Accounts with due statements, after an id, at most `limit`.
     pub fn with_statements_due(&self, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
@@ -94,7 +95,8 @@ impl Paper {
         kept.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
-    /// The same statements without writing anything: what nobody has kept yet is made in memory alone.
+    /// Like [`Paper::statements`] without writing anything: statements that are not stored yet are
+    /// made in memory.
     pub fn look_at_statements(
         &self,
         id: AccountId,
@@ -138,7 +140,7 @@ impl Paper {
         Ok(SeenStatements { listed, made: documents })
     }
 
-    /// The text of one of them.
+    /// The text of a statement listed by [`Paper::look_at_statements`].
     pub fn seen_statement(
         &self,
         id: AccountId,
@@ -164,7 +166,7 @@ impl Paper {
         Ok(listed.into_iter().map(|(date, _)| StatementId { kind, date }).collect())
     }
 
-    /// Brings an account that has begun to now, and keeps how far it is.
+    /// Advances an account that has begun to now, and stores its horizon.
     fn bring_to(&self, id: AccountId, (reader, clock): (&mut Reader, &dyn Clock)) -> Result<(), PaperError> {
         let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let changed = self.change(id, (reader, clock), &asked, |engine, account, now| {
@@ -174,7 +176,7 @@ impl Paper {
         changed.map(drop)
     }
 
-    /// Makes everything that is due by the journal.
+    /// Makes every statement that is due according to the journal.
     fn make_statements(
         &self,
         id: AccountId,
@@ -216,20 +218,21 @@ impl Paper {
     }
 }
 
-/// Statements on their way into the store.
+/// Collects statements and stores them in batches.
 struct Maker<'a, 'f> {
     paper: &'a Paper,
     feed: &'a StoreFeed<'f>,
     id: AccountId,
     holder: Holder,
     head: JournalHead,
-    /// The last date that is kept.
+    /// The last stored date.
     last: Option<Date>,
     made: Vec<NewStatement>,
 }
 
 impl Maker<'_, '_> {
-    /// Those of one date. Whether all is well: not if the journal was cut, or others have made some meanwhile.
+    /// Adds the statements of one date. `false` if the journal was cut, or another process stored
+    /// statements meanwhile.
     fn add(&mut self, together: Vec<Statement>) -> Result<bool, PaperError> {
         let (feed, account) = (self.feed, self.id.0);
         let zone = feed.venue(Market::Hk).zone();
@@ -249,9 +252,9 @@ impl Maker<'_, '_> {
         }
     }
 
-    /// Writes what was made; `next` is the first date that was not looked at.
+    /// Stores the collected statements; `next` is the first date that was not examined.
     fn keep(&mut self, next: Date) -> Result<bool, PaperError> {
-        // What was made of prices that could not be read is not kept.
+        // Statements are not stored if a price could not be read.
         self.feed.checked(())?;
         let daily = StatementKind::Daily.number();
         let batch = StatementBatch {
@@ -269,7 +272,7 @@ impl Maker<'_, '_> {
     }
 }
 
-/// What a security is called; one without a name in English is called by its others, or its ticker.
+/// The names of a security. Without an English name, another one or the ticker is used.
 fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames {
     let Some(Security { name_en, name_cn, name_hk, .. }) = security else {
         return SecurityNames { en: symbol.ticker().to_owned(), ..SecurityNames::default() };
@@ -279,7 +282,7 @@ fn security_names(security: Option<&Security>, symbol: &Symbol) -> SecurityNames
     SecurityNames { en: known.unwrap_or_else(|| symbol.ticker().to_owned()), cn, hk }
 }
 
-/// What is stored of the securities that a statement has as holdings.
+/// The stored securities of a statement's holdings.
 fn names_of(statement: &Statement, reader: &mut Reader) -> Result<Vec<Security>, PaperError> {
     let mut known = Vec::new();
     for line in &statement.holdings {

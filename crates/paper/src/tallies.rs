@@ -1,5 +1,6 @@
-//! What paper accounts contribute to levels: what each was worth at the end of days in Hong Kong, and on which days its orders were
-//! first filled. An account that nobody asks about is played on in memory alone, so that it stays where it is.
+//! What paper accounts contribute to levels: their value at the end of days in Hong Kong, and on
+//! which days their orders were first filled. An idle account is advanced in memory only, and its
+//! journal does not change.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -14,8 +15,9 @@ use crate::book;
 use crate::service::{Moment, Paper};
 
 impl Paper {
-    /// Works out what accounts contribute, and keeps it, all of them in one transaction. One of which that cannot be done is told to the
-    /// log, and hinders no other. All of a journal may be read, a page at a time: this is for a job.
+    /// Computes the contributions of accounts, and stores them in one transaction. A failure is
+    /// logged, and does not affect other accounts. May read whole journals, a page at a time, so
+    /// this is for a background job.
     pub fn tally(
         &self,
         ids: &[AccountId],
@@ -29,7 +31,8 @@ impl Paper {
         self.put_tallies(&tallies)
     }
 
-    /// The same for one account, with the work that a request may do. Whether it is done: one with more work is left to the job.
+    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns whether
+    /// it finished; otherwise the job does it.
     pub fn tally_within_request(
         &self,
         id: AccountId,
@@ -62,17 +65,17 @@ impl Paper {
         Ok(())
     }
 
-    /// Accounts that are to be tallied on a day: those after a number, at most so many.
+    /// Accounts not tallied yet on a day, after an id, at most `limit`.
     pub fn untallied(&self, today: Date, after: AccountId, limit: u32) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.untallied_journals(today, after, limit)?)
     }
 
-    /// Whether there is nothing to be tallied of an account on a day.
+    /// Whether an account needs no tally on a day.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, PaperError> {
         Ok(self.accounts.is_tallied(id, today)?)
     }
 
-    /// Forgets all tallies: paper accounts contribute nothing.
+    /// Deletes all tallies: paper accounts then contribute nothing.
     pub fn drop_tallies(&self) -> Result<(), PaperError> {
         Ok(self.accounts.drop_paper_tallies()?)
     }
@@ -113,7 +116,7 @@ impl Paper {
         Ok(Some(feed.checked(tally)?))
     }
 
-    /// The account before the first of some instants. `None` if its journal is too long for the limit.
+    /// The account before the first of the given instants. `None` if its journal exceeds the limit.
     fn replay(
         &self,
         id: AccountId,
@@ -124,7 +127,7 @@ impl Paper {
         let page = Vec::new().into_iter().peekable();
         let portions = limit.portions;
         if first.is_some_and(|first| head.horizon <= first) {
-            // As it is, it has not come so far, and its journal need not be read.
+            // The current account has not reached the instant, so its journal need not be read.
             let account = self.described(id)?;
             if account.entries() == head.last_number {
                 return Ok(Some(Replay {
@@ -144,12 +147,12 @@ impl Paper {
     }
 }
 
-/// The work of one tally at most.
+/// The maximum work of one tally.
 #[derive(Clone, Copy, Debug)]
 struct TallyLimit {
-    /// Entries of the journal that are read.
+    /// Journal entries to read.
     entries: u64,
-    /// Portions in which the account is played on beyond its journal.
+    /// Portions by which the account is advanced beyond its journal.
     portions: u32,
 }
 
@@ -157,7 +160,8 @@ impl TallyLimit {
     const NONE: TallyLimit = TallyLimit { entries: u64::MAX, portions: u32::MAX };
 }
 
-/// An account on its way through its journal, of which one page is in memory, and beyond the end of it as the market has it.
+/// Replays an account through its journal, one page in memory at a time, and then advances it
+/// beyond the end.
 struct Replay<'a> {
     paper: &'a Paper,
     id: AccountId,
@@ -165,9 +169,9 @@ struct Replay<'a> {
     page: Peekable<IntoIter<Entry>>,
     /// The last entry that was read.
     read: u64,
-    /// What is added to the journal after this is not looked at.
+    /// Entries added after this head are ignored.
     head: JournalHead,
-    /// Portions of work that are left.
+    /// Portions of work left.
     portions: u32,
 }
 
@@ -175,7 +179,7 @@ struct Replay<'a> {
 enum Played {
     Begun,
     NotBegun,
-    /// The instant is too much work away, or the journal was cut meanwhile.
+    /// The instant exceeds the limit of work, or the journal was cut meanwhile.
     Unfinished,
 }
 
@@ -204,7 +208,8 @@ impl Replay<'_> {
         Ok(Played::Begun)
     }
 
-    /// Reads the next page if the last one is used up; after the last one there is none. Whether the journal is still the same.
+    /// Reads the next page if the current one is used up; does nothing at the end. `false` if the
+    /// journal was cut.
     fn fill_page(&mut self) -> Result<bool, PaperError> {
         if self.page.peek().is_some() || self.read >= self.head.last_number {
             return Ok(true);
@@ -223,13 +228,15 @@ impl Replay<'_> {
     }
 }
 
-/// The last second of a day in Hong Kong. The next one is that of the roll, which may pay dividends on prices that are still with them.
+/// The last second of a day in Hong Kong. The roll happens in the next second, and may pay
+/// dividends while prices still include them.
 fn end_of(day: Date, feed: &dyn Feed) -> Option<Timestamp> {
     let midnight = feed.venue(Market::Hk).zone().midnight(day.tomorrow().ok()?);
     Some(Timestamp(midnight.0 - 1))
 }
 
-/// Cash and positions by currency, in ten-thousandths. Not converted: the rate of a day may come later.
+/// Cash and positions by currency, in ten-thousandths. Not converted, because the rate of a day may
+/// be reported later.
 fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     let mut totals: BTreeMap<Currency, Money> = account.currencies().collect();
     totals.entry(Currency::HKD).or_default();
@@ -240,7 +247,8 @@ fn worth(account: &Account, view: &MarketView<'_>) -> Vec<(String, i64)> {
     totals.into_iter().map(|(currency, total)| (currency.to_string(), total.to_ten_thousandths())).collect()
 }
 
-/// How many orders have their first fill booked on each day, from one on: an order counts once, however many fills it has.
+/// How many orders have their first fill booked on each day, from a day on. An order counts once,
+/// however many fills it has.
 fn first_fills(account: &Account, from: Date) -> Vec<(Date, u32)> {
     let mut counts: BTreeMap<Date, u32> = BTreeMap::new();
     let filled = account.orders().iter().filter_map(|order| order.fills.first());

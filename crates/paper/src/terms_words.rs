@@ -3,7 +3,7 @@
 use market::{Market, Price};
 use trading::{OrderType, OutsideRth, Terms, TimeInForce, plain_price};
 
-/// Terms as a person would say them: `buy 200 700.HK, limit 305.2, for the day`.
+/// Terms in words: `buy 200 700.HK, limit 305.2, for the day`.
 pub(crate) fn in_words(terms: &Terms) -> String {
     let side = if terms.side.is_buy() { "buy" } else { "sell" };
     let price =

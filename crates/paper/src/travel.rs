@@ -1,4 +1,5 @@
-//! What an operator does to a journal as a whole: cut it at an instant, begin it anew, copy it to another account.
+//! Operations of an operator on a whole journal: rewind to an instant, reset, fork to another
+//! account.
 
 use market::Timestamp;
 use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead, Rewind, RewindOutcome};
@@ -8,7 +9,7 @@ use crate::PaperError;
 use crate::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
-/// Who does it and why, by the machine's time; and what the part that is taken away will be called.
+/// Who does it and why, by the machine's time, and the name of the archived part.
 #[derive(Clone, Copy, Debug)]
 pub struct Travel<'a> {
     pub name: &'a str,
@@ -17,11 +18,11 @@ pub struct Travel<'a> {
     pub machine: Timestamp,
 }
 
-/// How far an account is.
+/// The horizon of an account and its number of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub entries: u64,
-    /// None before the first request.
+    /// `None` before the first request.
     pub horizon: Option<Timestamp>,
 }
 
@@ -33,7 +34,7 @@ impl Standing {
 }
 
 impl Travel<'_> {
-    /// What the audit says: what was done, and why if that is known.
+    /// The audit text: the action, and the reason if there is one.
     fn words(&self, done: String) -> String {
         if self.reason.is_empty() { done } else { format!("{done}: {}", self.reason) }
     }
@@ -44,12 +45,12 @@ impl Travel<'_> {
 }
 
 impl Paper {
-    /// How far an account is, as it is written. Asking does not begin it.
+    /// The stored horizon of an account. Does not begin it.
     pub fn standing(&self, id: AccountId) -> Result<Standing, PaperError> {
         Ok(Standing::of(self.accounts.journal_head(id)?))
     }
 
-    /// An account as its journal has it, whatever the market has brought since. Asking does not begin it.
+    /// An account at the head of its journal, without advancing it. Does not begin it.
     pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
         let place = self.place(id);
         let mut kept = place.lock();
@@ -59,9 +60,9 @@ impl Paper {
         Ok(account)
     }
 
-    /// Takes back what happened after an instant, and keeps it under a name.
+    /// Removes all entries after an instant, and archives them under a name.
     pub fn rewind(&self, id: AccountId, to: Timestamp, travel: &Travel<'_>) -> Result<Standing, PaperError> {
-        // What was entered before the first request is stored with this instant, and is before all others.
+        // Entries before the first request are stored at this instant, and sort before all others.
         let to = to.max(Timestamp::default());
         let done = format!("rewound to {to}, the rest kept as {:?}", travel.name);
         self.cut(id, travel, ("paper.rewound", done), |head| {
@@ -72,8 +73,8 @@ impl Paper {
         })
     }
 
-    /// Takes everything back but what was entered before the first request; an account that nobody had prepared has nothing left,
-    /// and begins anew with what every account has.
+    /// Removes all entries but those from before the first request. An account that no operator
+    /// opened becomes empty, and begins again with the defaults.
     pub fn reset(&self, id: AccountId, travel: &Travel<'_>) -> Result<Standing, PaperError> {
         let none = Timestamp::default();
         let done = format!("begun anew, the rest kept as {:?}", travel.name);
@@ -91,7 +92,7 @@ impl Paper {
     ) -> Result<Standing, PaperError> {
         let (place, words) = (self.place(id), travel.words(done));
         for _ in 0..TRIES_MAX {
-            // Nobody here decides anything meanwhile, and what was decided is written first.
+            // The lock stops new decisions in this process. Pending writes finish first.
             let mut kept = place.lock();
             if let Some(ticket) = kept.last_ticket {
                 self.committer.wait_for(&self.accounts, ticket);
@@ -114,8 +115,8 @@ impl Paper {
         Err(PaperError::Contended { account: id.0 })
     }
 
-    /// The highest number that an order or a grid has had. If the journal cannot be read, no number that it could have given out: each took an
-    /// entry.
+    /// The highest number that an order or a grid has had. If the journal cannot be read, an upper
+    /// bound: each number took an entry.
     fn numbers_used(
         &self,
         kept: &mut AccountState,
@@ -132,8 +133,8 @@ impl Paper {
         }
     }
 
-    /// Copies what happened up to an instant, or all of it, to an account that has no journal. Its orders get ids of its own: no
-    /// two accounts have one in common.
+    /// Copies the entries up to an instant, or all of them, to an account without a journal. The
+    /// copied orders get ids of the new account, because order ids are globally unique.
     pub fn fork(
         &self,
         from: AccountId,
@@ -154,7 +155,7 @@ impl Paper {
             after: None,
             entries: &book::written(to, &copied)?,
             horizon: until,
-            // Whoever advances accounts looks at it.
+            // The background runner checks it.
             wake: Some(until),
             request: None,
             audit: Some(("paper.forked", travel.note(&words))),
@@ -164,7 +165,7 @@ impl Paper {
         match self.accounts.add_to_journals(&[addition])?.first() {
             Some(AddOutcome::Added(head)) => {
                 kept.book = None;
-                // What was copied happened to another account.
+                // The copied entries are not pushed.
                 kept.last_pushed.set(Some(head));
                 Ok(Standing::of(Some(*head)))
             }
@@ -172,7 +173,8 @@ impl Paper {
         }
     }
 
-    /// A name for a part that is about to be cut, where the operator gives none: the machine's time, which several cuts may have.
+    /// A name for a part that is about to be cut, if the operator gives none: the machine's time,
+    /// made unique if several cuts share it.
     pub fn free_cut_name(&self, id: AccountId, machine: Timestamp) -> Result<String, PaperError> {
         let taken = self.cuts(id)?;
         let is_free = |name: &String| taken.iter().all(|cut| cut.name != *name);
@@ -182,17 +184,17 @@ impl Paper {
         Ok(names.find(is_free).unwrap_or_default())
     }
 
-    /// What was taken from a journal, in that order.
+    /// The archived parts of a journal, oldest first.
     pub fn cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, PaperError> {
         Ok(self.accounts.journal_cuts(id)?)
     }
 
-    /// Every account that has a journal.
+    /// Every account with a journal.
     pub fn with_journals(&self) -> Result<Vec<AccountId>, PaperError> {
         Ok(self.accounts.journal_heads()?.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// Forgets the names of requests that nobody will repeat, some of them. How many.
+    /// Deletes expired idempotency keys, some of them. Returns how many.
     pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
         let kept = Timestamp(machine.0.saturating_sub(crate::attempt::NAMES_KEPT_S));
         Ok(self.accounts.forget_journal_requests(kept)?)

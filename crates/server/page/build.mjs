@@ -1,6 +1,7 @@
-// Puts the pages together: scripts and styles in one file each, made small, and the documents once for each language.
-//   node build.mjs PACKAGES OUT     PACKAGES has node_modules/ by the lock file; nothing is fetched
-// The chart page must stay below a weight, compressed; the build fails above it.
+// Builds the pages: bundles and minifies the scripts and styles, and writes each HTML document once
+// per language.
+//   node build.mjs PACKAGES OUT     PACKAGES holds node_modules/ as locked; nothing is downloaded
+// The build fails if the compressed chart page exceeds its size limit.
 
 import { cp, mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
@@ -29,22 +30,23 @@ const options = {
   absWorkingDir: HERE,
   nodePaths: [path.join(PACKAGES, 'node_modules')],
 };
-// The first chart calls nearly everything in its script. Chromium then compiles it whole, in another thread and while it is still
-// arriving, instead of a function at a time as each is called; other browsers ignore the comment.
+// The first chart calls nearly every function in its script. With this comment Chromium compiles
+// the whole script on a background thread while it downloads, instead of each function at its first
+// call. Other browsers ignore it.
 const atOnce = { js: '//# allFunctionsCalledOnLoad' };
 await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', banner: atOnce });
-// Comes after the first paint. It has its own copy of the few modules that both use: a third file for those would be one more request
-// before the first chart.
+// Loaded after the first paint. It bundles its own copy of the few shared modules: a third file for
+// those would be one more request before the first chart.
 await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
-// What the empty chart page takes files with.
+// The upload form that the empty chart page shows.
 await build({ ...options, entryPoints: { uploads: 'src/desk/uploads.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { desk: 'src/desk.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
-// Colours are written as light-dark(), which is resolved by the browser and must not be taken apart here.
+// Colours use light-dark(), which the browser resolves; the target keeps esbuild from lowering it.
 await build({ ...options, entryPoints: { style: 'styles/style.css' }, target: ['esnext'] });
 await cp(path.join(HERE, 'icons'), path.join(OUT, 'icons'), { recursive: true });
-// The first language is the one for everybody else, and has no folder of its own.
+// The first language is the fallback and is written to the root of the output, not to a subfolder.
 for (const [at, language] of LANGUAGES.entries()) {
   const folder = path.join(OUT, at === 0 ? '' : language);
   await mkdir(folder, { recursive: true });
@@ -54,7 +56,10 @@ for (const [at, language] of LANGUAGES.entries()) {
 }
 await weigh();
 
-/** A document with its parts: a line `{{> name}}` becomes the file of that name in `parts/`, or what the module there makes. */
+/**
+ * Expands a document: a line `{{> name}}` becomes the file of that name in `parts/`, or the output
+ * of the module there.
+ */
 async function whole(page) {
   const lines = (await readFile(path.join(HERE, page), 'utf8')).split('\n');
   const part = async (line) => {
@@ -65,7 +70,7 @@ async function whole(page) {
   return (await Promise.all(lines.map(part))).join('\n');
 }
 
-/** `{{name}}` becomes the phrase of that name; `{{lang}}` is what the document declares. */
+/** Replaces `{{name}}` with the phrase of that name, and `{{lang}}` with the language tag. */
 function translated(text, at, language) {
   return text.replace(/\{\{(\w+)\}\}/g, (_, name) => {
     const phrase = name === 'lang' ? language : documents[name]?.[at];

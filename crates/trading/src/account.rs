@@ -20,7 +20,8 @@ use crate::reserves::Reserves;
 use crate::settings::{Settings, Share};
 use crate::words::{AccountType, Side};
 
-/// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be thrown away at any time.
+/// An account as of its last entry. Equal journals give equal accounts, so a snapshot can be
+/// discarded at any time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
     pub(crate) number: u64,
@@ -39,13 +40,14 @@ pub struct Account {
     pub(crate) last_period: u64,
     pub(crate) unsettled: Vec<UnsettledAmount>,
     pub(crate) dividends: Vec<Dividend>,
-    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years, 360 and 365).
+    /// Debit interest since it was last booked, in units of `10^-16 / 26,280` (days of both years,
+    /// 360 and 365).
     #[serde(with = "accrual")]
     pub(crate) accrued: BTreeMap<Currency, i128>,
     pub(crate) is_liquidating: bool,
     #[serde(default)]
     pub(crate) grids: Grids,
-    /// Its client has agreed to what a strategy risks.
+    /// Whether the client has agreed to the risks of strategies.
     #[serde(default)]
     pub(crate) has_agreed: bool,
     /// The number of the last entry.
@@ -55,7 +57,7 @@ pub struct Account {
     /// The instant up to which candles have acted.
     #[serde(with = "codec::instant_option")]
     pub(crate) horizon: Option<Timestamp>,
-    /// Not of the journal: see [`Account::set_numbers_used`].
+    /// Not part of the journal: see [`Account::set_numbers_used`].
     #[serde(skip)]
     pub(crate) numbers_used: u64,
     /// Each change of the participation setting, with the number of its entry.
@@ -75,7 +77,8 @@ pub(crate) struct UnsettledAmount {
     pub(crate) currency: Currency,
     #[serde(with = "codec::text")]
     pub(crate) settles_on: Date,
-    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be paid.
+    /// Amount and fees of each fill netted, then all that are to be received, or all that are to be
+    /// paid.
     pub(crate) amount: Money,
 }
 
@@ -126,7 +129,7 @@ impl Account {
         self.credit
     }
 
-    /// A cash account owes nothing, whatever its line.
+    /// A cash account cannot borrow, whatever its credit line.
     pub fn usable_credit(&self) -> Money {
         if self.settings.account_type == AccountType::Margin { self.credit } else { Money::ZERO }
     }
@@ -141,7 +144,8 @@ impl Account {
     }
 
     pub fn positions(&self) -> impl Iterator<Item = (&Symbol, &Position)> {
-        // A position that was closed today is kept until the roll for its first quantity of the day.
+        // A position that was closed today remains until the roll, for its first quantity of the
+        // day.
         self.positions.iter().filter(|(_, position)| !position.quantity.is_zero())
     }
 
@@ -153,8 +157,8 @@ impl Account {
         self.positions.get(symbol).map_or(Quantity::ZERO, |position| position.quantity)
     }
 
-    /// What can be sold, or bought back, at once: the position less what open orders will take of it. `except` is an order
-    /// that does not count.
+    /// The quantity that can be sold, or bought back, immediately: the position less the quantity
+    /// reserved by open orders. `except` is an order that does not count.
     pub fn available_quantity(&self, symbol: &Symbol, except: Option<OrderId>) -> Quantity {
         let held = self.held(symbol);
         let against = if held.is_negative() { Side::Buy } else { Side::Sell };
@@ -209,7 +213,7 @@ impl Account {
         self.open.values().map(Vec::len).sum()
     }
 
-    /// How often the reserve of an order was computed: what benchmarks and tests count.
+    /// How often the reserve of an order was computed, for benchmarks and tests.
     pub fn reserves_computed(&self) -> u64 {
         self.reserves.lock().computed
     }
@@ -223,7 +227,7 @@ impl Account {
         Err(Refusal::plain(format!("at most {most} orders may be open: cancel some first")))
     }
 
-    /// Whether its journal takes nothing new.
+    /// Whether its journal accepts nothing new.
     pub(crate) fn is_full(&self) -> bool {
         self.entries >= self.settings.limits.journal_entries
     }
@@ -237,12 +241,12 @@ impl Account {
         if id.account() == self.number { self.grids.get(id.number()) } else { None }
     }
 
-    /// Those that wait for candles.
+    /// Grids that wait for candles.
     pub fn watching_grids(&self) -> impl Iterator<Item = &Grid> {
         self.grids.open().filter(|grid| grid.is_watching())
     }
 
-    /// Whether its client has agreed to what a strategy risks.
+    /// Whether the client has agreed to the risks of strategies.
     pub fn has_agreed_to_strategy(&self) -> bool {
         self.has_agreed
     }
@@ -257,14 +261,16 @@ impl Account {
         OrderId::of(self.number, last.max(self.numbers_used) + 1)
     }
 
-    /// The highest number that an order or a grid of the account has, or may have had before its journal was cut or restored.
+    /// The highest number that an order or a grid of the account has, or may have had before its
+    /// journal was cut or restored.
     pub fn numbers_used(&self) -> u64 {
         let order = self.orders.last().map_or(0, |order| order.id.number());
         let grid = self.grids.iter().next_back().map_or(0, |grid| grid.id.number());
         order.max(grid).max(self.numbers_used)
     }
 
-    /// Numbers up to this one were given out in a past that the journal does not have any more: they are not given out again.
+    /// Marks numbers up to this one as used: they were given out by entries that are no longer in
+    /// the journal, and are not given out again.
     pub fn set_numbers_used(&mut self, numbers: u64) {
         self.numbers_used = numbers;
     }
@@ -273,7 +279,7 @@ impl Account {
         self.last_sequence + 1
     }
 
-    /// Debit interest that has accrued and is not booked yet.
+    /// Debit interest that is accrued but not booked yet.
     pub fn accrued_interest(&self, currency: Currency) -> Money {
         let units = self.accrued.get(&currency).copied().unwrap_or_default();
         Money::from_units(div_round(units, ACCRUAL_YEARS * 1_000_000))
@@ -294,13 +300,14 @@ impl Account {
         self.horizon
     }
 
-    /// Restores the horizon after a fold: entries alone do not tell how far nothing happened.
+    /// Restores the horizon after a fold: entries do not show how far an account advanced without
+    /// events.
     pub fn set_horizon(&mut self, horizon: Option<Timestamp>) {
         self.horizon = self.horizon.max(horizon);
     }
 }
 
-/// 128-bit integers as text, since not every format of a snapshot has them.
+/// 128-bit integers as text, since not every snapshot format supports them.
 mod accrual {
     use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! Corporate actions on a position: cash, shares and rights of one ex-date, everything per old share.
+//! Corporate actions on a position: cash, shares and rights of one ex-date, everything per old
+//! share.
 
 use market::adjust::Amount;
 use market::{Date, PRICE_UNIT, Price, Symbol};
@@ -10,7 +11,7 @@ use crate::position::Position;
 use crate::quantity::Quantity;
 use crate::settings::SHARE_UNIT;
 
-/// Whose action it is.
+/// The position that an action applies to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entitlement<'a> {
     pub(crate) symbol: &'a Symbol,
@@ -18,7 +19,7 @@ pub(crate) struct Entitlement<'a> {
     pub(crate) ex_date: Date,
     /// The last close before the ex-date.
     pub(crate) close: Option<Price>,
-    /// What a tax leaves of a dividend, in millionths.
+    /// The fraction of a dividend left after tax, in millionths.
     pub(crate) kept: i64,
 }
 
@@ -27,7 +28,7 @@ struct Terms {
     cash: Fraction,
     /// New shares for one old one, rights apart.
     shares: Fraction,
-    /// Rights that are worth something: how many for one old share, and what each costs.
+    /// Rights with a positive value: how many for one old share, and the price of each.
     rights: Vec<(Fraction, Fraction)>,
     reference: Fraction,
 }
@@ -63,7 +64,7 @@ fn terms(actions: &[CorporateAction], close: Option<Price>) -> Option<Terms> {
         bonus = bonus.plus(fraction(&action.bonus));
         split = product(split, fraction(&action.split));
         let price = fraction(&action.rights_price);
-        // Rights dearer than the market are worth nothing, and nobody takes them up.
+        // Rights priced above the market are worth nothing and are not exercised.
         if !action.rights.is_zero() && is_above(close, price) {
             rights.push((fraction(&action.rights), price));
         }
@@ -88,7 +89,7 @@ fn money(quantity: Fraction, per_share: Fraction) -> Money {
     Money::from_units(cents.saturating_mul(CENT))
 }
 
-/// What the actions of one ex-date do to a position at a roll to `date`.
+/// The events of the actions of one ex-date on a position, at a roll to `date`.
 pub(crate) fn events(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> Vec<Event> {
     let Some(terms) = terms(actions, of.close) else { return Vec::new() };
     let Entitlement { symbol, position, ex_date, .. } = *of;

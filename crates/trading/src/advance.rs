@@ -1,7 +1,9 @@
-//! Moving an account through time: every instant at which something happens, each with all its work in one fixed order.
+//! Moving an account through time: every instant at which something happens, each with all its work
+//! in one fixed order.
 //!
-//! Candles, then releases, grids and held orders, then auctions that are over and expiries, then the day roll, then reports. Whether
-//! a stretch is gone through in one step or in many makes no difference: the instants are the same.
+//! Candles, then releases, grids and held orders, then auctions that are over and expiries, then
+//! the day roll, then reports. Advancing in one step or in many gives the same result: the instants
+//! are the same.
 
 use market::{Market, Symbol, Timestamp};
 
@@ -21,17 +23,18 @@ use crate::timers::{self, ends_at};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its corporate actions.
+/// The cost of one position or open symbol at an instant of the clock, in candles: a roll reads its
+/// corporate actions.
 const HOLDING_COST: u64 = 20;
 
-/// The work after which [`advance`] stops, once everything of the instant has happened. Where it stops makes no difference to the
-/// account.
+/// The work after which [`advance`] stops, at the end of an instant. Where it stops does not affect
+/// the account.
 #[derive(Clone, Copy, Debug)]
 pub struct AdvanceLimit {
-    /// Entries made.
+    /// Entries created.
     pub entries: usize,
-    /// Candles scanned. A day of a symbol costs a fixed number more, since a feed looks it up even if it has no candles; an instant
-    /// of the clock costs a fixed number for each holding.
+    /// Candles scanned. Each day of a symbol costs a fixed number more, since a feed looks it up
+    /// even if it has no candles; each timer instant costs a fixed number for each holding.
     pub candles: u64,
 }
 
@@ -39,8 +42,8 @@ impl AdvanceLimit {
     pub const NONE: AdvanceLimit = AdvanceLimit { entries: usize::MAX, candles: u64::MAX };
 }
 
-/// Brings an account to an instant, or as far as a limit allows: the account's horizon says where. The first time is where its time
-/// begins.
+/// Advances an account to an instant, or as far as a limit allows: the account's horizon shows how
+/// far. The first call begins the account.
 pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
     let Some(mut now) = work.account.horizon else {
         work.record(Some(to), Event::Began);
@@ -66,7 +69,7 @@ pub(crate) fn advance(work: &mut Work<'_>, to: Timestamp, limit: AdvanceLimit) {
         if work.outcome.entries.len() >= limit.entries || cost >= limit.candles {
             break;
         }
-        // The clock's next instant changes only when something did.
+        // The next timer changes only when an event was recorded.
         if is_timed || work.account.entries != before {
             timer = timers::next(work.account, work.feed, now);
         }
@@ -79,22 +82,24 @@ fn holdings_cost(account: &Account) -> u64 {
     HOLDING_COST.saturating_mul(holdings.saturating_add(1))
 }
 
-/// The candles that an account has before it.
+/// The upcoming candles of an account.
 #[derive(Debug, Default)]
 struct Ahead {
     /// Ascending by symbol.
     tapes: Vec<(Symbol, Tape)>,
-    /// The entry as of which they are the right ones.
+    /// The entry number for which the tapes are valid.
     as_of: Option<u64>,
     /// The end of the day that is being scanned.
     through: Option<Timestamp>,
 }
 
-/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between two steps.
+/// Candles are scanned in steps of a day, all symbols together, so that the work can stop between
+/// two steps.
 const STEP: i64 = 86_400;
 
 impl Ahead {
-    /// How far to look for the next candle: to the end of the current day, or all the way if no candle matters.
+    /// How far to search for the next candle: to the end of the current day, or to the end if no
+    /// candle matters.
     fn through(&mut self, account: &Account, now: Timestamp, to: Timestamp) -> Timestamp {
         if self.as_of != Some(account.entries) {
             self.aim(account, now);
@@ -109,7 +114,7 @@ impl Ahead {
         end
     }
 
-    /// When the next candle acts that may matter, and the cost of finding it.
+    /// When the next relevant candle takes effect, and the cost of finding it.
     fn next(&mut self, feed: &dyn Feed, now: Timestamp, through: Timestamp) -> (Option<Timestamp>, u64) {
         let mut cost: u64 = 0;
         let mut first: Option<Timestamp> = None;
@@ -120,7 +125,8 @@ impl Ahead {
         (first, cost)
     }
 
-    /// Candles of open orders and grids matter, and every candle of what could be sold by force.
+    /// Relevant are candles of open orders and grids, and every candle of a position that could be
+    /// liquidated.
     fn aim(&mut self, account: &Account, now: Timestamp) {
         let may_force = account.settings.liquidate;
         let is_same = self.tapes.iter().map(|(symbol, _)| symbol).eq(account.open.keys());
@@ -137,7 +143,7 @@ impl Ahead {
         }
     }
 
-    /// Tapes of these symbols, which ascend, and of no others.
+    /// Retains tapes of exactly these symbols, which are ascending.
     fn keep(&mut self, symbols: &[&Symbol], now: Timestamp) {
         let mut known = std::mem::take(&mut self.tapes).into_iter().peekable();
         for symbol in symbols {
@@ -147,8 +153,9 @@ impl Ahead {
         }
     }
 
-    /// The candles of an instant that [`Ahead::next`] has just named, by round: the oldest of every symbol together, so that orders of all
-    /// symbols are in one queue, whatever the stamps of their candles. A symbol has a second one only where candles came late.
+    /// The candles of an instant that [`Ahead::next`] has just returned, by round: the oldest of
+    /// every symbol together, so that orders of all symbols are in one queue, whatever the stamps
+    /// of their candles. A symbol has a second candle only where candles arrived late.
     fn at(&self, at: Timestamp) -> Vec<(usize, &Symbol, EffectiveCandle)> {
         let mut found = Vec::new();
         for (symbol, tape) in &self.tapes {
@@ -188,7 +195,7 @@ fn step(work: &mut Work<'_>, ahead: &Ahead, at: Timestamp, is_timed: bool) {
     }
 }
 
-/// Open orders that meet a condition, in the order of their sequence numbers.
+/// Open orders that meet a condition, ordered by sequence number.
 fn open_where(work: &Work<'_>, is_meant: impl Fn(&crate::order::Order) -> bool) -> Vec<OrderId> {
     let mut found: Vec<(u64, OrderId)> = work
         .account
@@ -219,7 +226,7 @@ fn cancel_open(work: &mut Work<'_>, at: Timestamp, id: OrderId, reason: &str) {
     }
 }
 
-/// Auctions that are over, then orders whose time is.
+/// Ends orders whose auction is over, then expired orders.
 fn end_orders(work: &mut Work<'_>, at: Timestamp) {
     let is_over = |order: &crate::order::Order| {
         let is_auction = order.terms.order_type == OrderType::Auction && order.is_working();

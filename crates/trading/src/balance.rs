@@ -1,4 +1,4 @@
-//! Balances per currency: what is there, what is held back, what is still on its way.
+//! Balances per currency: booked, reserved and unsettled amounts.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use crate::view::{Dates, MarketView};
 pub struct Balance {
     /// C: all movements booked, settled or not.
     pub cash: Money,
-    /// F: held back for open buys, fees included.
+    /// F: reserved for open buys, fees included.
     pub reserved: Money,
-    /// The fee part of that.
+    /// The fees within that.
     pub reserved_fees: Money,
     /// S: the value of short positions.
     pub short_value: Money,
@@ -48,13 +48,13 @@ impl Balance {
         (self.available() - self.receivable).or_zero()
     }
 
-    /// What has changed hands.
+    /// The settled amount.
     pub fn settled(&self) -> Money {
         self.cash - self.receivable + self.payable
     }
 }
 
-/// The day whose charges an order is reckoned with: the current one, or its own if that is still to come.
+/// The day whose charges apply to an order: the current one, or its own if that is later.
 pub(crate) fn charge_day(order: &Order, view: &MarketView<'_>) -> Date {
     view.date(order.market()).max(order.standing.placement.day)
 }
@@ -64,7 +64,7 @@ pub(crate) fn charged(account: &Account, order: &Order, day: Date) -> ChargeBasi
     ChargeBasis { market: order.market(), kind: order.facts.kind, side: order.terms.side, day, plan }
 }
 
-/// What a further quantity at a price costs an order, with the day's fills before it.
+/// The cost of a further quantity of an order at a price, after the fills of the day.
 pub(crate) fn reserve_for(
     account: &Account,
     order: &Order,
@@ -91,7 +91,7 @@ pub(crate) fn added_fees(
     view.tables.fees.total(charged, after) - view.tables.fees.total(charged, before)
 }
 
-/// Each charge of what remains of an order if it is filled at a price, with the day's fills before it.
+/// Each charge of the rest of an order if it is filled at a price, after the fills of the day.
 pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: Price) -> Vec<Fee> {
     let (day, quantity) = (charge_day(order, view), order.remaining());
     let before = order.traded_on(day);
@@ -99,13 +99,14 @@ pub fn fees_at(account: &Account, order: &Order, view: &MarketView<'_>, price: P
     view.tables.fees.added(charged(account, order, day), before, after)
 }
 
-/// What an open order holds back, whichever side it is on.
+/// The reserve of an open order, whichever side it is on.
 pub(crate) fn reserve_of(account: &Account, order: &Order, view: &MarketView<'_>) -> Reserve {
     let Some(price) = order.standing.reserve_price else { return Reserve::default() };
     reserve_for(account, order, view, order.remaining(), price)
 }
 
-/// What the open orders of an account hold back. Only those that have changed since the last time are computed.
+/// The reserves of the open orders of an account. Only those of orders changed since the last call
+/// are computed.
 pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnce(&ReserveSums) -> T) -> T {
     let mut sums = account.reserves.lock();
     let Dates { hk, us } = view.dates;
@@ -131,7 +132,7 @@ pub(crate) fn held<T>(account: &Account, view: &MarketView<'_>, look: impl FnOnc
     look(&sums)
 }
 
-/// The balance of one currency. `except` is an order whose reserve is given back first.
+/// The balance of one currency. `except` is an order whose reserve is released first.
 pub fn balance(
     account: &Account,
     view: &MarketView<'_>,
@@ -160,7 +161,7 @@ pub fn balance(
     balance
 }
 
-/// What of a currency has changed hands; the reserves do not matter to it.
+/// The settled amount of a currency; reserves do not affect it.
 pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Currency) -> Money {
     let is_coming = |unsettled: &&crate::account::UnsettledAmount| {
         unsettled.currency == currency && unsettled.settles_on > view.date(unsettled.market)
@@ -169,7 +170,7 @@ pub(crate) fn settled(account: &Account, view: &MarketView<'_>, currency: Curren
     account.cash(currency) - coming
 }
 
-/// The balances of all currencies of an account. HKD is always among them.
+/// The balances of all currencies of an account. HKD is always included.
 pub fn balances(account: &Account, view: &MarketView<'_>) -> BTreeMap<Currency, Balance> {
     let mut currencies: Vec<Currency> = account.currencies().map(|(currency, _)| currency).collect();
     currencies.extend(account.positions().map(|(_, position)| position.currency));

@@ -14,33 +14,33 @@ use crate::triggers::{Observation, look};
 use crate::words::{OrderStatus, OrderType};
 use crate::work::Work;
 
-/// What the candles of an instant leave to be done after all fills.
+/// Work that follows the fills of an instant's candles.
 #[derive(Debug, Default)]
 pub(crate) struct Aftermath {
     /// Released inside a candle: sequence number, order, candle and best price.
     inside: Vec<(u64, OrderId, EffectiveCandle, Option<Price>)>,
-    /// Special limit orders whose first candle this was.
+    /// Special limit orders that have had their first candle.
     pub(crate) spent: Vec<OrderId>,
 }
 
-/// A place in the queue of a candle.
+/// A position in the queue of a candle.
 #[derive(Clone, Copy)]
 struct Place {
     sequence: u64,
     id: OrderId,
     candle: usize,
-    /// Released at the open of this very candle, so all of it lies after the release.
+    /// Released at the open of this candle, so that all of it lies after the release.
     is_fresh: bool,
 }
 
-/// One symbol's candle and what is left of its budget.
+/// One symbol's candle and the rest of its budget.
 struct Stage {
     effective: EffectiveCandle,
     lot: Option<Quantity>,
     left: Option<Quantity>,
 }
 
-/// Lets one candle of each symbol act on an account.
+/// Applies one candle of each symbol to an account.
 pub(crate) fn act(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -70,7 +70,7 @@ pub(crate) fn act(
         next += 1;
         let Some(stage) = stages.get_mut(place.candle) else { continue };
         if try_place(work, at, place, stage, after) {
-            // A gap release goes to the end of this candle's queue.
+            // An order released by a gap goes to the end of this candle's queue.
             queue.push(Place { is_fresh: true, ..place });
         }
     }
@@ -122,7 +122,7 @@ fn try_place(
     false
 }
 
-/// Books what a conditional order has seen. Returns whether it was released at the open.
+/// Records what a conditional order observed. Returns whether it was released at the open.
 fn watch(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -137,7 +137,7 @@ fn watch(
     }
     let is_market = work.account.order(id).is_some_and(|order| order.fills_as() == OrderType::Market);
     match seen.released {
-        // Nothing is filled at the market in a closing auction, so such a release waits for the end of it.
+        // Market orders do not fill in a closing auction, so such a release waits for its end.
         Some(Trigger::Gap) if !(effective.is_tail() && is_market) => {
             release(work, at, id, effective, Trigger::Gap, seen.best)
         }
@@ -154,7 +154,8 @@ fn watch(
     }
 }
 
-/// Releases what was triggered inside the candles of the instant, in the order of the old sequence numbers.
+/// Releases the orders that were triggered inside the candles of the instant, ordered by their old
+/// sequence numbers.
 pub(crate) fn release_inside(work: &mut Work<'_>, at: Timestamp, after: &mut Aftermath) {
     after.inside.sort_by_key(|(sequence, ..)| *sequence);
     for (_, id, effective, best) in std::mem::take(&mut after.inside) {

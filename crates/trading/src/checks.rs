@@ -1,5 +1,5 @@
-//! The checks an order passes, in their order. 1 to 9 look at the order alone and refuse it; 10 to 12 look at the account and
-//! reject it.
+//! The checks of an order, in sequence. 1 to 9 examine the order alone and refuse it; 10 to 12
+//! examine the account and reject it.
 
 use market::{Date, Market, Price, Symbol};
 
@@ -16,7 +16,7 @@ use crate::timers::option_end;
 use crate::view::MarketView;
 use crate::words::{Kind, OrderType, OutsideRth, TimeInForce};
 
-/// Terms that passed checks 1 to 7, in the form they hold.
+/// Terms that passed checks 1 to 7, in their effective form.
 #[derive(Clone, Debug)]
 pub(crate) struct Admission {
     pub(crate) terms: Terms,
@@ -37,7 +37,7 @@ const LOTS_MAX: i64 = 3000;
 const GOOD_TIL_DAYS_MAX: i32 = 366;
 const DELAY_MAX: i64 = 90 * 86_400;
 
-/// Checks 1 to 7 of an order that comes, or is held until, now.
+/// Checks 1 to 7 of an order that arrives now, or was held until now.
 pub(crate) fn admit(
     settings: &Settings,
     view: &MarketView<'_>,
@@ -49,7 +49,7 @@ pub(crate) fn admit(
     let terms = shaped(asked, security.kind);
     check_fields(&terms)?;
     let placement = check_times(view, &terms, asked.outside_rth, security.kind)?;
-    // Lots and ticks are those of the day it can first trade on.
+    // Lots and ticks are those of the first day on which it can trade.
     let security = view.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
     check_ticks(view, &terms, security.kind, placement.day)?;
@@ -83,13 +83,13 @@ fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
     if is_offered { Ok(()) } else { Err(Refusal::check(2, ORDER_TYPE)) }
 }
 
-/// Whether an order that is submitted has the terms on which one of its kind was accepted. They are compared in the form in which they hold:
-/// a field that has no use, or names the default, makes no difference.
+/// Whether a submission has the same terms as an accepted order of the same kind. Effective forms
+/// are compared: a field that is ignored or that equals the default makes no difference.
 pub fn has_same_terms(asked: &Terms, accepted: &Terms, kind: Kind) -> bool {
     shaped(asked, kind) == *accepted
 }
 
-/// The terms without what their type has no use for, and in the lanes they can trade in.
+/// The terms without fields that their type ignores, and with the lanes in which they can trade.
 fn shaped(asked: &Terms, kind: Kind) -> Terms {
     let order_type = asked.order_type;
     let is_trailing = order_type.is_trailing();
@@ -112,14 +112,14 @@ fn lanes(asked: &Terms, kind: Kind) -> OutsideRth {
     match asked.outside_rth {
         _ if asked.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
-        // Market orders trade in regular hours alone, and say so.
+        // Market orders trade in regular hours only, and this is shown.
         Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
         Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
         Some(asked) => asked,
     }
 }
 
-/// Check 3: what a type needs is there, and everything is in its range.
+/// Check 3: the required fields of a type are present, and everything is in its range.
 pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     let order_type = terms.order_type;
     let required = |field: &str| Refusal::check(3, format!("{field} required"));
@@ -164,7 +164,8 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Check 4: time in force against type and lane, and dates. Gives the order its place in the calendar.
+/// Check 4: time in force against type and lane, and dates. Returns the placement of the order in
+/// the calendar.
 fn check_times(
     view: &MarketView<'_>,
     terms: &Terms,
@@ -221,7 +222,7 @@ pub(crate) fn hours(terms: &Terms) -> Hours {
     }
 }
 
-/// The steps in which a security is traded by an order.
+/// The quantity step of an order in a security.
 pub(crate) fn quantity_step(settings: &Settings, terms: &Terms, security: &Security) -> Quantity {
     let is_us = terms.symbol.market() == Market::Us;
     let takes_fractions = matches!(terms.order_type, OrderType::Limit | OrderType::Market)
@@ -262,7 +263,7 @@ pub(crate) fn check_quantity(settings: &Settings, terms: &Terms, security: &Secu
     Ok(())
 }
 
-/// The most that a security's board takes in one order.
+/// The maximum quantity of one order of a security.
 pub(crate) fn quantity_most(terms: &Terms, security: &Security) -> Quantity {
     if terms.symbol.market() == Market::Hk { security.lot.times(LOTS_MAX) } else { Quantity::MAX }
 }
@@ -296,7 +297,7 @@ pub(crate) fn check_ticks(
     Ok(())
 }
 
-/// Checks 8 and 9, against the price that may be known.
+/// Checks 8 and 9, against the known price.
 pub(crate) fn check_mark(terms: &Terms, mark: Option<Price>) -> Result<(), Refusal> {
     let Some(mark) = mark else {
         let needs = terms.order_type.needs_mark();

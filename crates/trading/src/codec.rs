@@ -1,4 +1,4 @@
-//! How values of `market` stand in a journal: as the text people write them with.
+//! The text form of `market` values in a journal.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde::{Serialize, Serializer};
 
-/// Symbols and dates, which read back what they print.
+/// Symbols and dates, which parse what they print.
 pub(crate) mod text {
     use super::*;
 
@@ -24,7 +24,7 @@ pub(crate) mod text {
     }
 }
 
-/// The same, where there may be none.
+/// Like [`text`], for optional values.
 pub(crate) mod text_option {
     use super::*;
 
@@ -147,7 +147,7 @@ pub(crate) mod by_symbol {
     }
 }
 
-/// Serde by [`Display`] and [`FromStr`], for values of our own that are text in a journal.
+/// Serde by [`Display`] and [`FromStr`], for types of this crate that are text in a journal.
 macro_rules! serde_as_text {
     ($($name:ty),+) => {$(
         impl serde::Serialize for $name {

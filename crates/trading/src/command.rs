@@ -1,4 +1,4 @@
-//! What can be asked of an account.
+//! Commands to an account.
 
 use market::{Price, Symbol};
 
@@ -12,7 +12,7 @@ use crate::terms::{Changes, Terms};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Command {
-    /// The first one of a journal.
+    /// The first command of a journal.
     Open {
         account: u64,
         settings: Settings,
@@ -40,10 +40,10 @@ pub enum Command {
     RestartGrid {
         id: GridId,
     },
-    /// The client has read what a strategy risks.
+    /// The client has read the risks of strategies.
     AgreeToStrategy,
 
-    // An operator's hands.
+    // Commands of operators.
     Set(Setting),
     SetCredit(Money),
     Deposit {
@@ -54,7 +54,7 @@ pub enum Command {
         currency: Currency,
         amount: Money,
     },
-    /// Changes an amount of one currency into another, at the stored rates.
+    /// Converts an amount of one currency into another, at the stored rates.
     Exchange {
         from: Currency,
         amount: Money,
@@ -66,7 +66,7 @@ pub enum Command {
         amount: Money,
         note: String,
     },
-    /// Sets a position and what it cost, without cash.
+    /// Sets a position and its cost, without cash.
     EnterPosition {
         symbol: Symbol,
         quantity: Quantity,
@@ -77,14 +77,14 @@ pub enum Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submit {
     pub terms: Terms,
-    /// Order types that were withdrawn are taken: the account is answered as of a date before that.
+    /// Withdrawn order types are accepted: the account uses an API date before their withdrawal.
     pub takes_withdrawn: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SubmitGrid {
     pub symbol: Symbol,
-    /// That of the security if it is not said.
+    /// Defaults to that of the security.
     pub settlement_currency: Option<Currency>,
     pub rule: GridRuleInput,
 }
@@ -100,7 +100,8 @@ impl Command {
         Command::Submit(Box::new(Submit::of(terms)))
     }
 
-    /// Whether a client asks for something new with it, which a full journal has no room for. Ending something is always possible.
+    /// Whether a client adds something with it, which a full journal refuses. Ending something is
+    /// always possible.
     pub(crate) fn adds(&self) -> bool {
         matches!(
             self,
@@ -112,7 +113,7 @@ impl Command {
         )
     }
 
-    /// Whether a client may give it; the rest is for operators, also before the first request.
+    /// Whether a client may send it. The others are for operators, also before the first request.
     pub fn is_of_client(&self) -> bool {
         matches!(
             self,

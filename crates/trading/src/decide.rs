@@ -1,4 +1,5 @@
-//! Commands to events. Nothing here changes an account, so the same function tells what a command would do.
+//! Turns commands into events. Nothing here changes an account, so the same function serves
+//! previews.
 
 use market::{Market, Symbol};
 
@@ -18,7 +19,7 @@ use crate::settings::Settings;
 use crate::view::MarketView;
 use crate::words::Kind;
 
-/// What a command does to an account at an instant, or why it does nothing. The account has been advanced to that instant.
+/// The events of a command at an instant, or a refusal. The account was advanced to that instant.
 pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Result<Vec<Event>, Refusal> {
     if let Some(horizon) = account.horizon.filter(|horizon| *horizon > view.at) {
         let text = format!("account is at {horizon}, the market clock at {}", view.at);
@@ -86,14 +87,14 @@ fn open(account: &Account, number: u64, settings: &Settings) -> Result<Event, Re
     Ok(Event::Opened { account: number, settings: settings.clone() })
 }
 
-/// What an account may hold of one currency: far below what sums can carry.
+/// Maximum cash of an account in one currency: far below the capacity of sums.
 const CASH_MAX: i64 = 1_000_000_000_000_000;
 
 fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<(), Refusal> {
     if amount <= Money::ZERO {
         return Err(Refusal::plain("amount must be above 0"));
     }
-    // Amounts are shown with two decimals, and what is booked is what is shown.
+    // Amounts are displayed with two decimals, and the booked amount must equal the displayed one.
     if amount.to_cents() != amount {
         return Err(Refusal::plain("amount has more than 2 decimals"));
     }
@@ -103,7 +104,7 @@ fn check_amount(account: &Account, currency: Currency, amount: Money) -> Result<
     Ok(())
 }
 
-/// What comes in must be worth something: another currency than those of the service needs a rate.
+/// A deposit must have a value: any other currency than those of the service needs a rate.
 fn check_currency(view: &MarketView<'_>, currency: Currency) -> Result<(), Refusal> {
     if ![Currency::HKD, Currency::USD, Currency::CNH].contains(&currency) {
         view.rate(currency)?;
@@ -144,12 +145,12 @@ fn exchange(
     }
     let (sold, bought) = (view.rate(from)?, view.rate(to)?);
     let received = sold.convert(amount).to(bought);
-    // The one that is not HKD says what was dealt at.
+    // The rate of the non-HKD side is recorded.
     let rate = if from == Currency::HKD { bought } else { sold };
     Ok(Event::Exchanged { from, paid: amount, to, received, rate })
 }
 
-/// What is kept of a security that an operator enters. An option needs no candles for that.
+/// The facts of a security that an operator enters. An option needs no candles for that.
 fn entry_facts(view: &MarketView<'_>, symbol: &Symbol) -> Result<Facts, Refusal> {
     let option =
         Security { kind: Kind::Option, lot: Quantity::whole(1), currency: Currency::USD, is_delisted: false };

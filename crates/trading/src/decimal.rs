@@ -1,10 +1,10 @@
-//! Decimal text: as requests carry it, and as answers print it.
+//! Decimal text in requests and answers.
 
 use std::fmt;
 
 use market::{DECIMALS_MAX, Price};
 
-/// Why a decimal of a request was not taken.
+/// Why a decimal of a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecimalError {
     #[error("is not a decimal")]
@@ -15,13 +15,13 @@ pub enum DecimalError {
     Decimals(u32),
 }
 
-/// Digits before the point that are read at all. Nothing that is traded needs more.
+/// Maximum number of digits before the point. No traded value needs more.
 const WHOLE_DIGITS_MAX: usize = 18;
-/// Digits behind the point that are read at all.
+/// Maximum number of digits after the point.
 const FRACTION_DIGITS_MAX: usize = 30;
 
-/// A decimal as integer of `10^-scale` units, rounded toward zero, and whether that was exact. Plain digits with an optional
-/// minus and point: no exponent, no plus, no blanks, no words.
+/// A decimal as integer of `10^-scale` units, rounded toward zero, and whether that was exact.
+/// Plain digits with an optional minus and point: no exponent, no plus, no blanks, no words.
 pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), DecimalError> {
     let (negative, digits) = text.strip_prefix('-').map_or((false, text), |rest| (true, rest));
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -47,8 +47,8 @@ pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), Decima
     Ok((if negative { -units } else { units }, exact))
 }
 
-/// A price of a request. Digits beyond the sixth are in no tick table: they are kept as one millionth more, so that the check
-/// of the tick refuses the price in its place among the checks.
+/// A price of a request. No tick table has more than six decimals: a price with more gets one extra
+/// millionth, so that the tick check refuses it, in its place among the checks.
 pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     let (units, exact) = parse_units(text, DECIMALS_MAX)?;
     let units = match (exact, units < 0) {
@@ -61,7 +61,8 @@ pub fn parse_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
-/// A price that is on no tick, as those of a grid's rule: with more decimals than are kept it would be taken for another one.
+/// A price that need not be on a tick, such as those of a grid's rule. More decimals than can be
+/// stored are refused, since they would change the price.
 pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
     match parse_units(text, DECIMALS_MAX)? {
         (_, true) => parse_price(text),
@@ -69,10 +70,11 @@ pub fn parse_exact_price(text: &str) -> Result<Price, DecimalError> {
     }
 }
 
-/// The dearest security of the world costs less than a hundredth of this.
+/// The most expensive security of the world costs less than a hundredth of this.
 pub const PRICE_MAX: Price = Price(100_000_000 * market::PRICE_UNIT);
 
-/// An integer of `10^-scale` units as text with at least `least` decimals and no trailing zeros beyond them.
+/// An integer of `10^-scale` units as text with at least `least` decimals and no trailing zeros
+/// beyond them.
 #[derive(Clone, Copy, Debug)]
 pub struct Plain {
     units: i128,
@@ -108,12 +110,12 @@ impl fmt::Display for Plain {
     }
 }
 
-/// A price as a person writes it: `305.2`.
+/// A price in its shortest form: `305.2`.
 pub fn plain_price(price: Price) -> Plain {
     Plain::new(i128::from(price.0), DECIMALS_MAX, 0)
 }
 
-/// A price as it was traded, with at least so many decimals: `305.200`, `0.9801`.
+/// A price as it was traded, with at least `decimals` decimals: `305.200`, `0.9801`.
 pub fn exact_price(price: Price, decimals: u32) -> Plain {
     Plain::new(i128::from(price.0), DECIMALS_MAX, decimals)
 }
@@ -121,7 +123,7 @@ pub fn exact_price(price: Price, decimals: u32) -> Plain {
 /// `above / below` to the nearest integer, half away from zero. `below` is positive.
 pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     let (quotient, rest) = (above / below, above % below);
-    // Twice the rest could overflow where the rest itself does not.
+    // Twice the remainder could overflow.
     let rest = rest.unsigned_abs();
     let half = rest >= below.unsigned_abs() - rest;
     match (half, above < 0) {
@@ -131,7 +133,8 @@ pub(crate) fn div_round(above: i128, below: i128) -> i128 {
     }
 }
 
-/// Money over quantity is a price in millionths: that quotient in units of `10^-decimals`, rounded once.
+/// Money over quantity is a price in millionths: that quotient in units of `10^-decimals`, rounded
+/// once.
 pub(crate) fn price_quotient(above: i128, below: i128, decimals: u32) -> i128 {
     let (above, below) = if below < 0 { (-above, -below) } else { (above, below.max(1)) };
     div_round(
@@ -178,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_is_on_no_tick_has_all_its_decimals() {
+    fn an_exact_price_with_too_many_decimals_is_refused() {
         let read = |text: &str| parse_exact_price(text).map(|price| price.0);
         assert_eq!(read("0.0000010"), Ok(1));
         assert_eq!(read("305.2000001"), Err(DecimalError::Decimals(6)));

@@ -1,8 +1,9 @@
-//! The door to everything: feed and tables at hand, accounts are advanced and given commands.
+//! The entry point: advances accounts and executes commands, with a feed and tables.
 //!
-//! Both change the account in memory and return the entries that did it. Whoever keeps journals writes those entries first and
-//! answers then; if they cannot be written, the account is thrown away and folded again from what was. The horizon is kept
-//! beside the journal: entries do not tell how far nothing happened.
+//! Both change the account in memory and return the new entries. The caller writes these entries
+//! before it answers; if they cannot be written, it discards the account and folds the journal
+//! again. The horizon is stored beside the journal, because entries do not show how far an account
+//! advanced without events.
 
 use market::Timestamp;
 
@@ -32,18 +33,19 @@ impl<'a> Engine<'a> {
         Engine { feed, tables }
     }
 
-    /// What may be known at an instant; reads take it.
+    /// What may be known at an instant, for reads.
     pub fn view(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::new(self.feed, self.tables, at)
     }
 
-    /// Lets everything happen to an account that happens up to an instant. An account that is further already stays so.
+    /// Applies everything that happens to an account up to an instant. An account that is already
+    /// further stays unchanged.
     pub fn advance(&self, account: &mut Account, to: Timestamp) -> Outcome {
         self.advance_within(account, to, AdvanceLimit::NONE)
     }
 
-    /// The same in portions: stops when it has done so much work. [`Account::horizon`] says how far it came; going on from there gives
-    /// what one step would have given.
+    /// Like [`Engine::advance`], but stops at a limit of work. [`Account::horizon`] shows how far
+    /// it came; continuing from there gives the same result as one step.
     pub fn advance_within(&self, account: &mut Account, to: Timestamp, limit: AdvanceLimit) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         if work.account.horizon.is_none_or(|horizon| horizon <= to) {
@@ -52,8 +54,8 @@ impl<'a> Engine<'a> {
         work.outcome
     }
 
-    /// Advances an account to an instant and carries a command out. An operator may prepare an account before its first
-    /// request; what is entered then has no instant.
+    /// Advances an account to an instant and executes a command. An operator may prepare an account
+    /// before its first request; those entries have no instant.
     pub fn handle(&self, account: &mut Account, command: &Command, now: Timestamp) -> Outcome {
         let mut work = Work::new(account, self.feed, self.tables);
         let is_preparing = work.account.horizon.is_none() && !command.is_of_client();

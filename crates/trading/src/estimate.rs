@@ -1,4 +1,4 @@
-//! How much could be bought or sold at once.
+//! The maximum quantity that could be bought or sold immediately.
 
 use market::{Price, Symbol};
 
@@ -16,15 +16,15 @@ use crate::terms::Terms;
 use crate::view::MarketView;
 use crate::words::{Kind, OrderStatus, OrderType, Side};
 
-/// What is asked about.
+/// A request for an estimate.
 #[derive(Clone, Debug)]
 pub struct EstimateQuery {
     pub symbol: Symbol,
     pub side: Side,
     pub order_type: OrderType,
-    /// The last price if it is absent; that of a market order is not read.
+    /// Defaults to the last price; ignored for a market order.
     pub price: Option<Price>,
-    /// An order that is to be changed: its own reserve is given back first.
+    /// An order to be replaced: its reserve is released first.
     pub order: Option<OrderId>,
     pub fractional: bool,
 }
@@ -47,7 +47,7 @@ pub fn estimate(
     }
     let terms =
         Terms { price: query.price, ..Terms::new(symbol.clone(), *side, *order_type, Quantity::ZERO) };
-    // Lots, ticks and charges are those of the day on which it could first trade, as they are for an order.
+    // Lots, ticks and charges are those of the first day on which it could trade, as for an order.
     let placed = place(view.venue(symbol.market()), hours(&terms), view.at);
     let day = placed.map_or_else(|| view.date(symbol.market()), |placement| placement.day);
     let security = view.security_on(symbol, day).unwrap_or(security);

@@ -1,7 +1,8 @@
-//! The journal of an account: what happened, in order, with everything needed to fold it again without prices or tables.
+//! The journal of an account: its events in order, with everything needed to fold them again
+//! without prices or tables.
 //!
-//! Entries are durable text. Their names are stable; a field that comes later has a default, and [`VERSION`] rises when an
-//! older reader could misread an entry.
+//! Entries are durable text. Their names are stable; a field added later has a default, and
+//! [`VERSION`] increases when an older reader could misread an entry.
 
 use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use crate::tables::Fee;
 use crate::terms::Terms;
 use crate::words::{GridTriggerKind, OrderStatus, Side, SleepingReason, SuspendReason};
 
-/// The form of entries written by this release.
+/// The format version of entries written by this release.
 pub const VERSION: u8 = 1;
 
 /// One entry of a journal.
@@ -29,7 +30,7 @@ pub struct Entry {
     pub version: u8,
     /// From 1, without gaps.
     pub number: u64,
-    /// The market instant. What was entered before an account's first request has none.
+    /// The market instant. `None` for entries from before an account's first request.
     #[serde(with = "codec::instant_option")]
     pub at: Option<Timestamp>,
     pub event: Event,
@@ -73,7 +74,7 @@ pub enum Event {
     PositionEntered {
         #[serde(with = "codec::text")]
         symbol: Symbol,
-        /// The new quantity, and what the entry adds to the old one.
+        /// The new quantity, and the change it makes.
         quantity: Quantity,
         change: Quantity,
         #[serde(with = "codec::price")]
@@ -82,13 +83,13 @@ pub enum Event {
     },
 
     Accepted(Box<AcceptedOrder>),
-    /// Rejected at once (with its terms), at release, or at the time it was held for.
+    /// Rejected immediately (with its terms), at release, or at the time it was held for.
     Rejected {
         id: OrderId,
         refusal: Refusal,
         order: Option<Box<AcceptedOrder>>,
     },
-    /// A held order's time has come: accepted by the engine.
+    /// The time of a held order has come: accepted by the engine.
     Activated {
         id: OrderId,
         sequence: u64,
@@ -128,7 +129,7 @@ pub enum Event {
         id: OrderId,
     },
 
-    /// The client has agreed to what a strategy risks.
+    /// The client has agreed to the risks of strategies.
     StrategyAgreed,
     GridSubmitted(Box<NewGrid>),
     GridReplaced {
@@ -137,10 +138,10 @@ pub enum Event {
         #[serde(with = "codec::instant_option")]
         ends_at: Option<Timestamp>,
     },
-    /// A level was reached. The order that it makes follows, unless it was skipped.
+    /// A level was reached. The order that it creates follows, unless it was skipped.
     GridTriggered(Box<GridTrigger>),
-    /// A candle opened outside of the bounds, or reached a level that the grid may not trigger at any more today, or a day had a
-    /// daily candle alone.
+    /// A candle opened outside of the bounds, or reached a level that the grid may no longer
+    /// trigger at today, or a day had only a daily candle.
     GridSlept {
         grid: GridId,
         candle: Bar,
@@ -154,7 +155,8 @@ pub enum Event {
     GridRestarted {
         grid: GridId,
     },
-    /// By the client, or at a bound: then with the candle that left it. An order that closes what the grid built comes before.
+    /// By the client, or at a bound: then with the candle that left it. The order that closes the
+    /// grid's position precedes it.
     GridCanceled {
         grid: GridId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -164,7 +166,7 @@ pub enum Event {
         grid: GridId,
     },
 
-    /// The quantities held at the roll become the day's first ones.
+    /// The quantities held at the roll become the first ones of the day.
     Rolled {
         #[serde(with = "codec::market")]
         market: Market,
@@ -218,12 +220,12 @@ pub enum Event {
         #[serde(with = "codec::text")]
         settles_on: Date,
     },
-    /// No price of the underlying: the position stays, and the operator has to decide.
+    /// No price of the underlying: the position remains, and the operator has to decide.
     OptionUnsettled {
         #[serde(with = "codec::text")]
         symbol: Symbol,
     },
-    /// Forced selling began, or is over.
+    /// Forced selling began or ended.
     Liquidating {
         on: bool,
         net_assets: Money,
@@ -231,7 +233,7 @@ pub enum Event {
     },
 }
 
-/// An order as it was accepted.
+/// An order at acceptance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AcceptedOrder {
     pub id: OrderId,
@@ -244,12 +246,12 @@ pub struct AcceptedOrder {
     /// Forced selling.
     #[serde(default)]
     pub is_forced: bool,
-    /// The grid that made it.
+    /// The grid that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
 
-/// A grid as it was submitted.
+/// A grid at submission.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewGrid {
     pub id: GridId,
@@ -277,13 +279,13 @@ pub struct GridTrigger {
     pub kind: GridTriggerKind,
     pub side: Side,
     pub quantity: Quantity,
-    /// The price that triggered it, which is the base from now on; and the base before.
+    /// The triggering price, which is the new base, and the base before.
     #[serde(with = "codec::price")]
     pub price: Price,
     #[serde(with = "codec::price")]
     pub base: Price,
     pub candle: Bar,
-    /// Why no order was made, and the numbers behind it.
+    /// Why no order was created, and the numbers behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skipped: Option<SleepingReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,19 +296,19 @@ pub struct GridTrigger {
 pub struct Release {
     pub id: OrderId,
     pub sequence: u64,
-    /// The limit it has from now on; none for a market order.
+    /// The new limit; none for a market order.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,
     #[serde(with = "codec::price")]
     pub reserve_price: Price,
     pub candle: Bar,
     pub how: Trigger,
-    /// The best price at the end, of a trailing order.
+    /// The last best price of a trailing order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
 }
 
-/// Where in its candle a trigger was certain.
+/// Where in its candle a trigger certainly happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trigger {
@@ -327,7 +329,7 @@ pub struct Execution {
     #[serde(with = "codec::price")]
     pub price: Price,
     pub facts: Facts,
-    /// What this fill adds to the charges of its order and day.
+    /// The charges that this fill adds to those of its order and day.
     pub fees: Vec<Fee>,
     /// The trading day it is booked on.
     #[serde(with = "codec::text")]
@@ -341,11 +343,11 @@ pub struct Execution {
     pub budget: Option<Quantity>,
 }
 
-/// Which of a candle's prices an order was filled at.
+/// The price of the candle at which an order was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FillRule {
-    /// A market order, at the open and its slippage.
+    /// A market order, at the open plus slippage.
     MarketOpen,
     /// The open was better than the limit.
     Open,
@@ -467,7 +469,7 @@ impl Event {
         }
     }
 
-    /// The grid an event is about. What happens to its orders is told of those.
+    /// The grid that an event concerns. Events of its orders belong to those orders.
     pub fn grid(&self) -> Option<GridId> {
         match self {
             Event::GridSubmitted(new) => Some(new.id),
@@ -482,7 +484,7 @@ impl Event {
         }
     }
 
-    /// The order an event is about.
+    /// The order that an event concerns.
     pub fn order(&self) -> Option<OrderId> {
         match self {
             Event::Accepted(accepted) => Some(accepted.id),
@@ -500,8 +502,9 @@ impl Event {
         }
     }
 
-    /// The states an order goes through by an event, given the one it was in and whether anything was executed: those it
-    /// passes, and the one it stays in. Each is a row of its history and a push.
+    /// The states that an event takes an order through, given its current one and whether anything
+    /// was executed: those it passes, and the one it remains in. Each is a row of its history and a
+    /// push.
     pub(crate) fn stages(
         &self,
         before: OrderStatus,

@@ -1,5 +1,5 @@
-//! What the engine is told about markets. The caller implements [`Feed`] over whatever stores candles; nothing here reads
-//! ahead: every question names the instant or date up to which it may be answered.
+//! Market data for the engine. The caller implements [`Feed`] over its candle store. Nothing here
+//! reads ahead: every query names the instant or date up to which it may be answered.
 
 use market::adjust::Amount;
 use market::{Candle, Date, Market, Price, Session, Slot, Symbol, Timestamp, Venue};
@@ -12,21 +12,23 @@ use crate::words::Kind;
 
 /// Market data as of an instant.
 ///
-/// An implementation should keep the latest minutes of a symbol at hand: of 1,000 accounts with 10,000 open orders each asks
-/// for the same candles. Only symbols with open orders are asked for, in steps of at most a day.
+/// An implementation should cache the latest minutes of a symbol: 1,000 accounts with 10,000 open
+/// orders all read the same candles. Only symbols with open orders are queried, in steps of at most
+/// a day.
 pub trait Feed {
     fn venue(&self, market: Market) -> &Venue;
 
-    /// What a security is on a date: kind, lot, currency. `None` for one that nobody knows.
+    /// The kind, lot and currency of a security on a date. `None` if it is unknown.
     fn security(&self, symbol: &Symbol, date: Date) -> Option<Security>;
 
-    /// Appends the candles that act after one instant and up to another (inclusive), of all lanes, ascending by
-    /// [`EffectiveCandle::at`] and then by stamp. Those that a newer candle of their lane has overtaken ([`drop_overtaken`]) are not
-    /// among them. A coarse day, one with a daily candle and no intraday minute, has [`ActTimes::day`] in place of minutes; options
-    /// have none.
+    /// Appends the candles that take effect after one instant and up to another (inclusive), of all
+    /// lanes, ascending by [`EffectiveCandle::at`] and then by stamp. Candles overtaken by a newer
+    /// one of their lane ([`drop_overtaken`]) are left out. A coarse day, one with a daily candle
+    /// and no intraday minute, has [`ActTimes::day`] in place of minutes; options have none.
     fn candles(&self, symbol: &Symbol, after: Timestamp, through: Timestamp, out: &mut Vec<EffectiveCandle>);
 
-    /// Shows the same candles in the same order. Most of them matter to nobody, so whoever has them at hand need not copy them.
+    /// Visits the same candles in the same order. Most of them match no order, so an implementation
+    /// with cached candles need not copy them.
     fn scan(
         &self,
         symbol: &Symbol,
@@ -45,19 +47,20 @@ pub trait Feed {
     /// The actual close of the last daily candle before a date.
     fn close_before(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
-    /// The newest candle of which something is known at an instant, whatever its lane: what the mark rests on.
+    /// The newest candle known at an instant, in any lane: the one behind the mark.
     fn newest(&self, symbol: &Symbol, at: Timestamp) -> Option<EffectiveCandle>;
 
-    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is coarse.
+    /// The close of the last intraday minute of a trading day, or of its daily candle if the day is
+    /// coarse.
     fn intraday_close(&self, symbol: &Symbol, date: Date) -> Option<Price>;
 
     /// Corporate actions with `after < ex-date <= through`, ascending by ex-date.
     fn actions(&self, symbol: &Symbol, after: Date, through: Date) -> Vec<CorporateAction>;
 
-    /// HKD for one unit of a currency: the latest rate on or before a date. HKD itself is never asked for.
+    /// HKD for one unit of a currency: the latest rate on or before a date. Never called for HKD.
     fn rate(&self, currency: Currency, date: Date) -> Option<Rate>;
 
-    /// Whether that rate is an approximate one that comes with the program, because none was reported.
+    /// Whether that rate is an approximate built-in one, because none was reported.
     fn is_rate_builtin(&self, _: Currency, _: Date) -> bool {
         false
     }
@@ -94,7 +97,7 @@ pub(crate) const FACTOR_UNIT: i64 = 1_000_000;
 impl Factors {
     /// No credit on the security.
     pub const NONE: Factors = Factors { im: FACTOR_UNIT, mm: FACTOR_UNIT, fm: FACTOR_UNIT };
-    /// A short position is held to at least these.
+    /// Minimum factors of a short position.
     pub(crate) const SHORT: Factors = Factors { im: 500_000, mm: 300_000, fm: 250_000 };
 
     pub fn parse(im: &str, mm: &str, fm: &str) -> Result<Factors, DecimalError> {
@@ -123,7 +126,7 @@ impl CorporateAction {
     }
 }
 
-/// A complete candle and the instant at which it acts.
+/// A complete candle and the instant at which it takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EffectiveCandle {
     pub candle: Candle,
@@ -133,7 +136,7 @@ pub struct EffectiveCandle {
     pub kind: CandleKind,
 }
 
-/// What an acting candle covers.
+/// The period that an effective candle covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CandleKind {
     Minute,
@@ -152,7 +155,8 @@ impl EffectiveCandle {
         self.kind == CandleKind::Day
     }
 
-    /// Whether its open is known at an instant before it acts: of a minute that is running and did not come late.
+    /// Whether its open is known at an instant before it takes effect: true of a running minute
+    /// that is not late.
     pub fn is_running(&self, at: Timestamp) -> bool {
         self.kind == CandleKind::Minute
             && self.candle.time <= at
@@ -161,7 +165,8 @@ impl EffectiveCandle {
     }
 }
 
-/// Tells when candles act. Consecutive candles mostly lie in one segment, which is looked up once.
+/// Computes when candles take effect. Consecutive candles mostly lie in one segment, which is
+/// looked up once.
 #[derive(Debug)]
 pub struct ActTimes<'a> {
     venue: &'a Venue,
@@ -173,8 +178,9 @@ impl<'a> ActTimes<'a> {
         ActTimes { venue, slot: None }
     }
 
-    /// A candle with its act: a minute after its stamp, a closing candle when its tail is over, later if it arrived later.
-    /// `None` for a stamp outside of all sessions.
+    /// A candle with the instant at which it takes effect: a minute after its stamp, a closing
+    /// candle at the end of its tail, later if it arrived later. `None` for a stamp outside of all
+    /// sessions.
     pub fn of(&mut self, candle: Candle, arrived: Option<Timestamp>) -> Option<EffectiveCandle> {
         let slot = match self.slot {
             Some(slot) if slot.holds(candle.time) => slot,
@@ -192,8 +198,8 @@ impl<'a> ActTimes<'a> {
         })
     }
 
-    /// The daily candle of a coarse day: stamped with the opening of the regular hours, acting at their end. `None` on a day without
-    /// trading.
+    /// The daily candle of a coarse day: stamped with the opening of the regular hours, effective
+    /// at their end. `None` on a day without trading.
     pub fn day(venue: &Venue, date: Date, candle: Candle) -> Option<EffectiveCandle> {
         let day = venue.day(date)?;
         let opening = day.segments.iter().find(|segment| segment.session == Session::Intraday)?;
@@ -202,8 +208,9 @@ impl<'a> ActTimes<'a> {
     }
 }
 
-/// Leaves out candles that came later than a newer one of their lane acted. `candles` ascends by act, then by stamp. A daily candle is
-/// newer than every minute of its day, and one of those that acted first leaves the daily candle out.
+/// Removes candles that arrived after a newer one of their lane took effect. `candles` ascends by
+/// effect, then by stamp. A daily candle is newer than every minute of its day, but a minute that
+/// took effect first removes the daily candle.
 pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     let mut newest = [Timestamp(i64::MIN); 4];
     let mut coarse: Option<Date> = None;
@@ -222,8 +229,9 @@ pub fn drop_overtaken(candles: &mut Vec<EffectiveCandle>) {
     });
 }
 
-/// The price that may be known at an instant: the close of the newest candle that has acted, or the open of the minute that is
-/// running. `candles` ascends by stamp. Closing candles, daily candles and those that came late show nothing before they act.
+/// The known price at an instant: the close of the newest effective candle, or the open of the
+/// running minute. `candles` ascends by stamp. Closing candles, daily candles and late ones show
+/// nothing before they take effect.
 pub fn mark_of<'a>(candles: impl IntoIterator<Item = &'a EffectiveCandle>, at: Timestamp) -> Option<Price> {
     let mut mark = None;
     for effective in candles {

@@ -21,7 +21,7 @@ pub struct Figures {
     pub market_value: HkdAmount,
     pub init_margin: HkdAmount,
     pub maintenance_margin: HkdAmount,
-    /// Below this, positions are sold by force.
+    /// Below this, positions are liquidated.
     pub forced_margin: HkdAmount,
     pub debt: HkdAmount,
     pub has_short: bool,
@@ -94,8 +94,8 @@ pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refu
     Ok(figures)
 }
 
-/// The figures of an account in a currency; its own is HKD. `asked` is the currency that a client named. An account that has nothing
-/// but that currency needs no rate for it.
+/// The figures of an account in a currency, by default HKD. `asked` is the currency that a client
+/// named. An account that has only that currency needs no rate for it.
 pub fn report(account: &Account, view: &MarketView<'_>, asked: Option<Currency>) -> Result<Report, Refusal> {
     let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, asked);
     match asked.map(|currency| (currency, view.rate(currency))) {

@@ -1,4 +1,4 @@
-//! Booking a fill, cut to what there is money for.
+//! Booking a fill, limited by the available money.
 
 use market::{Price, Timestamp};
 
@@ -14,12 +14,12 @@ use crate::view::MarketView;
 use crate::words::OrderType;
 use crate::work::Work;
 
-/// A fill as the candle offers it.
+/// A fill offered by a candle.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offer {
     pub(crate) price: Price,
     pub(crate) rule: FillRule,
-    /// What the candle leaves to this account; `None` for no limit.
+    /// The quantity left to this account by the candle; `None` for no limit.
     pub(crate) budget: Option<Quantity>,
     pub(crate) lot: Quantity,
 }
@@ -86,7 +86,7 @@ fn filled(
     }
 }
 
-/// The largest part of a buy that rule (a) allows, the order's own reserve given back.
+/// The largest part of a buy that rule (a) allows, with the order's own reserve released.
 fn fitting(
     work: &Work<'_>,
     view: &MarketView<'_>,
@@ -116,8 +116,8 @@ fn fitting(
     if order.terms.order_type == OrderType::OddLot {
         return Quantity::ZERO;
     }
-    // Covering may give back more than it costs, so more can fit where less does not: what covers is tried first, and
-    // what goes beyond it grows dearer again.
+    // Covering a short position may free more than it costs, so a larger quantity can fit where a
+    // smaller one does not. The covering part is tried first; beyond it, the cost grows again.
     let covering = wanted.min(short).down_to(offer.lot);
     if covering.is_positive() && check(covering).is_ok() {
         return covering + largest(offer.lot, wanted - covering, |beyond| check(covering + beyond));

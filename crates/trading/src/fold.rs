@@ -1,4 +1,5 @@
-//! Events onto the state. Total and deterministic: the same entries give the same account, whatever prices and tables say now.
+//! Applies events to the state. Total and deterministic: the same entries give the same account,
+//! whatever the current prices and tables.
 
 use market::{Date, Price, Symbol, Timestamp};
 
@@ -13,11 +14,11 @@ use crate::settings::Setting;
 use crate::tables::{DayTotals, Fee};
 use crate::words::{OrderStatus, TriggerStatus};
 
-/// What a forced order says in place of a reason.
+/// The reason text of a forced order.
 const FORCED: &str = "forced";
 
 impl Account {
-    /// The account that a journal makes.
+    /// The account that results from a journal.
     pub fn fold<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Account {
         let mut account = Account::default();
         for entry in entries {
@@ -26,7 +27,7 @@ impl Account {
         account
     }
 
-    /// The account as it was at an instant: its journal cut there.
+    /// The account at a past instant: its journal cut there.
     pub fn fold_until<'a>(entries: impl IntoIterator<Item = &'a Entry>, now: Timestamp) -> Account {
         let mut account =
             Account::fold(entries.into_iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)));
@@ -36,7 +37,8 @@ impl Account {
         account
     }
 
-    /// Takes one entry in. Returns how many rows the history of its order has gained, or 1 for a grid: each is a push.
+    /// Applies one entry. Returns how many rows the history of its order gained, or 1 for a grid:
+    /// each is a push.
     pub fn apply(&mut self, entry: &Entry) -> usize {
         self.entries = entry.number;
         self.set_horizon(entry.at);
@@ -121,11 +123,12 @@ impl Account {
         *self.cash.entry(currency).or_default() += amount;
     }
 
-    /// Cash that is booked now and settles on a later date.
+    /// Books cash now that settles on a later date.
     fn settle_later(&mut self, symbol: &Symbol, currency: Currency, amount: Money, settles_on: Date) {
         self.pay(currency, amount);
         let market = symbol.market();
-        // Receipts of a date are one amount, and payments another: nothing asks of which fills they are.
+        // Receipts of a date are one amount, and payments another: the individual fills do not
+        // matter.
         let is_same = |known: &&mut UnsettledAmount| {
             (known.market, known.currency, known.settles_on) == (market, currency, settles_on)
                 && known.amount.is_negative() == amount.is_negative()
@@ -167,12 +170,12 @@ impl Account {
     }
 
     fn pay_dividend(&mut self, dividend: &Dividend) {
-        // All of it: one ex-date may have several, with pay dates of their own.
+        // Compare all fields: one ex-date may have several dividends with different pay dates.
         if let Some(index) = self.dividends.iter().position(|due| due == dividend) {
             self.dividends.remove(index);
         }
         self.pay(dividend.currency, dividend.amount);
-        // A dividend of a holding that was sold in the meantime lowers nobody's cost.
+        // A dividend of an earlier holding period does not lower the cost of the current one.
         if let Some(position) = self.positions.get_mut(&dividend.symbol)
             && position.period == dividend.period
         {
@@ -261,7 +264,7 @@ impl Account {
     }
 }
 
-/// An order as it stands when it is accepted.
+/// The state of an order when it is accepted.
 pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
     let trigger_status = match (&accepted.standing.watch, accepted.terms.order_type.is_conditional()) {
         (Some(Watch::Trail(_)), _) => TriggerStatus::Active,
@@ -293,7 +296,8 @@ pub(crate) fn new_order(accepted: &AcceptedOrder, at: Timestamp) -> Order {
     }
 }
 
-/// What an event does to an order besides its state. Returns the sequence number it uses up, 0 for none.
+/// Applies an event to an order, except for its state. Returns the sequence number it uses, 0 for
+/// none.
 fn change_order(order: &mut Order, event: &Event, at: Timestamp) -> u64 {
     match event {
         Event::Activated { sequence, terms, standing, .. } => {
@@ -344,7 +348,7 @@ fn renew(order: &mut Order, sequence: u64, terms: crate::terms::Terms, standing:
     }
     let status = order.standing.status;
     order.standing = standing;
-    // The state itself moves by its stages.
+    // The state itself changes by its stages.
     order.standing.status = status;
 }
 

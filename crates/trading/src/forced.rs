@@ -1,4 +1,5 @@
-//! Forced selling: one market order after the other until the account is above its maintenance margin again.
+//! Forced selling: one market order after the other until the account is above its maintenance
+//! margin again.
 
 use market::{Symbol, Timestamp};
 
@@ -14,10 +15,10 @@ use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, OutsideRth, Side, TimeInForce};
 use crate::work::Work;
 
-/// At each act: begins, goes on with, or ends forced selling.
+/// At each candle: begins, continues or ends forced selling.
 pub(crate) fn sell_by_force(work: &mut Work<'_>, at: Timestamp) {
     let view = work.before_roll(at);
-    // Without a rate nobody can say what the account is worth, so nothing is forced.
+    // Without a rate the account cannot be valued, so nothing is forced.
     let Ok(figures) = figures(work.account, &view) else { return };
     let net = figures.net_assets();
     let hkd = |amount: HkdAmount| amount.to(Rate::ONE);

@@ -1,4 +1,4 @@
-//! What a buy or a short sale needs, and how much of one there is money for.
+//! What a buy or a short sale requires, and the quantity that the account can afford.
 
 use std::collections::BTreeMap;
 
@@ -34,8 +34,8 @@ pub(crate) enum Credit {
     None,
 }
 
-/// What rule (a) allows to be spent: the currency's own money and what the credit line leaves, for an order whose own reserve
-/// is given back first.
+/// The amount that rule (a) allows to be spent: the money in the currency plus the unused credit,
+/// with the order's own reserve released.
 pub(crate) fn spendable(
     account: &Account,
     view: &MarketView<'_>,
@@ -83,7 +83,7 @@ pub(crate) fn cover_value(
     Money::from_units(share)
 }
 
-/// Rule (a): what a buy costs must be there in its currency, or be lent.
+/// Rule (a): the cost of a buy must be covered by cash of its currency or by credit.
 fn rule_a(
     account: &Account,
     view: &MarketView<'_>,
@@ -106,7 +106,7 @@ fn is_short_sale(account: &Account, order: &Order) -> bool {
     order.terms.side == Side::Sell && !account.held(order.symbol()).is_positive()
 }
 
-/// Whether the account's margins limit what it buys.
+/// Whether the account's margins limit its purchases.
 fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool {
     let shorts = || {
         account.positions().any(|(_, position)| position.quantity.is_negative())
@@ -119,13 +119,13 @@ fn is_margined(account: &Account, view: &MarketView<'_>, order: &Order) -> bool 
     is_margin && (!account.usable_credit().is_zero() || is_short_sale(account, order) || shorts())
 }
 
-/// The margin factors of what an order opens.
+/// The margin factors of the position that an order opens.
 fn order_factors(view: &MarketView<'_>, order: &Order) -> Factors {
     let side = if order.terms.side.is_buy() { Quantity::SMALLEST } else { -Quantity::SMALLEST };
     view.factors(order.symbol(), side)
 }
 
-/// What an order ties up of the buying power, in HKD.
+/// The buying power that an order uses, in HKD.
 fn tied_up(
     view: &MarketView<'_>,
     order: &Order,
@@ -137,7 +137,7 @@ fn tied_up(
     Ok(margin.plus(view.convert(currency, reserve.fees)?))
 }
 
-/// Rule (b): the margin of what is opened must be left of the buying power.
+/// Rule (b): the remaining buying power must cover the margin of the opened position.
 fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Result<(), Refusal> {
     let Demand { order, quantity, price } = demand;
     let opening = quantity - covering(account, order, quantity);
@@ -149,7 +149,7 @@ fn rule_b(account: &Account, view: &MarketView<'_>, demand: Demand<'_>) -> Resul
     let needed = tied_up(view, order, order_factors(view, order), reserve)?;
     let mut left = figures(account, view)?.buy_power();
     left = held(account, view, |sums| {
-        // The factors of a security are read once, whatever the number of its orders.
+        // The factors of a security are read once, however many orders it has.
         let mut known: BTreeMap<(&Symbol, Side), Factors> = BTreeMap::new();
         for open in account.open_orders().filter(|open| open.id != order.id && open.is_working()) {
             if open.terms.side.is_buy() || is_short_sale(account, open) {
@@ -179,7 +179,7 @@ pub(crate) fn check_funds(
     rule_b(account, view, demand)
 }
 
-/// Rule (a) without credit: what cash alone pays for.
+/// Rule (a) without credit.
 pub(crate) fn check_cash(
     account: &Account,
     view: &MarketView<'_>,
@@ -188,7 +188,8 @@ pub(crate) fn check_cash(
     rule_a(account, view, demand, Credit::None)
 }
 
-/// The largest multiple of `step` up to `most` that passes a check. What a quantity needs grows with it.
+/// The largest multiple of `step` up to `most` that passes a check. The requirement grows with the
+/// quantity.
 pub(crate) fn largest(
     step: Quantity,
     most: Quantity,
@@ -201,7 +202,7 @@ pub(crate) fn largest(
     if high > 0 && passes(step.times(high)).is_ok() {
         return step.times(high);
     }
-    // Invariant: `low` passes or is nothing, `high` does not pass.
+    // Invariant: `low` passes or is zero, `high` does not pass.
     while high - low > 1 {
         let middle = low + (high - low) / 2;
         if passes(step.times(middle)).is_ok() {

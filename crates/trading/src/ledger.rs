@@ -1,4 +1,5 @@
-//! Double entry: the legs of each journal entry, which sum to zero per currency and security, and the cash flow of each.
+//! Double entry: the legs of each journal entry, which sum to zero per currency and security, and
+//! its cash flows.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -38,7 +39,7 @@ impl std::fmt::Display for LedgerAccount {
     }
 }
 
-/// What is moved.
+/// The asset and the amount of a leg.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Amount {
     Money(Currency, Money),
@@ -61,14 +62,14 @@ pub struct CashFlow {
     pub amount: Money,
     pub symbol: Option<Symbol>,
     pub description: String,
-    /// None for what was entered before the first request.
+    /// `None` for entries from before the first request.
     pub at: Option<Timestamp>,
 }
 
 struct Legs(Vec<Leg>);
 
 impl Legs {
-    /// Money into `cash` from another account.
+    /// Moves money into `cash` from another account.
     fn cash(&mut self, currency: Currency, amount: Money, from: LedgerAccount, settles_on: Option<Date>) {
         if amount.is_zero() {
             return;
@@ -78,7 +79,7 @@ impl Legs {
         self.0.push(Leg { account: from, amount: money(-amount), settles_on });
     }
 
-    /// Shares into the holding from another account.
+    /// Moves shares into the holding from another account.
     fn shares(&mut self, symbol: &Symbol, change: Quantity, from: LedgerAccount, settles_on: Option<Date>) {
         if change.is_zero() {
             return;
@@ -93,7 +94,7 @@ impl Legs {
     }
 }
 
-/// The legs of an entry; none for what moves nothing.
+/// The legs of an entry; empty if it moves nothing.
 pub fn legs(entry: &Entry) -> Vec<Leg> {
     let mut legs = Legs(Vec::new());
     match &entry.event {
@@ -143,7 +144,7 @@ fn fill_legs(legs: &mut Legs, filled: &Execution) {
     }
 }
 
-/// The cash flow of an entry, a row a cash leg.
+/// The cash flows of an entry, one for each cash leg.
 pub fn cash_flows(entry: &Entry) -> Vec<CashFlow> {
     let symbol = match &entry.event {
         Event::Filled(filled) => Some(filled.symbol.clone()),
@@ -154,7 +155,7 @@ pub fn cash_flows(entry: &Entry) -> Vec<CashFlow> {
         _ => None,
     };
     let legs = legs(entry);
-    // Each cash leg is followed by the one it is balanced by.
+    // Each cash leg is followed by its balancing leg.
     let pairs = legs.windows(2).filter_map(|pair| match pair {
         [Leg { account: LedgerAccount::Cash, amount: Amount::Money(currency, amount), .. }, other] => {
             Some((*currency, *amount, &other.account))

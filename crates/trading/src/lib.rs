@@ -1,58 +1,60 @@
 //! The paper account: commands and candles in, events out.
 //!
-//! Everything here is a value or a pure function. The crate reads no clock, no file and no database, and knows no protocol:
-//! prices, calendars, rates, factors and `now` come in through [`Feed`] and arguments. The journal is the truth: an
-//! [`Account`] is the fold of its [`Entry`]s, so the same entries give the same account, an account as of yesterday is its
-//! journal cut there, and a snapshot can be thrown away.
+//! Everything here is a value or a pure function. The crate reads no clock, no file and no database,
+//! and knows no protocol: prices, calendars, rates, factors and `now` come in through [`Feed`] and
+//! arguments. The journal is the source of truth: an [`Account`] is the fold of its [`Entry`]s, so
+//! the same entries give the same account, a past account is its journal cut at that instant, and a
+//! snapshot can be discarded.
 //!
-//! Start with [`Engine`]: [`Engine::advance`] lets everything happen that happens up to an instant, [`Engine::handle`] does that and
-//! carries out a [`Command`], [`decide`] tells what a command would do. Both return an [`Outcome`]: entries to keep durably,
-//! then pushes to send.
+//! Start with [`Engine`]: [`Engine::advance`] applies everything that happens up to an instant,
+//! [`Engine::handle`] does that and executes a [`Command`]. Both return an [`Outcome`]: entries to
+//! store, then pushes to send. [`decide`] returns the events of a command without applying them.
 //!
 //! | subject | files |
 //! |---|---|
 //! | values | `money`, `quantity`, `currency`, `decimal`, `words` (closed sets with their literals), `settings`, `terms` |
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; their text in `tables/*.csv` of the crate |
-//! | the market, as told | `feed` (the trait), `scene` (what may be known at one instant), `tape` (candles in act order) |
-//! | state | `event` (the journal), `fold` (events onto the state), `account`, `order`, `orders`, `position` |
-//! | money | `balance` (C, F, S, unsettled), `reserves` (the sums behind F, cached), `figures` (assets, margins, risk), `funds` (what a buy needs), `estimate` |
+//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in the order of effect) |
+//! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
+//! | money | `balance` (C, F, S, unsettled), `reserves` (the sums behind F, cached), `figures` (assets, margins, risk), `funds` (the requirements of a buy), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
-//! | grids | `grid/`: rules and their checks, levels, what a candle does, sub-orders, profit |
-//! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; an order's story is told by `paper`, out of these entries |
+//! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
+//! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; `paper` explains orders from these entries |
 //!
-//! Rules are those of the engine specification; comments name a rule only where its reason is not plain.
+//! Rules are those of the engine specification; comments name a rule only where its reason is not
+//! obvious.
 //!
-//! Where the specification leaves something open:
+//! Choices where the specification leaves something open:
 //!
-//! | of | here |
+//! | case | behaviour |
 //! |---|---|
-//! | candles that act at one instant with different stamps | one queue over all symbols; a symbol's second candle, which came late, has its turn after everybody's first |
+//! | candles that take effect at one instant with different stamps | one queue over all symbols; a symbol's second candle, which is late, follows the first ones of all symbols |
 //! | a special limit order that meets no candle but the closing auction | expires with the day |
 //! | no exchange rate where rule (b) or check 12 needs one | refused at submit and replace, rejected at release |
-//! | values of trailing orders that are not above 0 | refused by check 7, by the name of the field; a quantity that is not above 0 by check 3 |
-//! | `delayed_until` that is not within 90 days | refused by check 4 in words of its own; days of `expire_date` count from it |
-//! | forced selling | one order at a time; what is no whole lot stays |
-//! | an action's fraction, or rights, without any close before it | worth nothing; dividends are paid all the same |
-//! | a dividend that is paid after its holding was sold | cash; the cost of a later holding stays |
-//! | a split or a dividend before the first trade of its day | the mark is the last price as it was traded, so values jump until then |
-//! | what is ended at the instant of a roll | by candles, releases and the clock on the day before; by corporate actions and clients on the new one |
-//! | amounts of operators | at most two decimals; what comes in is HKD, USD, CNH or has a rate |
-//! | fields that a type has no use for, and `outside_rth` where there is none | taken and left out; the preview says so |
-//! | a candle that came late | booked, charged and settled by its own trading day |
-//! | an option that has ended without a price of its underlying | has no mark any more, and is valued at cost |
-//! | a grid's quantity limits | are held against the position at the trigger; several levels of one candle may go beyond them together when all fill |
+//! | values of trailing orders that are not above 0 | refused by check 7, with the name of the field; a quantity that is not above 0 by check 3 |
+//! | `delayed_until` that is not within 90 days | refused by check 4 with a separate text; days of `expire_date` count from it |
+//! | forced selling | one order at a time; less than a whole lot remains |
+//! | an action's fraction, or rights, without any close before it | worth nothing; dividends are still paid |
+//! | a dividend that is paid after its holding was sold | cash; the cost of a later holding does not change |
+//! | a split or a dividend before the first trade of its day | the mark is the unadjusted last price, so values jump until then |
+//! | an order that ends at the instant of a roll | by candles, releases and the clock: on the day before; by corporate actions and clients: on the new one |
+//! | amounts of operators | at most two decimals; deposits are HKD, USD, CNH or a currency with a rate |
+//! | fields that a type does not use, and `outside_rth` where there is none | accepted and ignored; the preview lists them |
+//! | a late candle | booked, charged and settled by its own trading day |
+//! | an option that expired without a price of its underlying | has no mark, and is valued at cost |
+//! | a grid's quantity limits | are compared with the position at the trigger; several levels of one candle may exceed them together when all fill |
 //! | a grid's trigger that the lot of its day, or the size of an order, does not allow | skipped, asleep for `position` |
 //! | a grid's trigger without money, margin or rate | skipped, asleep for `funds`; the base moves as with every trigger |
-//! | a way that goes beyond a bound without reaching a level | is none: the next open outside of the bounds counts |
-//! | what a grid built | follows splits; sold at a bound as far as the account still has it free |
-//! | a suspended grid | does not sleep; one that is replaced wakes, and keeps the day it ends with |
-//! | a grid's open orders while orders cannot be cancelled | stay, and so does the grid: its cancellation is refused |
-//! | what is booked on a date whose statement is made already | is in the next one; what was prepared before the first request is in the first |
+//! | a price path that leaves a bound without reaching a level | is ignored: the next open outside of the bounds counts |
+//! | a grid's position | follows splits; sold at a bound as far as it is still available in the account |
+//! | a suspended grid | does not sleep; a replaced one wakes, and its expiry day does not change |
+//! | a grid's open orders while orders cannot be cancelled | remain, and so does the grid: its cancellation is refused |
+//! | an entry on a date whose statement is already made | is in the next one; entries from before the first request are in the first |
 //! | a coarse day whose daily candle has no volume | puts no grid to sleep |
-//! | a grid that was submitted on a coarse day | says at its end what it is missing, also if it came after the opening |
-//! | a trailing market order | trades in regular hours alone and needs no offset; it takes every time in force, as MIT does |
-//! | options before 2024-05-28 | settle the next day, as they always have |
+//! | a grid that was submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
+//! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, as MIT does |
+//! | options before 2024-05-28 | settle the next day, as always |
 
 mod account;
 mod actions;

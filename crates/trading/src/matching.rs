@@ -12,8 +12,9 @@ use crate::settings::{SHARE_UNIT, Settings};
 use crate::tables::Ticks;
 use crate::words::{OrderStatus, OrderType, Side, Touch};
 
-/// Whether a candle may fill an order: it trades in the candle's lane, is reported, came before the candle, and has no fill of it. A
-/// candle acts once; one that another process noticed later must not fill an order again.
+/// Whether a candle may fill an order: it trades in the candle's lane, is reported, was submitted
+/// before the candle, and has no fill of it. A candle takes effect once; one that another process
+/// noticed later must not fill an order again.
 pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     let is_reported = matches!(order.status(), OrderStatus::New | OrderStatus::PartialFilled);
@@ -30,7 +31,7 @@ pub(crate) fn is_eligible(order: &Order, effective: &EffectiveCandle) -> bool {
     order.since.allows(candle.time)
 }
 
-/// The price at which a candle fills an order, and why; `None` if it does not.
+/// The price at which a candle fills an order, and the rule; `None` if it does not.
 pub(crate) fn price_in<'t>(
     order: &Order,
     effective: &EffectiveCandle,
@@ -65,7 +66,8 @@ pub(crate) fn price_in<'t>(
             let is_its = auction.is_some_and(|auction| !auction.is_closing && auction.stamp == candle.time);
             (is_its && !effective.is_day()).then_some((candle.open, FillRule::OpeningAuction))
         }
-        // From its first auction on it is a limit order. A coarse day has no auction, and is stamped as its opening one.
+        // After its first auction it is a limit order. A coarse day has no auction, but has the
+        // stamp of the opening one.
         OrderType::AuctionLimit => match auction {
             Some(auction) if candle.time < auction.stamp => None,
             Some(auction)
@@ -81,7 +83,7 @@ pub(crate) fn price_in<'t>(
     }
 }
 
-/// The closing auction has one price for all.
+/// The closing auction has a single price.
 fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
     let close = effective.candle.close;
     match order.fills_as() {
@@ -96,17 +98,18 @@ fn tail_price(order: &Order, effective: &EffectiveCandle) -> Option<Price> {
     }
 }
 
-/// A limit at or beyond a price: enough in an auction.
+/// Whether a limit is at or beyond a price, which is enough in an auction.
 fn reaches(side: Side, limit: Price, price: Price) -> bool {
     if side.is_buy() { limit >= price } else { limit <= price }
 }
 
-/// A limit beyond a price. The place in the queue is unknown, so equality is not enough unless the account says so.
+/// Whether a limit is beyond a price. The position in the queue is unknown, so equality is not
+/// enough unless the account's setting allows it.
 fn crosses(side: Side, limit: Price, price: Price, touch: Touch) -> bool {
     reaches(side, limit, price) && (touch == Touch::Touch || limit != price)
 }
 
-/// The quantity one account may take of a candle; `None` for no limit.
+/// The quantity that one account may take of a candle; `None` for no limit.
 pub(crate) fn budget(settings: &Settings, effective: &EffectiveCandle, lot: Quantity) -> Option<Quantity> {
     let share = settings.participation?;
     let volume = Quantity::whole(effective.candle.volume);

@@ -1,9 +1,10 @@
 //! Money, exchange rates and exact fractions.
 //!
-//! A fixed scale in 128 bits, not a floating decimal: prices have six decimals and quantities four, so every product of the
-//! two is exact in ten, and sums of them are integer additions. Operators saturate: [`Money::INPUT_MAX`] keeps all sums a
-//! billion times below that, and nothing can panic. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) says
-//! what else there was.
+//! A fixed scale in 128 bits, not a floating decimal: prices have six decimals and quantities four,
+//! so every product of the two is exact in ten, and sums of them are integer additions. Operators
+//! saturate: [`Money::INPUT_MAX`] limits all sums to a billionth of the range, and nothing can
+//! panic. [Decision 7](../../../docs/decisions/0007-money-is-a-fixed-scale.md) lists the
+//! alternatives.
 
 use std::fmt;
 use std::iter::Sum;
@@ -26,7 +27,7 @@ const CENT: i128 = UNIT / 100;
 
 impl Money {
     pub const ZERO: Money = Money(0);
-    /// The largest amount of one order, deposit or credit line: ten trillion.
+    /// The maximum amount of one order, deposit or credit line: ten trillion.
     pub const INPUT_MAX: Money = Money(10i128.pow(13) * UNIT);
 
     pub fn parse(text: &str) -> Result<Money, DecimalError> {
@@ -41,9 +42,10 @@ impl Money {
         Money(i128::from(units) * UNIT)
     }
 
-    /// What a quantity costs at a price; `multiplier` shares stand behind each unit of it.
+    /// The cost of a quantity at a price; each unit of quantity has `multiplier` shares.
     pub fn of(price: Price, quantity: Quantity, multiplier: u32) -> Money {
-        // Price and quantity are 64 bits wide, so their product is exact; ten decimals are those of both together.
+        // Price and quantity are 64 bits wide, so their product is exact, and has the ten decimals
+        // of both together.
         Money((i128::from(price.0) * i128::from(quantity.units())).saturating_mul(i128::from(multiplier)))
     }
 
@@ -57,12 +59,13 @@ impl Money {
         Plain::new(div_round(self.0, CENT), 2, 2)
     }
 
-    /// Exact, with at least two decimals: texts of parts add up to the text of the whole.
+    /// Exact, with at least two decimals: printed parts add up to the printed total.
     pub fn exact_text(self) -> Plain {
         Plain::new(self.0, DECIMALS, 2)
     }
 
-    /// What of it falls to one unit of a quantity, exact, in millionths: the unit of prices. None of it falls to nothing.
+    /// The amount per unit of a quantity, exact, in millionths: the unit of prices. Zero for a zero
+    /// quantity.
     pub fn per(self, quantity: Quantity) -> Fraction {
         Fraction::new(self.0, i128::from(quantity.units()))
     }
@@ -79,12 +82,12 @@ impl Money {
         Money(self.0.saturating_abs())
     }
 
-    /// Itself, or zero if it is negative.
+    /// The amount, or zero if it is negative.
     pub fn or_zero(self) -> Money {
         self.max(Money::ZERO)
     }
 
-    /// In ten-thousandths, rounded down: what is short of an amount must not reach it.
+    /// In ten-thousandths, rounded down: an amount below a threshold must not reach it.
     pub fn to_ten_thousandths(self) -> i64 {
         let parts = self.0.div_euclid(UNIT / 10_000);
         i64::try_from(parts).unwrap_or(if parts < 0 { i64::MIN } else { i64::MAX })
@@ -105,7 +108,7 @@ impl Money {
     }
 }
 
-/// How an amount gets its last digit.
+/// The rounding of an amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
     /// To the cent, half away from zero.
@@ -179,7 +182,7 @@ impl fmt::Display for Money {
 impl FromStr for Money {
     type Err = DecimalError;
 
-    /// What `Display` wrote, also beyond [`Money::INPUT_MAX`].
+    /// Parses the output of `Display`, also beyond [`Money::INPUT_MAX`].
     fn from_str(text: &str) -> Result<Money, DecimalError> {
         match parse_units(text, DECIMALS)? {
             (units, true) => Ok(Money(units)),
@@ -210,7 +213,7 @@ impl Rate {
         }
     }
 
-    /// From hundred-millionths, in which rates are stored; `None` for what cannot be a rate.
+    /// From hundred-millionths, the stored unit of rates; `None` if it is not a valid rate.
     pub fn from_hundred_millionths(units: i64) -> Option<Rate> {
         let units = i128::from(units);
         (1..=RATE_MAX).contains(&units).then_some(Rate(units))
@@ -244,7 +247,7 @@ impl HkdAmount {
         Money(div_round(self.0, rate.0.saturating_mul(CENT)).saturating_mul(CENT))
     }
 
-    /// In the currency of a rate, to the last of ten decimals, rounded down: what a limit leaves.
+    /// In the currency of a rate, to the last of ten decimals, rounded down, for limits.
     pub(crate) fn floor_to(self, rate: Rate) -> Money {
         Money(self.0.div_euclid(rate.0))
     }
@@ -257,7 +260,7 @@ impl HkdAmount {
         HkdAmount(self.0.saturating_sub(other.0))
     }
 
-    /// `factor / unit` of it, exact but for the last of eighteen decimals.
+    /// `factor / unit` of it, exact except for the last of eighteen decimals.
     pub(crate) fn share(self, factor: i64, unit: i64) -> HkdAmount {
         let (factor, unit) = (i128::from(factor), i128::from(unit.max(1)));
         let whole = (self.0 / unit).saturating_mul(factor);
@@ -273,15 +276,16 @@ impl HkdAmount {
     }
 }
 
-/// An exact number of units of money: average costs and shares after an action are quotients.
+/// An exact fraction of units of money: average costs, and shares after an action, are quotients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fraction {
     above: i128,
     below: i128,
 }
 
-/// Denominators beyond this are rounded away, to [`FRACTION_FALLBACK`]. An average that was opened and partly closed a dozen
-/// times would otherwise grow without bound; the error is a trillionth of what is printed.
+/// Larger denominators are rounded to [`FRACTION_FALLBACK`]. The average of a position that was
+/// opened and partly closed a dozen times would otherwise grow without bound; the error is a
+/// trillionth of the printed value.
 const FRACTION_BELOW_MAX: i128 = 10i128.pow(12);
 const FRACTION_FALLBACK: i128 = 10i128.pow(9);
 
@@ -293,7 +297,7 @@ impl Fraction {
         if below == 0 || above == 0 {
             return Fraction::ZERO;
         }
-        // Nothing to reduce: every step of an average cost multiplies by a whole number.
+        // Fast path: every step of an average cost multiplies by a whole number.
         if below == 1 {
             return Fraction::whole(above);
         }
@@ -321,7 +325,7 @@ impl Fraction {
     }
 
     pub fn times(self, above: i128, below: i128) -> Fraction {
-        // Reduced crosswise first, so that the products stay as small as they can be.
+        // Reduce crosswise first, which makes the products as small as possible.
         let left = Fraction::new(self.above, below);
         let right = Fraction::new(above, self.below);
         Fraction::new(left.above.saturating_mul(right.above), left.below.saturating_mul(right.below))
@@ -344,7 +348,7 @@ impl Fraction {
 
 fn gcd(mut a: u128, mut b: u128) -> u128 {
     while b != 0 {
-        // Divisions of 128 bits cost several times those of 64, and most of them can be had in these.
+        // 128-bit divisions cost several times those of 64 bits, and most values fit into 64.
         if let (Ok(a), Ok(b)) = (u64::try_from(a), u64::try_from(b)) {
             return u128::from(gcd_64(a, b));
         }

@@ -1,8 +1,9 @@
-//! Orders and grids by their numbers.
+//! Lookup of orders and grids by number.
 
 use std::cmp::Ordering;
 
-/// The index of a number among ascending ones that begin at 1. A journal that was cut leaves a gap, so the index is `number - 1` or below it.
+/// The index of a number among ascending ones that begin at 1. A cut journal leaves a gap, so the
+/// index is at most `number - 1`.
 pub(crate) fn index_of(number: u64, len: usize, number_at: impl Fn(usize) -> Option<u64>) -> Option<usize> {
     let last = usize::try_from(number.checked_sub(1)?).ok()?;
     if number_at(last) == Some(number) {
@@ -25,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_before_behind_and_in_gaps() {
+    fn numbers_are_found_before_and_after_gaps_and_not_in_them() {
         for numbers in [&[][..], &[1, 2, 3], &[4, 5], &[1, 2, 7, 8, 20], &[10]] {
             for number in 0..25 {
                 let found = index_of(number, numbers.len(), |index| numbers.get(index).copied());

@@ -1,4 +1,4 @@
-//! An order and its story so far.
+//! An order and its history.
 
 use market::{Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,11 @@ use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
 use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
-/// An order by account and number, so that equal runs have equal ids.
+/// An order by account and number, so that identical runs have identical ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OrderId(u64);
 
-/// Orders an account can have: the lower digits of an id.
+/// Maximum number of orders of an account: the lower digits of an id.
 const ORDERS_MAX: u64 = 1_000_000_000;
 
 impl OrderId {
@@ -54,7 +54,7 @@ impl std::str::FromStr for OrderId {
 
 crate::codec::serde_as_text!(OrderId);
 
-/// What an order keeps of its security, so that its story needs no look-up.
+/// The facts of a security that are stored with an order, so that its history needs no lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Facts {
     pub kind: Kind,
@@ -63,8 +63,8 @@ pub struct Facts {
     pub decimals: u32,
 }
 
-/// Decimals of the prices of an account in both markets, whatever a security's quotes are written with: an average cost has all of
-/// them, and what was traded at finer prices keeps its own.
+/// Printed decimals of an account's prices in both markets, regardless of a security's quotes. An
+/// average cost always has this many; prices traded with more decimals are printed in full.
 pub(crate) const PRINTED_DECIMALS: u32 = 3;
 
 impl Facts {
@@ -74,7 +74,7 @@ impl Facts {
     }
 }
 
-/// Which way the price has to go to reach a trigger.
+/// In which direction the price has to move to reach a trigger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
@@ -82,19 +82,19 @@ pub enum Direction {
     Fall,
 }
 
-/// What a conditional order is waiting for.
+/// The condition that a conditional order waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Watch {
     /// For its trigger price.
     Touch(Direction),
-    /// For the price from which a trailing order watches.
+    /// For the price at which a trailing order begins to watch.
     Monitor(Direction),
     /// Trailing, with the best price so far.
     Trail(#[serde(with = "codec::price")] Price),
 }
 
-/// Who made an order, and since when its terms hold: decides which candles may fill it.
+/// Who created an order, and since when its terms apply: decides which candles may fill it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Since {
@@ -111,7 +111,7 @@ impl Since {
         }
     }
 
-    /// Whether a candle of this stamp counts for the order.
+    /// Whether a candle with this stamp counts for the order.
     pub fn allows(self, stamp: Timestamp) -> bool {
         match self {
             Since::Client(at) => stamp > at,
@@ -120,12 +120,12 @@ impl Since {
     }
 }
 
-/// How an order stands when it is accepted, or accepted anew.
+/// The state of an order when it is accepted, or accepted anew.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Standing {
     pub status: OrderStatus,
     pub placement: Placement,
-    /// The price at which a buy, or a short sale, is held against the account's money.
+    /// The price at which a buy, or a short sale, is reserved against the account's money.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub reserve_price: Option<Price>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ pub struct Standing {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Order {
     pub id: OrderId,
-    /// Its place in the queue; a replace and a release give a new one.
+    /// Its position in the queue; a replace and a release assign a new one.
     pub sequence: u64,
     pub terms: Terms,
     pub facts: Facts,
@@ -154,7 +154,7 @@ pub struct Order {
     pub executed: Quantity,
     /// Price times quantity over all fills, without multiplier.
     pub paid: Money,
-    /// What it traded on the last day it traded on.
+    /// The quantity and amount traded on the last day with a fill.
     #[serde(with = "codec::text_option")]
     pub traded_on: Option<Date>,
     pub traded: DayTotals,
@@ -162,9 +162,9 @@ pub struct Order {
     /// Charges of all days.
     pub fees: Vec<Fee>,
     pub history: Vec<HistoryRow>,
-    /// Made by the engine to close a position of an account that owes too much.
+    /// Created by the engine to liquidate a position.
     pub is_forced: bool,
-    /// The grid that made it.
+    /// The grid that created it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<GridOrigin>,
 }
@@ -192,14 +192,14 @@ impl Fill {
     }
 }
 
-/// One line of an order's history.
+/// One row of an order's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HistoryRow {
     pub status: OrderStatus,
     /// Of the fill, or as submitted.
     #[serde(with = "codec::price_option")]
     pub price: Option<Price>,
-    /// Of the fill, or what remains.
+    /// Of the fill, or the remaining one.
     pub quantity: Quantity,
     pub msg: String,
     #[serde(with = "codec::instant")]
@@ -227,12 +227,13 @@ impl Order {
         self.terms.quantity - self.executed
     }
 
-    /// Whether it still waits for a price or for its time; until then it holds neither cash nor shares.
+    /// Whether it still waits for a price or for its time; until then it reserves neither cash nor
+    /// shares.
     pub fn is_waiting(&self) -> bool {
         matches!(self.standing.status, OrderStatus::VarietiesNotReported | OrderStatus::DelayedNotReported)
     }
 
-    /// Open and held against the account.
+    /// Open, with cash or shares reserved.
     pub fn is_working(&self) -> bool {
         self.is_open() && !self.is_waiting()
     }
@@ -246,7 +247,7 @@ impl Order {
         trades_in(self.outside_rth(), session)
     }
 
-    /// The type it is filled as: a released order is a plain one.
+    /// The order type by which it fills: a released order is a plain one.
     pub fn fills_as(&self) -> OrderType {
         match self.terms.order_type {
             OrderType::MarketIfTouched
@@ -259,12 +260,13 @@ impl Order {
         }
     }
 
-    /// What it traded on a day: charges count from there.
+    /// The totals traded on a day: charges are computed from there.
     pub fn traded_on(&self, day: Date) -> DayTotals {
         if self.traded_on == Some(day) { self.traded } else { DayTotals::default() }
     }
 
-    /// Its average price, with one decimal more than the security has if it is needed; `None` before the first fill.
+    /// Its average price, with one decimal more than the security has if needed; `None` before the
+    /// first fill.
     pub fn executed_price(&self) -> Option<Plain> {
         if self.executed.is_zero() {
             return None;

@@ -8,11 +8,11 @@ use serde::{Serialize, Serializer};
 use crate::numbered::index_of;
 use crate::order::Order;
 
-/// Orders that are kept together.
+/// Orders per shared chunk.
 const CHUNK: usize = 128;
 
-/// All orders of an account, oldest first. Only the latest of them still change, so copies of an account share the others: to try what an
-/// order would do to an account with years behind it must not copy those years.
+/// All orders of an account, oldest first. Only the latest of them still change, so copies of an
+/// account share the others: previewing an order must not copy years of orders.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Orders {
     /// All full but the last one, which is never empty.
@@ -57,7 +57,7 @@ impl Orders {
         match self.chunks.last_mut().filter(|last| last.len() < CHUNK) {
             Some(last) => Arc::make_mut(last).push(order),
             None => {
-                // Who has filled one chunk will fill another; most accounts never do.
+                // An account that has filled one chunk will fill another; most never do.
                 let mut chunk = Vec::with_capacity(if self.chunks.is_empty() { 1 } else { CHUNK });
                 chunk.push(order);
                 self.chunks.push(Arc::new(chunk));

@@ -1,4 +1,4 @@
-//! Submitting, replacing and cancelling; and what the engine does when the time of a held order has come.
+//! Submitting, replacing and cancelling orders, and activating held ones.
 
 use market::Price;
 
@@ -49,18 +49,18 @@ pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit)
     }
 }
 
-/// A held order at its time: all checks, and any failure rejects it.
+/// Activates a held order at its time: runs all checks, and any failure rejects it.
 pub(crate) fn activate(account: &Account, view: &MarketView<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
         let asked = Terms { delayed_until: None, ..order.terms.clone() };
-        // What was withdrawn meanwhile was taken when it was submitted.
+        // A type withdrawn meanwhile was accepted at submission.
         let request = Submit { terms: asked, takes_withdrawn: true };
         let admission = admit(&account.settings, view, &request)?;
         let standing = stand(account, view, &admission)?;
         let mut active = order.clone();
         active.standing = standing.clone();
         judge(account, view, &active).map_err(Failure::into_refusal)?;
-        // The time it was held for stays among its terms.
+        // The time it was held for remains in its terms.
         let terms = Box::new(Terms { delayed_until: order.terms.delayed_until, ..admission.terms });
         Ok(Event::Activated { id: order.id, sequence: account.next_sequence(), terms, standing })
     };
@@ -71,7 +71,7 @@ fn plain_standing(status: OrderStatus, placement: Placement) -> Standing {
     Standing { status, placement, reserve_price: None, watch: None }
 }
 
-/// Checks 8 and 9, and how the order stands if it is accepted now.
+/// Checks 8 and 9, and the state of the order if it is accepted now.
 fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Result<Standing, Refusal> {
     let Admission { terms, placement, .. } = admission;
     let mark = view.mark(&terms.symbol);
@@ -90,7 +90,7 @@ fn stand(account: &Account, view: &MarketView<'_>, admission: &Admission) -> Res
     Ok(Standing { reserve_price, ..plain_standing(status, *placement) })
 }
 
-/// What a conditional order waits for, from the price known now.
+/// The condition of a conditional order, given the current price.
 fn watch(terms: &Terms, mark: Price) -> Watch {
     let toward = |price: Price| if price > mark { Direction::Rise } else { Direction::Fall };
     match (terms.trigger_price, terms.monitor_price) {
@@ -100,7 +100,7 @@ fn watch(terms: &Terms, mark: Price) -> Watch {
     }
 }
 
-/// Checks 10 to 12; a conditional order meets them when it is released.
+/// Checks 10 to 12; a conditional order is checked at its release.
 fn judge(account: &Account, view: &MarketView<'_>, order: &Order) -> Result<(), Failure> {
     match order.standing.reserve_price {
         Some(price) => check_account(account, view, order, price),
@@ -148,7 +148,7 @@ fn is_released(order: &Order) -> bool {
     order.trigger_status == TriggerStatus::Released
 }
 
-/// The terms with what is given and means something for the order as it stands.
+/// The terms with the given changes that apply to the order in its current state.
 fn changed(order: &Order, changes: &Changes) -> Terms {
     let old = &order.terms;
     let waits = old.order_type.is_conditional() && !is_released(order);
@@ -172,7 +172,7 @@ fn changed(order: &Order, changes: &Changes) -> Terms {
     }
 }
 
-/// The fields of a submission are called `quantity` and `price` in a replacement.
+/// A replacement calls the fields of a submission `quantity` and `price`.
 fn as_in_replacement(refusal: Refusal) -> Refusal {
     match refusal.text.strip_prefix("submitted_") {
         Some(text) => Refusal { text: text.to_owned(), ..refusal },
@@ -180,7 +180,7 @@ fn as_in_replacement(refusal: Refusal) -> Refusal {
     }
 }
 
-/// Checks 1 and 3 to 7 on new terms. A price that was not given anew stays valid on a new tick table.
+/// Checks 1 and 3 to 7 on new terms. An unchanged price stays valid under a new tick table.
 fn check_changes(
     account: &Account,
     view: &MarketView<'_>,
@@ -206,7 +206,8 @@ fn check_changes(
     check_ticks(view, &given, security.kind, day)
 }
 
-/// Checks 8 and 9 on new terms, and how the order stands under them: its day and end stay, a condition starts anew.
+/// Checks 8 and 9 on new terms, and the new state of the order: its day and expiry remain, a
+/// condition starts anew.
 fn stand_again(
     account: &Account,
     view: &MarketView<'_>,

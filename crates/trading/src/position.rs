@@ -1,4 +1,4 @@
-//! Holdings and what they cost.
+//! Holdings and their cost.
 
 use market::Price;
 use serde::{Deserialize, Serialize};
@@ -18,11 +18,12 @@ pub struct Position {
     pub currency: Currency,
     pub multiplier: u32,
     pub decimals: u32,
-    /// Buys less sells less dividends since the position was last zero, per multiplier. Fees never enter.
+    /// Buys less sells less dividends since the position was last zero, per multiplier. Excludes
+    /// fees.
     pub net: Money,
     /// The average of the opening fills, in millionths of the currency.
     pub average: Fraction,
-    /// Which holding period of the account this is; a dividend of an earlier one does not enter its cost.
+    /// The holding period of the account; a dividend of an earlier one does not affect its cost.
     pub period: u64,
 }
 
@@ -40,8 +41,8 @@ impl Position {
         }
     }
 
-    /// Books a fill; `change` is signed. One that passes zero counts as two at the same price: the first ends the holding
-    /// period, the second opens the one numbered `period`.
+    /// Books a fill; `change` is signed. A fill that crosses zero counts as two at the same price:
+    /// the first ends the holding period, the second opens the one numbered `period`.
     pub(crate) fn trade(&mut self, change: Quantity, price: Price, period: u64) {
         let is_against = self.quantity.units().signum() * change.units().signum() < 0;
         let closing = if is_against {
@@ -70,7 +71,7 @@ impl Position {
         self.average = held.plus(added).times(1, i128::from(self.quantity.units()));
     }
 
-    /// An operator's entry: the quantity and what each of it cost.
+    /// An operator's entry: the quantity and the cost of each unit.
     pub(crate) fn enter(&mut self, quantity: Quantity, cost: Price, period: u64) {
         self.quantity = quantity;
         self.net = Money::of(cost, quantity, 1);
@@ -93,7 +94,7 @@ impl Position {
         Plain::new(units, self.decimals, self.decimals)
     }
 
-    /// Its value at a price, or at cost where there is none; negative when short.
+    /// Its value at a price, or at cost without one; negative when short.
     pub fn value(&self, mark: Option<Price>, method: CostMethod) -> Money {
         match mark {
             Some(mark) => Money::of(mark, self.quantity, self.multiplier),
@@ -104,7 +105,7 @@ impl Position {
         }
     }
 
-    /// What could be gained by closing it at a price.
+    /// The gain of closing it at a price.
     pub fn unrealised(&self, mark: Price, method: CostMethod) -> Money {
         self.value(Some(mark), method) - self.value(None, method)
     }

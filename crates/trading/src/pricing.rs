@@ -1,4 +1,4 @@
-//! Prices that follow from other prices: reserves, slippage, depth, stops.
+//! Prices derived from other prices: reserves, slippage, depth, stops.
 
 use market::Price;
 
@@ -7,14 +7,16 @@ use crate::tables::Ticks;
 use crate::terms::{PERCENT_WHOLE, Terms};
 use crate::words::Side;
 
-/// A stop, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight more.
+/// A stop, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight
+/// more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stop(i128);
 
 const STOP_UNIT: i128 = PERCENT_WHOLE as i128;
 
 impl Stop {
-    /// Where a trailing order is released when the best price so far is `best`: below it for a sell, above it for a buy.
+    /// Where a trailing order is released when the best price so far is `best`: below it for a
+    /// sell, above it for a buy.
     pub(crate) fn of(terms: &Terms, best: Price) -> Stop {
         let away = match (terms.trailing_amount, terms.trailing_percent) {
             (Some(amount), _) => i128::from(amount.0) * STOP_UNIT,
@@ -31,7 +33,8 @@ impl Stop {
         if side.is_buy() { price >= self.0 } else { price <= self.0 }
     }
 
-    /// The limit of the released order: the stop and its offset, rounded to the tick toward the market.
+    /// The limit of the released order: the stop plus its offset, rounded to the tick toward the
+    /// market.
     pub(crate) fn limit(self, terms: &Terms, ticks: &Ticks) -> Price {
         let offset = i128::from(terms.limit_offset.unwrap_or_default().0) * STOP_UNIT;
         let clamp = |units: i128| Price(i64::try_from(units).unwrap_or(i64::MAX / 2));
@@ -45,7 +48,7 @@ impl Stop {
     }
 }
 
-/// What a market order is reserved at: the mark and a share more, rounded up to the tick.
+/// The reserve price of a market order: the mark plus a share of it, rounded up to the tick.
 pub(crate) fn market_reserve(mark: Price, share: Share, ticks: &Ticks) -> Price {
     let units = i128::from(mark.0) * i128::from(SHARE_UNIT + share.units());
     let unit = i128::from(SHARE_UNIT);
@@ -53,7 +56,8 @@ pub(crate) fn market_reserve(mark: Price, share: Share, ticks: &Ticks) -> Price 
     ticks.up(Price(i64::try_from(up).unwrap_or(i64::MAX / 2)))
 }
 
-/// A market fill: the open and so many ticks of its band against the client, never below one tick.
+/// The price of a market fill: the open moved by `slippage` ticks of its band against the client,
+/// never below one tick.
 pub(crate) fn slipped(open: Price, side: Side, slippage: u32, ticks: &Ticks) -> Price {
     if slippage == 0 {
         return open;
@@ -66,7 +70,8 @@ pub(crate) fn slipped(open: Price, side: Side, slippage: u32, ticks: &Ticks) -> 
     }
 }
 
-/// There is no depth: a level stands for the mark and so many ticks from it, rounded toward the market.
+/// There is no order book: a depth level means the mark moved by a number of ticks, rounded toward
+/// the market.
 pub(crate) fn depth_price(mark: Price, level: i32, side: Side, ticks: &Ticks) -> Price {
     let steps = i64::from(level.abs()) - 1;
     let distance = ticks.tick(mark).0.saturating_mul(steps);

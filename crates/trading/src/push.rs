@@ -1,4 +1,5 @@
-//! What a listener is told about an order: one message for each row of its history; and about a grid.
+//! Pushes to listeners: one message for each row of an order's history, and for each change of a
+//! grid.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -20,7 +21,7 @@ pub enum Push {
 }
 
 impl Push {
-    /// What it says of an order, if it is about one.
+    /// The message about an order, if it is one.
     pub fn order(&self) -> Option<&OrderPush> {
         match self {
             Push::Order(push) => Some(push),
@@ -38,10 +39,10 @@ pub struct OrderPush {
     pub order_type: OrderType,
     pub status: OrderStatus,
     pub submitted_quantity: Quantity,
-    /// None for market orders.
+    /// `None` for market orders.
     pub submitted_price: Option<Price>,
     pub executed_quantity: Quantity,
-    /// None before the first fill.
+    /// `None` before the first fill.
     pub executed_price: Option<Plain>,
     pub currency: Currency,
     pub submitted_at: Timestamp,
@@ -57,12 +58,12 @@ pub struct OrderPush {
     /// Quantity and price of a fill.
     pub last: Option<(Quantity, Price)>,
     pub remark: String,
-    /// How its prices are printed.
+    /// The number of printed decimals of its prices.
     pub decimals: u32,
 }
 
 impl Account {
-    /// Takes one entry in and says what listeners are to be told of it: also for one that somebody else has written.
+    /// Applies one entry and returns its pushes; also for entries of another process.
     pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
         let rows = self.apply(entry);
         if let Some(grid) = entry.event.grid() {

@@ -6,7 +6,8 @@ use std::str::FromStr;
 use crate::codec::serde_as_text;
 use crate::decimal::{DecimalError, Plain, parse_units};
 
-/// A number of shares or contracts, signed, in ten-thousandths: fractional shares have four decimals.
+/// A number of shares or contracts, signed, in ten-thousandths: fractional shares have four
+/// decimals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Quantity(i64);
 
@@ -117,7 +118,7 @@ impl Sum for Quantity {
 }
 
 impl fmt::Display for Quantity {
-    /// Whole quantities without a fraction: some clients read them as integers.
+    /// Whole quantities have no decimal point: some clients parse them as integers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&Plain::new(i128::from(self.0), QUANTITY_DECIMALS, 0), f)
     }
@@ -126,7 +127,8 @@ impl fmt::Display for Quantity {
 impl FromStr for Quantity {
     type Err = DecimalError;
 
-    /// What `Display` wrote, also beyond [`Quantity::MAX`]: sums of orders are larger than each of them.
+    /// Parses the output of `Display`, also beyond [`Quantity::MAX`]: sums of orders are larger
+    /// than each of them.
     fn from_str(text: &str) -> Result<Quantity, DecimalError> {
         match parse_units(text, QUANTITY_DECIMALS)? {
             (units, true) => i64::try_from(units).map(Quantity).map_err(|_| DecimalError::Range),

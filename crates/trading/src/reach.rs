@@ -1,5 +1,5 @@
-//! Which candles could do anything to the open orders and grids of a symbol. Most of a day's minutes pass far from every limit: they are told
-//! from the others by two comparisons, and leave the account alone.
+//! Which candles could affect the open orders and grids of a symbol. Most minutes of a day pass far
+//! from every limit: two comparisons exclude them, and the account is not touched.
 
 use market::{Price, Symbol};
 
@@ -9,12 +9,13 @@ use crate::grid::Grid;
 use crate::order::{Direction, Order, Watch};
 use crate::words::{OrderStatus, OrderType};
 
-/// The prices that open orders wait for. Rather too wide than too narrow: a candle within it is looked at in full.
+/// The price range that affects open orders. Too wide rather than too narrow: a candle that reaches
+/// it is processed in full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// Any candle may matter.
     Every,
-    /// Those that go down to one price or up to another.
+    /// Candles that go down to one price or up to another.
     Beyond { down_to: Price, up_to: Price },
 }
 
@@ -22,7 +23,7 @@ impl Reach {
     /// No candle matters.
     pub(crate) const NONE: Reach = Reach::Beyond { down_to: Price(i64::MIN), up_to: Price(i64::MAX) };
 
-    /// Of all that an account has open of a symbol.
+    /// The range of all open orders and grids of a symbol.
     pub(crate) fn of_symbol(account: &Account, symbol: &Symbol) -> Reach {
         let orders = account.open_orders_of(symbol);
         let reach = orders.fold(Reach::NONE, |reach, order| reach.or(Reach::of_order(order)));
@@ -30,7 +31,7 @@ impl Reach {
         grids.fold(reach, |reach, grid| reach.or(Reach::of_grid(grid)))
     }
 
-    /// The levels of a grid, and whatever lies outside of its bounds.
+    /// The levels of a grid, and everything outside of its bounds.
     fn of_grid(grid: &Grid) -> Reach {
         let inner = grid.rule.step.inner(grid.base);
         let (above, below) = (Price(grid.rule.upper.0 + 1), Price(grid.rule.lower.0 - 1));
@@ -58,7 +59,7 @@ impl Reach {
             OrderType::Limit | OrderType::EnhancedLimit | OrderType::AuctionLimit | OrderType::OddLot => {
                 Reach::toward(direction, order.terms.price)
             }
-            // Filled, or cancelled, by the first candle that there is.
+            // Filled, or cancelled, by the first candle.
             _ => Reach::Every,
         }
     }
@@ -80,8 +81,8 @@ impl Reach {
         }
     }
 
-    /// Whether a candle could do anything. In a closing auction all prices but the close are without meaning, and a daily candle puts
-    /// grids to sleep whatever its prices.
+    /// Whether a candle could have an effect. In a closing auction all prices but the close are
+    /// meaningless, and a daily candle puts grids to sleep whatever its prices.
     pub(crate) fn holds(self, effective: &EffectiveCandle) -> bool {
         let candle = &effective.candle;
         match self {

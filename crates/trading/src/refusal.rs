@@ -5,23 +5,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::currency::Currency;
 
-/// Why a command was not carried out, with the words for the client and the check that failed.
+/// Why a command was refused, with the text for the client and the failed check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
     pub code: Code,
-    /// Which of the checks, by its number in the specification; none for what is refused outside of them.
+    /// The number of the check in the specification; `None` for refusals outside the checks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check: Option<u8>,
     pub text: String,
-    /// Which mistake it is, where one text stands for several. Clients are told the text alone.
+    /// Which mistake it is, where one text covers several. Clients receive only the text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// The number that was too large or too small, and what it was held against.
+    /// The number that was too large or too small, and its limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numbers: Option<Box<Numbers>>,
 }
 
-/// What a check needed and what there was; of checks 5 to 8, what a value was held against and the value itself.
+/// The required and the actual value of a check; of checks 5 to 8, the limit and the value itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Numbers {
     pub rule: String,
@@ -29,13 +29,13 @@ pub struct Numbers {
     pub available: String,
 }
 
-/// The code that travels with a refusal.
+/// The error code of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "u32", try_from = "u32")]
 pub enum Code {
     /// 602001: a parameter is wrong.
     Parameter,
-    /// 602080: a parameter of a grid's rule is missing, or is none of those it may be.
+    /// 602080: a parameter of a grid's rule is missing or invalid.
     RuleParameter,
     /// 602301: a short sale that this account may not make.
     ShortSale,
@@ -70,8 +70,8 @@ impl Refusal {
         Refusal { code: Code::Parameter, check: None, text: text.into(), detail: None, numbers: None }
     }
 
-    /// A conversion is impossible. The text names the command that makes it possible, for the day that needs the rate: one of today would
-    /// not hold on a past day.
+    /// A conversion is impossible. The text names the command that enters the rate, with the day
+    /// that needs it: today's rate would not apply to a past day.
     pub(crate) fn no_rate(currency: Currency, day: Date) -> Refusal {
         Refusal::plain(format!(
             "no rate for {currency}: report one with `chandler account rates {currency} RATE --day {day}`"

@@ -1,7 +1,8 @@
-//! What open orders hold back, summed by currency: a cache that is corrected order by order, so that the cost of a new order does not
-//! grow with the number of open ones. `balance.rs` fills it.
+//! The reserves of open orders, summed by currency: a cache that is updated order by order, so that
+//! the cost of a new order does not grow with the number of open ones. `balance.rs` fills it.
 //!
-//! The cache is no part of the state: it is neither stored nor compared, and an account without one computes it when it is first needed.
+//! The cache is not part of the state: it is neither stored nor compared, and an account without
+//! one computes it on first use.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,10 +14,11 @@ use crate::money::Money;
 use crate::tables::FeeTableId;
 use crate::words::FeePlan;
 
-/// Changed orders that are remembered. Beyond this the next reader computes all open orders anew.
+/// Maximum number of remembered changes. Beyond this the next reader recomputes all open orders.
 const CHANGED_MAX: usize = 4_096;
 
-/// What an order holds back: what its rest costs at its reserve price, and the fees of that.
+/// The reserve of an order: the cost of its remaining quantity at its reserve price, and the fees
+/// within that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Reserve {
     pub(crate) principal: Money,
@@ -47,7 +49,7 @@ impl Clone for Reserves {
     }
 }
 
-/// Accounts are equal whatever was computed about them.
+/// Accounts are equal regardless of their caches.
 impl PartialEq for Reserves {
     fn eq(&self, _: &Reserves) -> bool {
         true
@@ -57,7 +59,7 @@ impl PartialEq for Reserves {
 impl Eq for Reserves {}
 
 impl Reserves {
-    /// An order of the account has changed.
+    /// Marks an order as changed.
     pub(crate) fn changed(&mut self, number: u64) {
         let sums = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         if sums.basis.is_none() {
@@ -71,12 +73,13 @@ impl Reserves {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, ReserveSums> {
-        // A thread that panics leaves sums that are wrong by one order at most, and its account is thrown away.
+        // A thread that panics leaves sums that are wrong by one order at most, and its account is
+        // discarded.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// What the reserve of an order depends on besides the order itself.
+/// The inputs of a reserve besides the order itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Basis {
     pub(crate) fees: FeeTableId,
@@ -99,17 +102,17 @@ pub(crate) struct ReserveSums {
     basis: Option<Basis>,
     /// Working orders of both sides, by number.
     orders: BTreeMap<u64, KnownOrder>,
-    /// Of the buys alone: how many, and what they hold back.
+    /// Of the buys only: how many, and the sum of their reserves.
     totals: BTreeMap<Currency, (usize, Reserve)>,
     sells: usize,
-    /// Orders that have changed since.
+    /// Orders that have changed since the last update.
     changed: Vec<u64>,
     /// How many reserves were computed so far.
     pub(crate) computed: u64,
 }
 
 impl ReserveSums {
-    /// The orders that have to be computed: those that have changed. `None` if that is every open one.
+    /// The orders to recompute: those that have changed. `None` means every open one.
     pub(crate) fn outdated(&mut self, basis: Basis) -> Option<Vec<u64>> {
         if self.basis == Some(basis) {
             return Some(std::mem::take(&mut self.changed));
@@ -119,7 +122,7 @@ impl ReserveSums {
         None
     }
 
-    /// Replaces an order in the sums; `None` for an order that holds nothing back.
+    /// Replaces an order in the sums; `None` for an order without a reserve.
     pub(crate) fn set(&mut self, number: u64, order: Option<KnownOrder>) {
         if let Some(before) = self.orders.remove(&number) {
             self.remove(before);
@@ -152,7 +155,7 @@ impl ReserveSums {
         *self = ReserveSums { computed: self.computed, ..ReserveSums::default() };
     }
 
-    /// What open buys hold back in a currency, but for one of them.
+    /// The reserves of open buys in a currency, except for one order.
     pub(crate) fn of_currency(&self, currency: Currency, except: Option<u64>) -> Reserve {
         let all = self.totals.get(&currency).map(|(_, reserve)| *reserve).unwrap_or_default();
         let own = except.and_then(|number| self.orders.get(&number));
@@ -160,17 +163,17 @@ impl ReserveSums {
         own.map_or(all, |own| all.minus(own.reserve))
     }
 
-    /// Currencies in which anything is held back.
+    /// Currencies with a reserve.
     pub(crate) fn currencies(&self) -> impl Iterator<Item = Currency> {
         self.totals.keys().copied()
     }
 
-    /// What one working order holds back.
+    /// The reserve of one working order.
     pub(crate) fn of_order(&self, number: u64) -> Reserve {
         self.orders.get(&number).map(|known| known.reserve).unwrap_or_default()
     }
 
-    /// Whether any sell is working, but for one order.
+    /// Whether any sell other than this order is working.
     pub(crate) fn has_sell_beside(&self, number: u64) -> bool {
         let is_own = self.orders.get(&number).is_some_and(|known| !known.is_buy);
         self.sells > usize::from(is_own)

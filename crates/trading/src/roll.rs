@@ -11,7 +11,7 @@ use crate::order::OrderId;
 use crate::settings::{SHARE_UNIT, Share};
 use crate::work::Work;
 
-/// Why open orders are cancelled at a roll; the ex-date follows.
+/// The reason text of orders cancelled at a roll; the ex-date follows.
 pub(crate) const CORPORATE_ACTION: &str = "corporate action";
 
 /// Rolls a market to the trading day that begins at this instant, if one does.
@@ -46,7 +46,8 @@ pub(crate) fn roll(work: &mut Work<'_>, at: Timestamp, market: Market) {
     }
 }
 
-/// Debit interest on what is owed and settled, until the next roll; booked with the first roll of a month.
+/// Accrues debit interest on settled debt until the next roll; books it with the first roll of a
+/// month.
 fn charge_interest(work: &mut Work<'_>, at: Timestamp, before: Date, date: Date) {
     if (before.year(), before.month()) != (date.year(), date.month()) {
         let accrued: Vec<_> =
@@ -86,7 +87,8 @@ fn pay_dividends(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date)
     }
 }
 
-/// Books the actions of all ex-dates since the roll before. Returns the symbols that had one, with its date.
+/// Books the actions of all ex-dates since the previous roll. Returns the affected symbols, each
+/// with its date.
 fn apply_actions(
     work: &mut Work<'_>,
     at: Timestamp,
@@ -118,12 +120,12 @@ fn apply_actions(
             }
         }
     }
-    // One cancellation an order, in the name of its first action.
+    // Each order is cancelled once, for its first action.
     touched.dedup_by(|later, first| later.0 == first.0);
     touched
 }
 
-/// What a tax leaves, in millionths.
+/// The fraction left after tax, in millionths.
 fn kept(tax: Share) -> i64 {
     SHARE_UNIT - tax.units()
 }

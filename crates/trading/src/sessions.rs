@@ -1,4 +1,5 @@
-//! Trading hours of orders: which day an order belongs to, when it is reported, when it ends, and when it may not be changed.
+//! Trading hours of orders: which day an order belongs to, when it is reported, when it expires,
+//! and when it may not be changed.
 
 use market::{Date, Day, Market, Session, Timestamp, Venue};
 use serde::{Deserialize, Serialize};
@@ -6,16 +7,16 @@ use serde::{Deserialize, Serialize};
 use crate::codec;
 use crate::words::{OrderType, OutsideRth, TimeInForce};
 
-/// Where an order stands in the calendar, fixed when it is accepted.
+/// The placement of an order in the calendar, fixed when it is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
     /// The day of the first session it can still trade in.
     #[serde(with = "codec::text")]
     pub day: Date,
-    /// When that session opens. An order that came earlier is parked until then.
+    /// When that session opens. An earlier order is parked until then.
     #[serde(with = "codec::instant")]
     pub reports_at: Timestamp,
-    /// When it ends by itself; `None` for orders without a date.
+    /// When it expires; `None` for orders without a date.
     #[serde(with = "codec::instant_option")]
     pub expires_at: Option<Timestamp>,
     /// The first auction of an auction order.
@@ -24,16 +25,16 @@ pub struct Placement {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Auction {
-    /// The stamp of the candle that shows its price.
+    /// The stamp of the candle with its price.
     #[serde(with = "codec::instant")]
     pub stamp: Timestamp,
-    /// When that candle has acted, if there is one.
+    /// When that candle takes effect, if there is one.
     #[serde(with = "codec::instant")]
     pub over_at: Timestamp,
     pub is_closing: bool,
 }
 
-/// What the place of an order depends on.
+/// The inputs of a placement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hours {
     pub(crate) order_type: OrderType,
@@ -48,7 +49,7 @@ const HK_NO_CANCEL_BEFORE_OPEN: i32 = 15;
 const HK_AUCTION_INPUT_UNTIL_BEFORE_OPEN: i32 = 10;
 const HK_NO_CANCEL_AFTER_END: i32 = 6;
 const HK_INPUT_AFTER_END: i32 = 8;
-/// Holidays are shorter than this many days.
+/// Upper bound for the length of holidays, in days.
 const DAYS_AHEAD: usize = 30;
 
 /// The sessions an order may trade in.
@@ -62,14 +63,14 @@ pub(crate) fn trades_in(outside_rth: OutsideRth, session: Session) -> bool {
     }
 }
 
-/// One day's hours for one order: reported from, can trade until, ends at.
+/// One day's hours for one order: reported from, can trade until, expires at.
 struct DayHours {
     reports_at: Timestamp,
     trades_until: Timestamp,
     ends_at: Timestamp,
 }
 
-/// The place of an order that comes at `at`.
+/// The placement of an order submitted at `at`.
 pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placement> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -96,7 +97,7 @@ pub(crate) fn place(venue: &Venue, hours: Hours, at: Timestamp) -> Option<Placem
     None
 }
 
-/// The end of continuous trading in regular hours on the first day on which there is any of it left.
+/// The end of continuous trading in regular hours, on the first day that has any left.
 pub(crate) fn intraday_end(venue: &Venue, at: Timestamp) -> Option<Timestamp> {
     let today = venue.zone().date(at);
     let dates = std::iter::successors(Some(today), |date| date.tomorrow().ok()).take(DAYS_AHEAD);
@@ -142,12 +143,14 @@ fn next_auction(day: &Day<'_>, at: Timestamp) -> Option<Auction> {
     is_open.then(|| Auction { stamp: day.at(last.end), over_at, is_closing: true })
 }
 
-/// Whether an order that came at `at` takes part in the closing auction whose candle has this stamp.
+/// Whether an order submitted at `at` takes part in the closing auction whose candle has this
+/// stamp.
 pub(crate) fn joins_tail(at: Timestamp, stamp: Timestamp) -> bool {
     at.0 < stamp.0 + i64::from(HK_INPUT_AFTER_END) * 60
 }
 
-/// The period around an auction in which no order may be changed, as clock readings, if `at` lies in one.
+/// The period around an auction in which no order may be changed, as local times, if `at` lies in
+/// one.
 pub(crate) fn no_cancel(venue: &Venue, at: Timestamp) -> Option<(String, String)> {
     if venue.market() != Market::Hk {
         return None;

@@ -57,12 +57,12 @@ serde_as_text!(Share);
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
-    /// The share of a candle's volume that one account may take; `None` takes the cap away.
+    /// The share of a candle's volume that one account may take; `None` removes the cap.
     pub participation: Option<Share>,
     pub touch: Touch,
     /// Ticks against the client on every market fill.
     pub slippage_ticks: u32,
-    /// Market buys are reserved at the mark and this share more.
+    /// Market buys are reserved at the mark plus this share.
     pub market_reserve: Share,
     pub account_type: AccountType,
     pub fees: FeePlan,
@@ -73,25 +73,26 @@ pub struct Settings {
     pub short_hk: bool,
     /// Forced selling at the highest risk level.
     pub liquidate: bool,
-    /// Grids are taken only from a client who has agreed to what a strategy risks.
+    /// Grids are accepted only from a client who has agreed to the risks of strategies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub grid_questionnaire: bool,
-    /// Orders are filled from daily candles on days without one-minute candles. Journals from before this setting have it on.
+    /// Orders are filled from daily candles on days without one-minute candles. Journals from
+    /// before this setting have it on.
     #[serde(default = "on", skip_serializing_if = "is_on")]
     pub coarse_fills: bool,
     #[serde(default, skip_serializing_if = "AccountLimits::is_default")]
     pub limits: AccountLimits,
 }
 
-/// What one account may cost everyone else.
+/// Limits on the resources that one account may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AccountLimits {
-    /// Orders that are open at a time: parked, held, conditional ones and those of grids included.
+    /// Open orders at a time, including parked, held and conditional ones and those of grids.
     pub open_orders: u32,
     /// Triggers of one grid on one trading day.
     pub grid_triggers: u32,
-    /// Entries of the journal. Beyond them only open orders go on.
+    /// Entries of the journal. Beyond them only open orders continue.
     pub journal_entries: u64,
 }
 
@@ -136,7 +137,7 @@ impl Default for Settings {
     }
 }
 
-/// What an account begins with unless its operator says otherwise.
+/// The default cash of a new account.
 pub fn start_cash() -> [(Currency, Money); 2] {
     [(Currency::HKD, Money::whole(1_000_000)), (Currency::USD, Money::whole(100_000))]
 }
@@ -164,7 +165,7 @@ pub enum Setting {
 }
 
 const SLIPPAGE_TICKS_MAX: u32 = 1000;
-/// The most that an operator may let an account have.
+/// The maximum that an operator may set.
 const OPEN_ORDERS_MAX: u64 = 10_000;
 const GRID_TRIGGERS_MAX: u64 = 10_000;
 const JOURNAL_ENTRIES_MAX: u64 = 1_000_000_000;
@@ -213,7 +214,7 @@ impl Settings {
         }
     }
 
-    /// Whether short sales are open to this account in a market.
+    /// Whether this account may sell short in a market.
     pub fn may_short(&self, market: Market) -> bool {
         let on = match market {
             Market::Us => self.short_us,

@@ -1,5 +1,5 @@
-//! Candles of one symbol in the order in which they act, scanned up to an instant at a time. Only those that may do something to the
-//! symbol's orders are kept.
+//! The candles of one symbol in the order in which they take effect, scanned up to an instant at a
+//! time. Only those that may affect the symbol's orders are stored.
 
 use market::{Symbol, Timestamp};
 
@@ -9,14 +9,14 @@ use crate::reach::Reach;
 #[derive(Debug)]
 pub(crate) struct Tape {
     reach: Reach,
-    /// Those within reach, each with its place among all candles of its instant.
+    /// Candles within reach, each with its index among all candles of its instant.
     candles: Vec<(usize, EffectiveCandle)>,
     next: usize,
-    /// Up to where has been looked.
+    /// The end of the scanned range.
     through: Timestamp,
 }
 
-/// The cost of a scan beyond its candles: a feed looks a day up, also one that has none.
+/// The cost of a scan besides its candles: a feed looks up each day, even an empty one.
 const SCAN_COST: u64 = 100;
 
 impl Tape {
@@ -24,7 +24,7 @@ impl Tape {
         Tape { reach, candles: Vec::new(), next: 0, through: after }
     }
 
-    /// Looks for other candles from an instant on, since the orders are others.
+    /// Restarts the search at an instant, because the orders have changed.
     pub(crate) fn aim(&mut self, reach: Reach, now: Timestamp) {
         if self.reach != reach {
             self.reach = reach;
@@ -34,7 +34,8 @@ impl Tape {
         }
     }
 
-    /// When the next candle after an instant acts that may matter, up to another. Adds what it costs to find it.
+    /// When the next relevant candle after `after` takes effect, up to `through`. Adds the cost of
+    /// the search.
     pub(crate) fn peek(
         &mut self,
         feed: &dyn Feed,
@@ -58,7 +59,8 @@ impl Tape {
         }
     }
 
-    /// Takes the candles between two instants that are within reach. How many there were.
+    /// Collects the candles between two instants that are within reach. Returns how many were
+    /// scanned.
     fn look(&mut self, feed: &dyn Feed, symbol: &Symbol, after: Timestamp, through: Timestamp) -> u64 {
         let Tape { reach, candles, .. } = self;
         candles.clear();
@@ -68,7 +70,8 @@ impl Tape {
             scanned = scanned.saturating_add(1);
             let place = last.filter(|(at, _)| *at == effective.at).map_or(0, |(_, place)| place + 1);
             last = Some((effective.at, place));
-            // Of candles that came together, one may move the base of a grid, and so bring those behind it into reach.
+            // Of candles that arrived together, one may move the base of a grid, and so bring later
+            // ones into reach.
             let follows = candles.last().is_some_and(|(_, kept)| kept.at == effective.at);
             if follows || reach.holds(effective) {
                 candles.push((place, *effective));
@@ -79,7 +82,8 @@ impl Tape {
         scanned
     }
 
-    /// The candles of an instant which `peek` has just named, each with its place among all of that instant.
+    /// The candles of an instant that `peek` has just returned, each with its index among all of
+    /// that instant.
     pub(crate) fn at(&self, at: Timestamp) -> impl Iterator<Item = &(usize, EffectiveCandle)> {
         let rest = self.candles.get(self.next..).unwrap_or_default();
         rest.iter().take_while(move |(_, effective)| effective.at == at)

@@ -1,4 +1,4 @@
-//! What a client asks for when it submits or replaces an order, already parsed.
+//! The parsed parameters of submitting or replacing an order.
 
 use market::{Date, Price, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub struct Terms {
     pub side: Side,
     pub order_type: OrderType,
     pub time_in_force: TimeInForce,
-    /// As asked for in a request; as it holds in an order.
+    /// The requested value in a request; the effective one in an order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside_rth: Option<OutsideRth>,
     pub quantity: Quantity,
@@ -73,7 +73,7 @@ pub struct Terms {
     pub trailing_percent: Option<Percent>,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::text_option")]
     pub expire_date: Option<Date>,
-    /// Which level of the depth a released trailing order takes its limit from; 0 for none.
+    /// The depth level from which a released trailing order takes its limit; 0 for none.
     #[serde(default)]
     pub depth_level: i32,
     #[serde(default)]
@@ -84,13 +84,13 @@ pub struct Terms {
     pub remark: String,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub delayed_until: Option<Timestamp>,
-    /// Kept so that a repeated request is recognised after a restart; no rule here reads it.
+    /// Stored so that a repeated request is recognised after a restart; no rule here reads it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_request_id: Option<String>,
 }
 
 impl Terms {
-    /// A plain order without anything optional.
+    /// A plain order without optional fields.
     pub fn new(symbol: Symbol, side: Side, order_type: OrderType, quantity: Quantity) -> Terms {
         Terms {
             symbol,
@@ -119,10 +119,10 @@ impl Terms {
     }
 }
 
-/// New terms for an order; what is absent stays.
+/// New terms for an order; absent fields do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Changes {
-    /// The new total, what was executed included.
+    /// The new total, including the executed quantity.
     pub quantity: Quantity,
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::price_option")]
     pub price: Option<Price>,

@@ -1,4 +1,5 @@
-//! What happens by the clock alone: reports, expiries, auctions that are over, held orders, rolls, options that end.
+//! Events caused by the clock alone: reports, expiries, ends of auctions, held orders, rolls,
+//! option expiries.
 
 use market::{Market, Session, Symbol, Timestamp};
 
@@ -8,10 +9,10 @@ use crate::money::Money;
 use crate::order::Order;
 use crate::words::{Kind, OrderStatus, OrderType};
 
-/// The next instant after another at which something happens to an account without a candle.
+/// The next instant after `after` at which something happens to an account without a candle.
 pub(crate) fn next(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let orders = account.open_orders().flat_map(|order| order_times(order, feed));
-    // What stands for one share is no option.
+    // A multiplier of 1 is not an option.
     let options = account.positions().filter(|(_, position)| position.multiplier > 1);
     let options = options.filter_map(|(symbol, _)| option_end(symbol, feed));
     let rolls = [Market::Hk, Market::Us].into_iter().filter_map(|market| {
@@ -35,7 +36,7 @@ fn order_times(order: &Order, feed: &dyn Feed) -> impl Iterator<Item = Timestamp
     times.into_iter().flatten()
 }
 
-/// When an order ends by itself.
+/// When an order expires.
 pub(crate) fn ends_at(order: &Order, feed: &dyn Feed) -> Option<Timestamp> {
     if order.status() == OrderStatus::DelayedNotReported {
         return None;
@@ -60,7 +61,8 @@ pub(crate) fn next_roll(feed: &dyn Feed, market: Market, after: Timestamp) -> Op
     venue.rolled(after).and_then(|date| venue.calendar().after(date)).map(|date| venue.roll(date))
 }
 
-/// Whether a roll of a market could change anything. An account with nothing in a market sleeps through its rolls.
+/// Whether a roll of a market could change anything. An account without anything in a market skips
+/// its rolls.
 fn awaits_roll(account: &Account, market: Market) -> bool {
     let is_there = |symbol: &Symbol| symbol.market() == market;
     account.positions.keys().any(is_there)
@@ -70,7 +72,8 @@ fn awaits_roll(account: &Account, market: Market) -> bool {
         || (market == Market::Hk && (!account.accrued.is_empty() || owes_settled(account)))
 }
 
-/// Whether interest may be due. Whether a receipt has settled can only be told by date, so none of them counts.
+/// Whether interest may be due. Whether a receipt has settled depends on the date, so no receipts
+/// are counted.
 fn owes_settled(account: &Account) -> bool {
     account.currencies().any(|(currency, cash)| {
         let coming = account.unsettled.iter().filter(|unsettled| unsettled.currency == currency);

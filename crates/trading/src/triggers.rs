@@ -1,5 +1,5 @@
-//! When conditional orders are released. A trigger counts only if it happened on every price path the candle allows; what
-//! follows it inside the same candle is unknown and unused.
+//! When conditional orders are released. A trigger counts only if it happened on every price path
+//! that the candle allows; the price after it within the same candle is unknown and unused.
 
 use market::Price;
 
@@ -10,7 +10,7 @@ use crate::pricing::Stop;
 use crate::terms::Terms;
 use crate::words::Side;
 
-/// What a conditional order has seen in a candle.
+/// The effect of a candle on a conditional order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Observation {
     /// A trailing order began to watch, with this best price.
@@ -48,7 +48,8 @@ fn touch(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> Ob
     let Some(level) = terms.trigger_price else { return Observation::default() };
     let is_gap = is_beyond(direction, effective.candle.open, level);
     let is_touched = is_gap || is_beyond(direction, extreme(direction, effective), level);
-    // Several touches within a minute cannot be counted: the close stands for the last of them, and the open for none.
+    // Several touches within a minute cannot be counted: the close counts as the last of them, and
+    // the open does not count.
     let counts = terms.trigger_count >= 2;
     let released = match () {
         () if !is_touched || (counts && !is_beyond(direction, effective.candle.close, level)) => None,
@@ -68,7 +69,7 @@ fn monitor(terms: &Terms, direction: Direction, effective: &EffectiveCandle) -> 
     Observation { began: is_touched.then_some(level), ..Observation::default() }
 }
 
-/// One candle of a trailing order. The open says nothing when watching began with it.
+/// One candle of a trailing order. The open is ignored when watching began with it.
 fn trail(terms: &Terms, best: Price, effective: &EffectiveCandle, from_open: bool) -> Observation {
     let (side, candle) = (terms.side, &effective.candle);
     let (better, worse) = match side {

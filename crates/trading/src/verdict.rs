@@ -1,4 +1,4 @@
-//! Checks 10 to 12: whether the account can carry an order.
+//! Checks 10 to 12: whether the account can afford an order.
 
 use market::Price;
 
@@ -11,7 +11,7 @@ use crate::refusal::{Code, Refusal};
 use crate::view::MarketView;
 use crate::words::Kind;
 
-/// How an order failed: before it was taken, or after.
+/// How an order failed: refused before it was stored, or rejected after.
 #[derive(Clone, Debug)]
 pub(crate) enum Failure {
     Refused(Refusal),
@@ -26,14 +26,16 @@ impl Failure {
     }
 }
 
-/// What a check of the account found. Where nothing could be judged, for want of an exchange rate, the order is not even taken.
+/// The failure of an account check. Where a missing exchange rate prevents the check, the order is
+/// refused.
 fn failed(refusal: Refusal) -> Failure {
     if refusal.check.is_some() { Failure::Rejected(refusal) } else { Failure::Refused(refusal) }
 }
 
 const HOLDINGS: &str = "insufficient holdings";
 
-/// Checks 10 to 12 for what remains of an order at its reserve price. The order itself, if it is open, does not count.
+/// Checks 10 to 12 for the rest of an order at its reserve price. The order itself, if it is open,
+/// does not count.
 pub(crate) fn check_account(
     account: &Account,
     view: &MarketView<'_>,

@@ -1,4 +1,4 @@
-//! What may be known at one instant: prices, trading dates, rates and rules.
+//! The market data that may be known at one instant: prices, trading dates, rates and rules.
 
 use market::{Date, Market, Price, Symbol, Timestamp, Venue};
 
@@ -19,7 +19,7 @@ pub struct Dates {
 }
 
 impl Dates {
-    /// With the rolls that happen at the very instant.
+    /// Including the rolls at this instant.
     pub fn at(feed: &dyn Feed, at: Timestamp) -> Dates {
         let of = |market: Market| {
             let venue = feed.venue(market);
@@ -28,7 +28,7 @@ impl Dates {
         Dates { hk: of(Market::Hk), us: of(Market::Us) }
     }
 
-    /// Before the rolls of the instant: what candles that act then are booked on.
+    /// Before the rolls of the instant: the booking dates of candles that take effect then.
     pub fn before(feed: &dyn Feed, at: Timestamp) -> Dates {
         Dates::at(feed, Timestamp(at.0 - 1))
     }
@@ -41,14 +41,15 @@ impl Dates {
     }
 }
 
-/// One instant and everything that can be asked about it.
+/// One instant and everything that can be queried about it.
 #[derive(Clone, Copy)]
 pub struct MarketView<'a> {
     pub feed: &'a dyn Feed,
     pub tables: &'a Tables,
     pub at: Timestamp,
     pub dates: Dates,
-    /// The currency that amounts are converted to. HKD, except where an account has nothing but one currency without a rate.
+    /// The currency that amounts are converted to. HKD, except where an account has only one
+    /// currency and no rate for it.
     unit: Currency,
 }
 
@@ -76,7 +77,7 @@ impl<'a> MarketView<'a> {
         self.feed.venue(market)
     }
 
-    /// The price that may be known. An option that has ended has none: what could not be settled stays at its cost.
+    /// The known price. An expired option has none: an unsettled one is valued at cost.
     pub fn mark(&self, symbol: &Symbol) -> Option<Price> {
         let has_ended = option_end(symbol, self.feed).is_some_and(|end| end <= self.at);
         if has_ended { None } else { self.feed.mark(symbol, self.at) }
@@ -100,7 +101,7 @@ impl<'a> MarketView<'a> {
         known.ok_or_else(|| Refusal::no_rate(currency, date))
     }
 
-    /// Whether the rate of a currency is an approximate one that comes with the program.
+    /// Whether the rate of a currency is an approximate built-in one.
     pub fn is_rate_builtin(&self, currency: Currency) -> bool {
         currency != self.unit && self.feed.is_rate_builtin(currency, self.rate_date())
     }
@@ -115,7 +116,7 @@ impl<'a> MarketView<'a> {
     }
 
     pub(crate) fn convert(&self, currency: Currency, amount: Money) -> Result<HkdAmount, Refusal> {
-        // Nothing needs no rate.
+        // A zero amount needs no rate.
         if amount.is_zero() { Ok(HkdAmount::ZERO) } else { Ok(self.rate(currency)?.convert(amount)) }
     }
 
@@ -138,7 +139,7 @@ impl<'a> MarketView<'a> {
         self.security_on(symbol, self.date(symbol.market()))
     }
 
-    /// What a security is on a date. That an option is one is said by its code.
+    /// The facts of a security on a date. An option is recognised by its code.
     pub(crate) fn security_on(&self, symbol: &Symbol, date: Date) -> Option<Security> {
         let security = self.feed.security(symbol, date)?;
         let kind = if symbol.is_us_option() { Kind::Option } else { security.kind };

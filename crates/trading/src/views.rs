@@ -1,4 +1,4 @@
-//! What answers are made of, beyond the values of an account itself.
+//! Values for answers that are derived from an account.
 
 use market::{Date, Market, Session, Timestamp, Venue};
 
@@ -12,7 +12,8 @@ use crate::timers;
 use crate::view::MarketView;
 use crate::words::{ChargeGroup, OrderStatus};
 
-/// The trading date an order was last changed on: what happens at a roll's instant before it belongs to the day before.
+/// The trading date of an order's last change: events at the instant of a roll, but before it,
+/// belong to the previous day.
 pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     match order.status() {
         OrderStatus::Filled => order.fills.last().map(|fill| fill.day),
@@ -21,8 +22,8 @@ pub fn book_date(order: &Order, venue: &Venue) -> Option<Date> {
     }
 }
 
-/// Whether an order was ended by what comes before the roll of an instant: a candle, a release, its own time. Cancellations for a
-/// corporate action and whatever a client does come after it.
+/// Whether an order was ended before the roll of an instant: by a candle, a release or its expiry.
+/// Cancellations for a corporate action and by clients come after the roll.
 fn is_ended_before_roll(order: &Order) -> bool {
     let by_client = |reason: &str| reason.is_empty() || reason == BY_CANCEL || reason == BY_REPLACE;
     let by_engine = |reason: &str| !by_client(reason) && !reason.starts_with(CORPORATE_ACTION);
@@ -31,18 +32,20 @@ fn is_ended_before_roll(order: &Order) -> bool {
         OrderStatus::Canceled | OrderStatus::PartialWithdrawal => {
             order.history.last().is_some_and(|row| by_engine(&row.msg))
         }
-        // One that is rejected as it comes has had no other state.
+        // An order that is rejected on submission has no earlier state.
         OrderStatus::Rejected => order.history.len() > 1,
         _ => false,
     }
 }
 
-/// No market stays closed as long as this, in seconds: what ended before is not of the last trading date.
+/// No market stays closed for this long, in seconds: an order that ended before is not of the last
+/// trading date.
 const LONG_AGO: i64 = 30 * 86_400;
 
-/// Whether an order is among today's: open, or submitted or ended on the trading date of its market.
+/// Whether an order is among today's: open, or submitted or ended on the trading date of its
+/// market.
 pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
-    // Most orders of an account with years behind it are told apart without a calendar.
+    // Fast path without a calendar: most orders of an old account ended long ago.
     if !order.is_open() && order.updated_at.0 < view.at.0.saturating_sub(LONG_AGO) {
         return false;
     }
@@ -52,7 +55,7 @@ pub fn is_today(order: &Order, view: &MarketView<'_>) -> bool {
     order.is_open() || is_on(venue.rolled(order.submitted_at)) || is_on(book_date(order, venue))
 }
 
-/// The charges of an order by group, in the order of the table; groups and rows of nothing are left out.
+/// The charges of an order by group, in table order; empty groups and zero amounts are left out.
 pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     let of_group = |group: ChargeGroup| {
         let is_in = |fee: &&Fee| fee.group == group && !fee.amount.is_zero();
@@ -64,8 +67,8 @@ pub fn charges(order: &Order, tables: &Tables) -> Vec<(ChargeGroup, Vec<Fee>)> {
     groups.into_iter().filter(|(_, fees)| !fees.is_empty()).collect()
 }
 
-/// The next instant at which something may happen to an account: the end of a minute in which one of its symbols trades, or
-/// an instant of the clock. `None` for an account to which nothing can happen.
+/// The next instant at which something may happen to an account: the end of a minute in which one
+/// of its symbols trades, or a timer. `None` if nothing can happen.
 pub fn next_wake(account: &Account, feed: &dyn Feed, after: Timestamp) -> Option<Timestamp> {
     let gridded = account.watching_grids().map(|grid| &grid.symbol);
     let mut markets: Vec<Market> = account.open.keys().chain(gridded).map(|symbol| symbol.market()).collect();

@@ -1,8 +1,8 @@
-//! The closed sets of trading, each with the literal that stands in requests, answers and journals.
+//! The closed sets of trading, each with its literal in requests, answers and journals.
 
 use crate::codec::serde_as_text;
 
-/// A word that is none of its set.
+/// A literal that is not in its set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not known here")]
 pub struct UnknownWord(String);
@@ -57,7 +57,7 @@ words! {
         MarketIfTouched = "MIT",
         TrailingAmount = "TSLPAMT",
         TrailingPercent = "TSLPPCT",
-        /// Withdrawn on 2024-04-29, and taken of accounts that are answered as of an earlier date.
+        /// Withdrawn on 2024-04-29; accepted only from accounts with an earlier API date.
         TrailingMarketAmount = "TSMAMT",
         TrailingMarketPercent = "TSMPCT",
     }
@@ -96,7 +96,7 @@ words! {
 
     OrderTag { Normal = "Normal", Gtc = "Gtc" }
 
-    /// What a security is: decides ticks, stamp duty and which orders it takes.
+    /// The kind of a security: decides ticks, stamp duty and accepted order types.
     Kind {
         Equity = "equity",
         Reit = "reit",
@@ -113,7 +113,7 @@ words! {
 
     CostMethod { Diluted = "diluted", Average = "average" }
 
-    /// What a resting limit needs to fill inside a candle.
+    /// The condition for a resting limit to fill inside a candle.
     Touch { Through = "through", Touch = "touch" }
 
     ChargeGroup { Broker = "BROKER_FEES", Third = "THIRD_FEES" }
@@ -123,13 +123,13 @@ words! {
     /// Why a grid does not watch.
     SuspendReason { User = "user", CorporateAction = "corporate action" }
 
-    /// Why a grid that watches has no orders made.
+    /// Why a watching grid creates no orders.
     SleepingReason {
         Price = "price",
         Position = "position",
         Funds = "funds",
         Holdings = "holdings",
-        /// It has triggered as often as it may in a day.
+        /// It has reached the limit of triggers for the day.
         Triggers = "triggers",
         /// The journal of the account has no room for more orders.
         Journal = "journal",
@@ -137,25 +137,25 @@ words! {
         Minutes = "needs one-minute candles",
     }
 
-    /// What a grid's orders are.
+    /// The order type of a grid's orders.
     GridOrderType { Market = "GMO", Limit = "GLO", AtTrigger = "GTG" }
 
     /// How long a grid watches.
     GridTimeInForce { Day = "day", GoodTilCanceled = "gtc", GoodTilDate = "gtd" }
 
-    /// When a grid watches: what the service takes as default is regular hours.
+    /// When a grid watches. The service's default is regular hours.
     GridHours { Default = "default", Regular = "regular", Extended = "extended" }
 
     /// What a grid does when the price leaves its bounds.
     BoundEvent { Ignore = "ignore", Close = "close" }
 
-    /// What made an order of a grid.
+    /// What created an order of a grid.
     GridTriggerKind {
         /// The open of a candle at a level or beyond it.
         Gap = "gap",
         /// A level that a candle went through.
         Level = "level",
-        /// A bound: what the grid built is closed.
+        /// A bound: the grid's position is closed.
         Close = "close",
     }
 }
@@ -204,7 +204,7 @@ impl OrderType {
         matches!(self, Limit | EnhancedLimit | AuctionLimit | OddLot | SpecialLimit | LimitIfTouched)
     }
 
-    /// Whether it fills at whatever the market pays, once it is released.
+    /// Whether it fills at the market price, once it is released.
     pub fn is_market(self) -> bool {
         use OrderType::*;
         matches!(self, Market | MarketIfTouched | Auction | TrailingMarketAmount | TrailingMarketPercent)
@@ -215,7 +215,7 @@ impl OrderType {
         self.is_market() || self.is_conditional()
     }
 
-    /// The types that take part in Hong Kong's closing auction when they are sent during it.
+    /// The types that take part in Hong Kong's closing auction when submitted during it.
     pub fn joins_closing_auction(self) -> bool {
         use OrderType::*;
         matches!(self, Limit | EnhancedLimit | AuctionLimit | Auction)
@@ -228,7 +228,7 @@ impl GridStatus {
     }
 }
 
-/// The numbers that stand for closed sets in a grid's rule.
+/// The numeric codes of closed sets in a grid's rule.
 macro_rules! codes {
     ($($name:ident { $($variant:ident = $code:literal),+ $(,)? })+) => {$(
         impl $name {

@@ -1,4 +1,4 @@
-//! The account while something is done to it: every event is applied and noted as it happens.
+//! The account while a command or an advance runs: every event is applied and recorded immediately.
 
 use market::Timestamp;
 
@@ -10,17 +10,17 @@ use crate::refusal::Refusal;
 use crate::tables::Tables;
 use crate::view::MarketView;
 
-/// What happened: entries to keep, then messages to send, both in order.
+/// The result: entries to store, then messages to send, both in order.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     pub entries: Vec<Entry>,
     pub pushes: Vec<Push>,
-    /// Why the command itself did nothing; what happened before it stays.
+    /// Why the command itself was refused; earlier events remain.
     pub refusal: Option<Refusal>,
 }
 
 impl Outcome {
-    /// Puts what happened before in front of it.
+    /// Prepends an earlier outcome.
     pub fn follow(&mut self, before: Outcome) {
         self.entries.splice(0..0, before.entries);
         self.pushes.splice(0..0, before.pushes);
@@ -42,7 +42,7 @@ impl<'a> Work<'a> {
     pub(crate) fn record(&mut self, at: Option<Timestamp>, event: Event) {
         let entry = Entry { version: VERSION, number: self.account.entries + 1, at, event };
         let mut pushes = self.account.take_in(&entry);
-        // Mostly one entry is all there is, and its messages need no other place.
+        // Fast path: mostly there is a single entry, and its messages are used without copying.
         if self.outcome.pushes.is_empty() {
             self.outcome.pushes = pushes;
         } else {
@@ -51,7 +51,7 @@ impl<'a> Work<'a> {
         self.outcome.entries.push(entry);
     }
 
-    /// An instant before its rolls: candles, releases and expiries.
+    /// The view of an instant before its rolls: for candles, releases and expiries.
     pub(crate) fn before_roll(&self, at: Timestamp) -> MarketView<'a> {
         MarketView::before_roll(self.feed, self.tables, at)
     }

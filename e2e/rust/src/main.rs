@@ -1,6 +1,6 @@
-//! The shared scenarios with the Rust SDK, over both of its transports, against `chandler kline`; signed in by key and by
-//! the token file of `chandler login`. Run by `make e2e-rust`, which starts the server and says in the environment where
-//! it is.
+//! The shared scenarios with the Rust SDK, over both of its transports, against `chandler kline`;
+//! signed in by key and by the token file of `chandler login`. Run by `make e2e-rust`, which starts
+//! the server and passes its address in the environment.
 
 mod question;
 
@@ -54,7 +54,8 @@ async fn main() {
     std::process::exit(i32::from(failures > 0));
 }
 
-/// Some of the questions in OAuth mode. The handle comes from the token file in the home that the environment names.
+/// Some of the queries in OAuth mode. The handle comes from the token file in the home folder named
+/// by the environment.
 async fn by_token_file(asked: &mut u32) -> u32 {
     let builder = OAuthBuilder::new(question::environment("E2E_CLIENT_ID"));
     let oauth = builder.build(|_| panic!("the SDK wants a browser: there is no token file")).await.unwrap();
@@ -111,7 +112,8 @@ impl Account {
         }
     }
 
-    /// The addresses are read by the SDK itself, from the variables that `chandler account create` prints.
+    /// The SDK itself reads the addresses, from the variables that `chandler account create`
+    /// prints.
     fn quotes(&self, transport: QuoteTransport, overnight: Overnight) -> QuoteContext {
         let config = Config::from_apikey(&self.app_key, &self.app_secret, &self.access_token)
             .dont_print_quote_packages()

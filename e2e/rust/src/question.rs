@@ -1,4 +1,4 @@
-//! A question of the shared scenarios: as an SDK call, and as a command line.
+//! A query of the shared scenarios: as an SDK call, and as a command line.
 
 use std::process::Command;
 
@@ -27,7 +27,7 @@ const PERIODS: [(&str, Period); 18] = [
     ("quarter", Period::Quarter),
     ("year", Period::Year),
 ];
-/// Candles of an answer at most.
+/// The maximum number of candles in a response.
 const PAGE: usize = 1000;
 
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(crate) fn environment(name: &str) -> String {
 }
 
 impl Question {
-    /// The questions of a file, each for every period and adjustment that it lists.
+    /// The queries of a file, each for every period and adjustment that it lists.
     pub(crate) fn load(name: &str) -> impl Iterator<Item = Question> {
         let path = std::path::Path::new(&environment("CHANDLER_E2E_SCENARIOS")).join(name);
         let all: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
@@ -74,7 +74,7 @@ impl Question {
         }))
     }
 
-    /// The refusal that is due.
+    /// The expected refusal.
     pub(crate) fn code(&self) -> Option<i64> {
         self.0["code"].as_i64()
     }
@@ -132,7 +132,7 @@ impl Question {
         Ok(answer.iter().map(row).collect())
     }
 
-    /// What the command line answers to the same question; `all` is what it calls all sessions that are to be seen.
+    /// The command line's response to the same query; `all` is its name for all visible sessions.
     pub(crate) fn kline(&self, all: &str) -> Vec<Row> {
         let mut command = Command::new(environment("CHANDLER_E2E_BINARY"));
         command.args(["kline", self.text("symbol"), "--period", self.text("period")]);

@@ -74,7 +74,7 @@ fn additions_of_many_threads_are_all_written_each_once() {
 }
 
 #[test]
-fn one_that_is_stale_is_told_so() {
+fn an_addition_to_a_stale_head_is_reported_and_void() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -87,7 +87,7 @@ fn one_that_is_stale_is_told_so() {
 }
 
 #[test]
-fn one_may_follow_another_that_is_not_written_yet_and_fails_with_it() {
+fn an_addition_may_follow_an_unwritten_one_and_fails_with_it() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -105,12 +105,12 @@ fn one_may_follow_another_that_is_not_written_yet_and_fails_with_it() {
 }
 
 #[test]
-fn what_follows_from_something_that_was_not_written_never_is() {
+fn an_addition_after_a_failed_one_is_never_written() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
     let head = |revision, last_number| Some(JournalHead { revision, last_number, horizon: NOW, wake: None });
-    // Another process has added one entry, too: the second addition would fit its journal.
+    // Another process added one entry, so the second addition would fit its journal.
     let theirs = pending(ann, None, "theirs");
     accounts.add_to_journals(&[theirs.addition()]).unwrap();
     let first = pending(ann, None, "a");
@@ -125,7 +125,7 @@ fn what_follows_from_something_that_was_not_written_never_is() {
 }
 
 #[test]
-fn one_that_cannot_be_written_takes_what_follows_from_it_along_and_nobody_else() {
+fn an_unwritable_addition_fails_only_with_its_successors() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, bob, committer) = (add(&accounts, "ann"), add(&accounts, "bob"), committer());
@@ -139,7 +139,7 @@ fn one_that_cannot_be_written_takes_what_follows_from_it_along_and_nobody_else()
     assert_eq!(accounts.journal_head(ann).unwrap(), None);
 }
 
-/// A listener that cannot go on.
+/// A listener that panics.
 struct Panics;
 
 impl Listener for Panics {
@@ -151,7 +151,7 @@ impl Listener for Panics {
 }
 
 #[test]
-fn a_listener_that_panics_keeps_nobody_from_writing() {
+fn a_listener_that_panics_does_not_block_writers() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, bob) = (add(&accounts, "ann"), add(&accounts, "bob"));
@@ -163,7 +163,7 @@ fn a_listener_that_panics_keeps_nobody_from_writing() {
 }
 
 #[test]
-fn two_hundred_threads_wait_for_tickets_of_their_own_and_of_others_and_all_are_woken() {
+fn two_hundred_threads_waiting_for_shared_tickets_are_all_woken() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, committer) = (add(&accounts, "ann"), committer());
@@ -197,7 +197,7 @@ fn two_hundred_threads_wait_for_tickets_of_their_own_and_of_others_and_all_are_w
 }
 
 #[test]
-fn a_writer_that_panics_wakes_those_it_wrote_for_and_hands_over_to_the_rest() {
+fn a_writer_that_panics_wakes_its_waiters_and_the_next_leader() {
     let dir = tempfile::tempdir().unwrap();
     let accounts = Accounts::open(dir.path(), NOW).unwrap();
     let (ann, bob, committer) = (add(&accounts, "ann"), add(&accounts, "bob"), committer());
@@ -210,7 +210,7 @@ fn a_writer_that_panics_wakes_those_it_wrote_for_and_hands_over_to_the_rest() {
     let turn = Turn { committer: &committer, together, written: HashMap::new() };
     let rest = committer.enqueue(pending(bob, None, "b"));
     thread::scope(|scope| {
-        // The first of those who wait for the rest is none of its own.
+        // The first waiter for the rest is not the thread that enqueued it.
         let other = scope.spawn(|| committer.wait_for(&accounts, rest));
         until_asleep(&committer, 1);
         let of_lost = scope.spawn(|| committer.wait(&accounts, lost));
@@ -230,7 +230,7 @@ fn a_writer_that_panics_wakes_those_it_wrote_for_and_hands_over_to_the_rest() {
     assert!(!committer.lock().is_writing);
 }
 
-/// Waits until so many threads sleep.
+/// Waits until `count` threads sleep.
 fn until_asleep(committer: &Committer, count: usize) {
     while committer.lock().sleepers.len() < count {
         thread::yield_now();

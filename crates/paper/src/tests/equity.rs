@@ -12,7 +12,7 @@ fn curve(service: &Service, id: AccountId, moment: Moment, days: u32) -> Equity 
     service.with_reader(|reader| service.paper.equity(id, days, (reader, moment))).unwrap()
 }
 
-/// Dates with what the account was worth, the one that is not over with a star.
+/// Dates with the value of the account; a star marks the date that is not over.
 fn told(equity: &Equity) -> Vec<String> {
     let star = |is_over: bool| if is_over { "" } else { "*" };
     equity
@@ -26,7 +26,7 @@ fn told(equity: &Equity) -> Vec<String> {
 }
 
 #[test]
-fn a_day_is_worth_its_closes_and_today_what_the_market_pays() {
+fn past_days_are_valued_at_closes_and_today_at_market_prices() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -35,7 +35,7 @@ fn a_day_is_worth_its_closes_and_today_what_the_market_pays() {
         told(&curve(&service, id, replay("10:00:30"), 10)),
         ["2026-03-18* 500000.00 = 500000.00 + 0.00"]
     );
-    // Nine in the morning, when the day is over in the US too.
+    // 09:00, when the day is over in the US too.
     assert_eq!(told(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
     assert_eq!(
         told(&curve(&service, id, replay("33:00"), 10)),
@@ -48,16 +48,16 @@ fn a_day_is_worth_its_closes_and_today_what_the_market_pays() {
         [replay("33:00").as_of.now().0.to_string(), replay("40:00").as_of.now().0.to_string()]
     );
     assert_eq!(told(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
-    // Saturday and Sunday are no days of any market; the 23rd is a Monday.
+    // No market trades on Saturday and Sunday; the 23rd is a Monday.
     let dates: Vec<String> =
         curve(&service, id, replay("130:00"), 10).points.into_iter().map(|point| point.date).collect();
     assert_eq!(dates, ["2026-03-18", "2026-03-19", "2026-03-20", "2026-03-23"]);
-    // Nothing of this was written down.
+    // Nothing of this was written.
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(replay("10:00:15").as_of.now()));
 }
 
 #[test]
-fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
+fn a_split_of_the_next_morning_does_not_change_the_value_of_a_day() {
     let house = House::new(&TWO_DAYS[..2]);
     house.import(&["39:59 155 155 155 155 1000"]);
     house.import_file("actions.csv", "symbol,ex_date,cash,split\n700.HK,2026-03-19,0,2\n");
@@ -69,7 +69,8 @@ fn a_split_of_the_next_morning_does_not_change_what_a_day_was_worth() {
     );
 }
 
-/// 200 shares, 305.6 at the close: the 4.50 of the next morning are in the cash, HKD 900, and no longer in the price.
+/// 200 shares, 305.6 at the close: the dividend of 4.50 of the next morning, HKD 900, is in the
+/// cash, and no longer in the price.
 #[test]
 fn a_dividend_of_the_next_morning_counts_once() {
     let house = House::new(&TWO_DAYS[..2]);
@@ -108,7 +109,7 @@ fn a_new_account_is_valued_at_the_built_in_rates() {
 }
 
 #[test]
-fn what_cannot_be_valued_is_named_and_left_out() {
+fn a_date_without_a_rate_is_left_out_and_reported() {
     let house = House::new(&TWO_DAYS);
     house.import_file("euro.csv", "symbol,name_en,currency,lot_size,board\n800.HK,Euro,EUR,100,HKEquity\n");
     let (id, service) = (house.account("bob"), house.service());
@@ -120,7 +121,7 @@ fn what_cannot_be_valued_is_named_and_left_out() {
     assert_eq!((equity.points.len(), equity.missing.as_deref()), (0, Some(missing)));
 }
 
-/// Entries that were read, and how often the store was read for closes.
+/// Number of entries read, and of reads of closes from the store.
 fn work(service: &Service, id: AccountId) -> (u64, u64) {
     let log = service.paper.equity_logs.of_account(id);
     let entries = log.lock().unwrap().read();
@@ -128,7 +129,7 @@ fn work(service: &Service, id: AccountId) -> (u64, u64) {
 }
 
 #[test]
-fn a_second_request_reads_what_is_new_alone() {
+fn a_second_request_reads_only_new_entries() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let days = "time,symbol,open,high,low,close,volume\n2026-03-18,700.HK,305,306,300,305.6,900000\n\
@@ -163,7 +164,7 @@ fn a_second_request_reads_what_is_new_alone() {
 }
 
 #[test]
-fn candles_that_are_corrected_count_at_once() {
+fn corrected_candles_count_immediately() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -178,7 +179,7 @@ fn candles_that_are_corrected_count_at_once() {
 }
 
 #[test]
-fn a_rewind_takes_back_what_was_held() {
+fn a_rewind_reverts_the_holdings() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));

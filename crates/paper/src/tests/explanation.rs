@@ -2,7 +2,7 @@ use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Terms, pa
 
 use super::house::{House, Service, limit, replay};
 
-/// Each step as `event: words`, and below it its rules.
+/// Each step as `event: words`, followed by its rules.
 fn told(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
     let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
     assert_eq!((explanation.order_id, explanation.symbol.as_str()), (order.to_string(), "700.HK"));
@@ -70,7 +70,7 @@ fn a_rejection_names_its_check_and_its_numbers() {
 }
 
 #[test]
-fn a_parked_order_and_a_held_one_say_when_they_count() {
+fn parked_and_held_orders_state_when_they_become_active() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let held = Terms { delayed_until: Some(super::house::at("10:05")), ..limit(Side::Buy, 100, "300") };
@@ -99,7 +99,7 @@ fn a_parked_order_and_a_held_one_say_when_they_count() {
 }
 
 #[test]
-fn a_market_order_for_all_hours_says_that_it_trades_in_regular_ones() {
+fn a_market_order_for_all_hours_states_that_it_trades_in_regular_hours() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
     let (id, service) = (house.bare_account("ann"), house.service());
@@ -117,7 +117,7 @@ fn a_market_order_for_all_hours_says_that_it_trades_in_regular_ones() {
 }
 
 #[test]
-fn a_fill_says_which_share_of_its_candle_the_account_took_then() {
+fn a_fill_states_the_share_of_the_candle_at_that_time() {
     let house = House::new(&["09:59 305 305 305 305 50000", "10:01 305 305 305 305 1990"]);
     let (id, service) = (house.account("ann"), house.service());
     let share = trading::Share::parse("0.25").unwrap();

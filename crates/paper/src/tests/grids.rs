@@ -7,7 +7,7 @@ use trading::{
 use super::house::{House, MACHINE, Service, at, live, replay};
 use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids, snapshot};
 
-/// M14 of the specification, and a way back down.
+/// M14 of the specification, followed by a fall of the price.
 const M14: [&str; 4] = [
     "09:59 300 300 300 300 50000",
     "10:01 300.4 306.2 300 306 80000",
@@ -64,7 +64,7 @@ fn seen(service: &Service, id: AccountId, grid: GridId, clock: &str) -> String {
 }
 
 #[test]
-fn a_grid_is_triggered_over_stored_candles_and_listeners_hear_of_it_in_order() {
+fn a_grid_is_triggered_by_stored_candles_and_pushed_in_order() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);
@@ -82,7 +82,7 @@ fn a_grid_is_triggered_over_stored_candles_and_listeners_hear_of_it_in_order() {
 }
 
 #[test]
-fn an_account_with_a_grid_is_looked_at_each_minute_and_one_whose_grids_have_ended_is_not() {
+fn an_account_is_due_each_minute_until_its_grids_have_ended() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);
@@ -94,7 +94,7 @@ fn an_account_with_a_grid_is_looked_at_each_minute_and_one_whose_grids_have_ende
 }
 
 #[test]
-fn a_candle_that_comes_late_triggers_when_it_has_come() {
+fn a_late_candle_triggers_a_grid_on_arrival() {
     let house = House::new(&M14[..1]);
     let (service, id) = (house.service(), house.account("ann"));
     let grid = service.command(id, live("10:00:15"), &submit("300")).unwrap().grid.unwrap();
@@ -107,13 +107,13 @@ fn a_candle_that_comes_late_triggers_when_it_has_come() {
     assert_eq!(base("10:03").0, "300");
     house.import(&M14[1..2]);
     assert_eq!(base("10:03:10").0, "300", "not in a second that has passed");
-    // Nothing is held, so that nothing can be sold.
+    // The account holds nothing, so nothing can be sold.
     let asleep = Some(SleepingReason::Position);
     assert_eq!(base("10:03:20"), ("306".to_owned(), asleep, at("10:03:11")));
 }
 
 #[test]
-fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
+fn an_order_of_a_grid_names_its_grid_and_level() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);
@@ -154,7 +154,7 @@ fn an_order_of_a_grid_says_which_grid_and_which_level_made_it() {
 }
 
 #[test]
-fn a_grid_that_sleeps_says_what_for() {
+fn a_sleeping_grid_states_the_reason() {
     let house = House::new(&M14);
     let (service, id) = (house.service(), house.account("ann"));
     let grid = service.command(id, replay("10:00:15"), &submit("300")).unwrap().grid.unwrap();
@@ -221,7 +221,7 @@ fn lists_are_cut_into_pages_newest_first() {
 }
 
 #[test]
-fn a_fork_has_grids_of_its_own_and_a_rewind_takes_triggers_back() {
+fn a_fork_has_separate_grids_and_a_rewind_reverts_triggers() {
     let house = House::new(&M14);
     let service = house.service();
     let (ann, grid) = start(&house, &service);
@@ -248,7 +248,7 @@ fn a_fork_has_grids_of_its_own_and_a_rewind_takes_triggers_back() {
 }
 
 #[test]
-fn a_snapshot_has_grids() {
+fn a_snapshot_includes_grids() {
     let house = House::new(&M14);
     let service = house.service();
     let (id, grid) = start(&house, &service);

@@ -34,7 +34,7 @@ pub(super) fn live(clock: &str) -> Moment {
 }
 
 impl House {
-    /// With candles of 700.HK, as `10:01 305.2 305.8 305 305.6 50000`.
+    /// With candles of 700.HK, such as `10:01 305.2 305.8 305 305.6 50000`.
     pub(super) fn new(candles: &[&str]) -> House {
         let house = House { dir: tempfile::tempdir().unwrap() };
         let path = house.dir.path().join("securities.csv");
@@ -62,7 +62,7 @@ impl House {
         run_import(self.dir.path(), path);
     }
 
-    /// Daily candles, as `2026-03-18 300 310 295 308 9000000`.
+    /// Daily candles, such as `2026-03-18 300 310 295 308 9000000`.
     pub(super) fn import_days(&self, symbol: &str, candles: &[&str]) {
         let row = |candle: &&str| format!("{symbol},{}\n", candle.replace(' ', ","));
         let rows: String = candles.iter().map(row).collect();
@@ -94,7 +94,7 @@ impl House {
         id
     }
 
-    /// An account that nobody has given anything.
+    /// An account that no operator has opened.
     pub(super) fn bare_account(&self, name: &str) -> AccountId {
         let accounts = self.accounts();
         let id = accounts.take_id().unwrap();
@@ -128,7 +128,7 @@ impl House {
         id
     }
 
-    /// As a process of its own would have it.
+    /// A service like that of a separate process.
     pub(super) fn service(&self) -> Service {
         let heard = Arc::<Mutex<Vec<String>>>::default();
         let listener = Arc::new(Log(heard.clone()));
@@ -210,7 +210,7 @@ impl Service {
         })
     }
 
-    /// Each step of an order as `local: words`, and below it its rules.
+    /// Each step of an order as `local: words`, followed by its rules.
     pub(super) fn why(&self, id: AccountId, moment: Moment, order: OrderId) -> Vec<String> {
         let look = |seen: &crate::Seen<'_>| crate::explained(seen, order).unwrap();
         let explanation = self.with_reader(|reader| self.paper.look(id, (reader, moment), look)).unwrap();
@@ -221,7 +221,7 @@ impl Service {
         lines.collect()
     }
 
-    /// What listeners have heard since the last look.
+    /// The pushes since the last call.
     pub(super) fn heard(&self) -> Vec<String> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }

@@ -5,7 +5,7 @@ use super::house::{House, at, limit, live, replay};
 const FIRST: [&str; 1] = ["10:00 305 305 300 305 50000"];
 
 #[test]
-fn a_candle_that_comes_late_acts_when_it_has_come() {
+fn a_late_candle_takes_effect_on_arrival() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, live("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -15,7 +15,7 @@ fn a_candle_that_comes_late_acts_when_it_has_come() {
         service.seen(id, live("10:02:10"), order).starts_with("NewStatus"),
         "not in a second that has passed"
     );
-    // Whoever advances accounts comes back for it.
+    // The background runner is due again for it.
     service.with_reader(|reader| service.paper.advance(&[id], (reader, live("10:02:10"))));
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02:11")));
     assert!(service.seen(id, live("10:02:30"), order).starts_with("FilledStatus 200@305.200"));
@@ -25,12 +25,12 @@ fn a_candle_that_comes_late_acts_when_it_has_come() {
 }
 
 #[test]
-fn a_candle_that_comes_late_acts_once_and_for_all_accounts_in_the_same_second() {
+fn a_late_candle_takes_effect_once_in_the_same_second_for_all_accounts() {
     let house = House::new(&FIRST);
     let (ids, service) = (["ann", "bob"].map(|name| house.account(name)), house.service());
     let orders = ids.map(|id| service.submit(id, live("10:00:15"), limit(Side::Buy, 400, "306.00")));
     house.import(&["10:01 305.2 305.8 305 305.6 2000"]);
-    // One is looked at when the candle has come, the other one much later.
+    // One account is read when the candle arrives, the other one much later.
     for clock in ["10:02:10", "10:02:11", "10:02:12", "10:02:40"] {
         service.seen(ids[0], live(clock), orders[0]);
     }
@@ -46,7 +46,7 @@ fn a_candle_that_comes_late_acts_once_and_for_all_accounts_in_the_same_second() 
 }
 
 #[test]
-fn a_candle_that_comes_a_day_late_still_finds_the_order_that_waits_for_it() {
+fn a_candle_that_is_a_day_late_fills_an_open_order() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let terms = trading::Terms {
@@ -61,7 +61,7 @@ fn a_candle_that_comes_a_day_late_still_finds_the_order_that_waits_for_it() {
 }
 
 #[test]
-fn by_a_clock_that_is_set_a_candle_of_the_past_fills_nothing_when_it_is_imported() {
+fn under_a_replay_clock_a_past_candle_fills_nothing_when_imported() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -72,7 +72,7 @@ fn by_a_clock_that_is_set_a_candle_of_the_past_fills_nothing_when_it_is_imported
 }
 
 #[test]
-fn a_candle_that_a_newer_one_has_overtaken_fills_nothing() {
+fn a_late_candle_overtaken_by_a_newer_one_fills_nothing() {
     let house = House::new(&FIRST);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, live("10:00:15"), limit(Side::Buy, 200, "305.40"));

@@ -1,4 +1,4 @@
-//! The service over a small store: fills over stored candles, what survives, who is told what.
+//! The service over a small store: fills over stored candles, persistence, notifications.
 
 mod coarse;
 mod equity;

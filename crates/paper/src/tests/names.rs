@@ -8,14 +8,14 @@ use crate::Moment;
 const CANDLES: [&str; 1] = ["10:00 305 305 300 305 50000"];
 
 #[test]
-fn a_request_with_a_name_is_done_once() {
+fn a_request_with_an_idempotency_key_is_executed_once() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let command = Command::submit(limit(Side::Buy, 200, "300.00"));
     let first = service.named(id, replay("10:00:15"), &command, "one").unwrap();
     let again = service.named(id, replay("10:00:16"), &command, "one").unwrap();
     assert_eq!((again.order, first.is_repeated, again.is_repeated), (first.order, false, true));
-    // Another process knows it, too, for ten minutes of the machine.
+    // Another process knows the key, too, for ten minutes of the machine's clock.
     let elsewhere = house.service();
     assert_eq!(elsewhere.named(id, replay("10:00:17"), &command, "one").unwrap().order, first.order);
     let later = Moment { machine: market::Timestamp(MACHINE.0 + 601), ..replay("10:00:18") };
@@ -25,7 +25,7 @@ fn a_request_with_a_name_is_done_once() {
 }
 
 #[test]
-fn a_name_that_was_used_for_other_terms_is_refused() {
+fn an_idempotency_key_used_for_other_terms_is_refused() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let submit = |service: &Service, terms: Terms, clock: &str| {
@@ -48,11 +48,11 @@ fn a_name_that_was_used_for_other_terms_is_refused() {
             assert_eq!(error.to_string(), refused);
         }
     }
-    // The same terms, written otherwise, with a field that has no use in Hong Kong.
+    // The same terms, written differently, with a field that is ignored in Hong Kong.
     let outside_rth = Some(trading::OutsideRth::AnyTime);
     let same = Terms { outside_rth, ..limit(Side::Buy, 200, "300") };
     assert_eq!(submit(&elsewhere, same, "10:00:17").unwrap(), first);
-    // The submitted terms count, not those of a later replacement.
+    // The terms as submitted count, not those of a later replacement.
     let changes = Box::new(Changes {
         quantity: Quantity::whole(300),
         price: Some(parse_price("299.00").unwrap()),
@@ -64,7 +64,7 @@ fn a_name_that_was_used_for_other_terms_is_refused() {
         let error = submit(&elsewhere, limit(Side::Buy, quantity, price), "10:00:19").unwrap_err();
         assert_eq!(error.to_string(), refused);
     }
-    // Neither was a new order.
+    // Neither created an order.
     assert_eq!(service.read(id, replay("10:01"), |reading| reading.account.orders().len()), 1);
     assert!(
         !service
@@ -75,10 +75,10 @@ fn a_name_that_was_used_for_other_terms_is_refused() {
 }
 
 #[test]
-fn the_entry_of_a_request_with_a_name_is_stored_with_it() {
+fn the_entry_number_is_stored_with_the_idempotency_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
-    // A standing clock: all of it happens at one instant.
+    // A fixed clock: everything happens at one instant.
     let now = replay("10:00:15");
     let command = Command::submit(limit(Side::Buy, 200, "300.00"));
     let orders: Vec<_> = ["one", "two", "three"]
@@ -92,7 +92,7 @@ fn the_entry_of_a_request_with_a_name_is_stored_with_it() {
     };
     let stored = house.accounts().journal_request(id, "two", market::Timestamp(0)).unwrap();
     assert_eq!(stored, Some(format!("{} {}", orders[1], number(orders[1]))));
-    // One without an entry, or with another's, is found all the same.
+    // The order is found without an entry number, or with a wrong one.
     let known = service.read(id, now, |reading| reading.account.order(orders[1]).cloned().unwrap());
     for entry in [Some(number(orders[1])), None, Some(number(orders[0])), Some(99)] {
         let accepted = service.paper.accepted(id, &known, entry).unwrap();
@@ -102,7 +102,7 @@ fn the_entry_of_a_request_with_a_name_is_stored_with_it() {
 
 /// A rejected order has a number, too.
 #[test]
-fn a_name_of_a_rejected_order_is_kept_for_its_terms() {
+fn the_idempotency_key_of_a_rejected_order_is_bound_to_its_terms() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let large = Command::submit(limit(Side::Buy, 200_000, "300.00"));
@@ -114,7 +114,7 @@ fn a_name_of_a_rejected_order_is_kept_for_its_terms() {
 }
 
 #[test]
-fn a_request_that_was_refused_may_be_made_again_under_its_name() {
+fn a_refused_request_may_be_repeated_with_the_same_key() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let wrong = Command::submit(limit(Side::Buy, 250, "300.00"));
@@ -124,7 +124,7 @@ fn a_request_that_was_refused_may_be_made_again_under_its_name() {
 }
 
 #[test]
-fn one_name_from_many_at_once_is_one_order() {
+fn concurrent_requests_with_one_key_create_one_order() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let services = [house.service(), house.service()];

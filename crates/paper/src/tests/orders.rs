@@ -30,7 +30,7 @@ fn a_limit_order_fills_over_stored_candles() {
 }
 
 #[test]
-fn prices_of_an_account_have_three_decimals_whatever_those_of_its_quotes_have() {
+fn prices_of_an_account_have_three_decimals_regardless_of_its_quotes() {
     let house = House::new(&["10:01 305 305 305 305 1000", "10:02 305.2 305.2 305.2 305.2 50000"]);
     house.import_file("decimals.csv", "symbol,decimals\n700.HK,2\n");
     let (id, service) = (house.account("ann"), house.service());
@@ -45,7 +45,7 @@ fn prices_of_an_account_have_three_decimals_whatever_those_of_its_quotes_have() 
 }
 
 #[test]
-fn a_jump_of_the_clock_gives_the_same_account_as_second_by_second() {
+fn advancing_in_one_jump_equals_advancing_by_seconds() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
     let orders = [ann, bob].map(|id| service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00")));
@@ -73,7 +73,7 @@ fn a_cancel_at_the_instant_of_a_fill_comes_after_it() {
     let refused = service.command(id, replay("10:02:00"), &Command::Cancel { id: order }).unwrap_err();
     let PaperError::Refused(refusal) = refused else { panic!("{refused:?}") };
     assert!(refusal.text.contains("FilledStatus"), "{refusal}");
-    // What happened before the refusal is kept.
+    // Events before the refusal remain.
     assert_eq!(service.seen(id, replay("10:02:00"), order), "FilledStatus 200@305.200 438875.25");
     let other = service.submit(id, replay("10:02:10"), limit(Side::Buy, 100, "300.00"));
     service.command(id, replay("10:02:20"), &Command::Cancel { id: other }).unwrap();
@@ -81,7 +81,7 @@ fn a_cancel_at_the_instant_of_a_fill_comes_after_it() {
 }
 
 #[test]
-fn a_replace_takes_effect_and_one_too_many_changes_nothing() {
+fn a_replace_takes_effect_and_a_refused_one_changes_nothing() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
@@ -97,19 +97,19 @@ fn a_replace_takes_effect_and_one_too_many_changes_nothing() {
 }
 
 #[test]
-fn nothing_is_lost_when_a_service_ends_without_a_word() {
+fn nothing_is_lost_when_a_process_is_killed() {
     let house = House::new(&G1);
     let id = house.account("ann");
     let service = house.service();
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    // As a process that is killed leaves it.
+    // As after a killed process.
     std::mem::forget(service);
     let service = house.service();
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
 }
 
 #[test]
-fn a_snapshot_thrown_away_comes_back_equal() {
+fn an_account_is_equal_after_its_snapshot_is_dropped() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let filled = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -136,7 +136,7 @@ fn a_snapshot_thrown_away_comes_back_equal() {
 }
 
 #[test]
-fn the_flow_of_cash_is_in_the_journal() {
+fn cash_flows_are_read_from_the_journal() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -157,12 +157,12 @@ fn the_flow_of_cash_is_in_the_journal() {
     assert_eq!(names.last().unwrap(), "Deposit 500000.00");
     assert!(names.contains(&"BuyStock -61040.00".to_owned()), "{names:?}");
     assert_eq!(names.iter().filter(|name| name.starts_with("Fee ")).count(), 6, "{names:?}");
-    // Of a long list a page takes the newest, and reads no further.
+    // A page takes the newest flows, and reads no further.
     for most in 0..=flows.len() {
         let page = FlowQuery { most, ..query.clone() };
         assert_eq!(found(&page).flows, flows[..most]);
     }
-    // Of a symbol there are its own, and of another none.
+    // A filter by symbol returns the flows of that symbol only.
     for (symbol, count) in [("700.HK", 7), ("1700.HK", 0)] {
         let of_symbol = found(&FlowQuery { symbol: symbol.parse().ok(), ..query.clone() });
         assert_eq!(of_symbol.flows.len(), count, "{symbol}");
@@ -174,7 +174,7 @@ fn the_flow_of_cash_is_in_the_journal() {
 }
 
 #[test]
-fn an_account_that_nobody_prepared_begins_with_what_every_account_has() {
+fn an_account_that_was_not_opened_begins_with_the_defaults() {
     let house = House::new(&G1);
     let (id, service) = (house.bare_account("ann"), house.service());
     let cash = service.read(id, replay("10:00"), |reading| {

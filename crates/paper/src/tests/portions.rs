@@ -1,4 +1,5 @@
-//! What one account may hold up: it is brought forward in portions, and a request waits for a few of them.
+//! Limits on the work of one account: it is advanced in portions, and a request waits for a few of
+//! them.
 
 use market::{Date, Market, Venues};
 use store::AccountId;
@@ -11,7 +12,7 @@ use super::house::{House, Service, at, limit, replay};
 use crate::portion::Portion;
 use crate::{Advanced, Moment, PaperError, explained, grid_explanation};
 
-/// Twenty minutes, each a step up or down.
+/// Twenty minutes, each moving up or down.
 fn candles() -> Vec<String> {
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { (300, 301) } else { (301, 300) };
@@ -80,7 +81,7 @@ const SMALL: Portion =
     Portion { limit: AdvanceLimit { entries: 4, candles: 200_000 }, each_request: 2, replayed: 100 };
 
 #[test]
-fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
+fn a_busy_account_delays_no_other_and_ends_in_the_same_state() {
     let house = house();
     let mut service = house.service();
     let (hog, other) = (gridder(&house, &service, "hog"), gridder(&house, &service, "other"));
@@ -93,7 +94,7 @@ fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
     let heard = service.heard();
     assert!(heard.iter().any(|line| line.contains("FilledStatus")), "{heard:?}");
     assert!(service.paper.due(at("10:30"), 9).unwrap().contains(&hog), "it goes on in the next turn");
-    // An instant has some triggers and orders of each of five grids, and fills.
+    // One instant has triggers and orders of each of the five grids, and fills.
     let (mut turns, mut before) = (1, entries(&service, hog));
     loop {
         let advanced = advance(&service, &[hog], now);
@@ -111,7 +112,7 @@ fn an_account_with_a_lot_to_do_delays_no_other_and_ends_in_the_same_state() {
 }
 
 #[test]
-fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
+fn a_request_waits_for_a_few_portions_and_then_reports_progress() {
     let house = house();
     let mut service = house.service();
     let id = gridder(&house, &service, "hog");
@@ -128,7 +129,7 @@ fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
         entries(&service, id) - before <= 2 * (SMALL.limit.entries + 60),
         "finished portions are written"
     );
-    // Nothing is ordered by a request that is refused.
+    // A refused request submits nothing.
     let order = Command::submit(limit(Side::Buy, 100, "290.00"));
     assert!(matches!(service.command(id, now, &order), Err(PaperError::CatchingUp { .. })));
     let tries = (0..100).take_while(|_| ask(&service).is_err()).count();
@@ -149,20 +150,20 @@ fn a_request_waits_for_a_few_portions_and_is_told_how_far_the_account_is() {
     assert_eq!(state(&patient, other, now).len(), 6);
 }
 
-/// A limit order far below the market, until it is cancelled.
+/// A good-til-canceled limit order far below the market.
 fn good_til_canceled(symbol: &str, price: &str) -> Terms {
     let terms = Terms::new(symbol.parse().unwrap(), Side::Buy, OrderType::Limit, Quantity::whole(100));
     let time_in_force = TimeInForce::GoodTilCanceled;
     Terms { price: Some(parse_price(price).unwrap()), time_in_force, ..terms }
 }
 
-/// Ten o'clock so many days before the 18th.
+/// 10:00 on the given number of days before the 18th.
 fn days_before(days: i64) -> Moment {
     replay(&format!("{}:00", 10 - 24 * days))
 }
 
 #[test]
-fn a_portion_scans_so_many_candles_whether_or_not_anything_happens() {
+fn a_portion_is_limited_by_scanned_candles_even_without_events() {
     let house = house();
     // An hour of the day after.
     let later: Vec<String> = (0..60).map(|minute| format!("34:{minute:02} 300 301 300 300 50000")).collect();
@@ -170,7 +171,7 @@ fn a_portion_scans_so_many_candles_whether_or_not_anything_happens() {
     let mut service = house.service();
     let id = house.account("ann");
     service.submit(id, replay("10:00:20"), good_til_canceled("700.HK", "250.00"));
-    // More than a day without candles costs, and less than the hour.
+    // More than the cost of a day without candles, and less than that of the hour.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 150 },
         each_request: 1,
@@ -184,7 +185,7 @@ fn a_portion_scans_so_many_candles_whether_or_not_anything_happens() {
 }
 
 #[test]
-fn an_account_that_watches_nothing_crosses_years_in_one_request() {
+fn an_account_without_open_orders_crosses_years_in_one_request() {
     let house = house();
     let (id, service) = (house.account("ann"), house.service());
     // Since 2022-01-04.
@@ -193,7 +194,7 @@ fn an_account_that_watches_nothing_crosses_years_in_one_request() {
     let now = replay("10:30");
     let seen = service.read(id, now, |reading| (reading.account.horizon(), reading.account.entries()));
     assert_eq!(seen.0, Some(at("10:30")));
-    // A position alone has its rolls, and no candles to scan.
+    // A position alone has rolls, and no candles to scan.
     let position = Command::EnterPosition {
         symbol: "700.HK".parse().unwrap(),
         quantity: Quantity::whole(500),
@@ -233,7 +234,7 @@ fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
         service.with_reader(|reader| service.paper.read(id, (reader, last), |reading| reading.view.at))
     };
     assert_eq!(ask(&service, ann).unwrap(), last.as_of.now());
-    // The same work is too much for smaller portions, and is done by several requests.
+    // Smaller portions need several requests for the same work.
     service.paper.portion = Portion {
         limit: AdvanceLimit { entries: 1_000, candles: 8_000 },
         each_request: 5,

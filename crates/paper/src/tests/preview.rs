@@ -14,7 +14,7 @@ fn told(preview: &Preview) -> String {
 }
 
 #[test]
-fn a_preview_tells_what_would_happen_and_does_nothing() {
+fn a_preview_shows_the_outcome_and_writes_nothing() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     let (id, service) = (house.account("ann"), house.service());
     let preview = |terms: &Terms| {
@@ -24,7 +24,7 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
             })
             .unwrap()
     };
-    // G1 of the specification: what is held back.
+    // G1 of the specification: the reserve.
     let plain = preview(&limit(Side::Buy, 200, "306.00"));
     assert_eq!(told(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
     assert_eq!(
@@ -49,7 +49,7 @@ fn a_preview_tells_what_would_happen_and_does_nothing() {
 }
 
 #[test]
-fn a_preview_says_what_the_order_has_no_use_for() {
+fn a_preview_lists_the_ignored_fields() {
     let house = House::new(&["09:59 305 305 305 305 50000"]);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000"]);
     let (id, service) = (house.account("ann"), house.service());

@@ -11,11 +11,11 @@ use crate::{Clock, Moment};
 const CANDLES: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 
 #[test]
-fn what_one_process_does_the_other_sees_and_its_listeners_hear() {
+fn changes_of_one_process_are_seen_and_pushed_by_another() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let (here, there) = (house.service(), house.service());
-    // Somebody listens there.
+    // The other process has the account in memory.
     assert_eq!(there.read(id, replay("10:00"), |reading| reading.account.orders().len()), 0);
     let order = here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(there.heard(), Vec::<String>::new());
@@ -29,7 +29,7 @@ fn what_one_process_does_the_other_sees_and_its_listeners_hear() {
 }
 
 #[test]
-fn two_processes_that_change_an_account_at_once_lose_nothing() {
+fn concurrent_changes_of_two_processes_lose_nothing() {
     let house = House::new(&CANDLES);
     let id = house.account("ann");
     let services = [house.service(), house.service()];
@@ -41,7 +41,7 @@ fn two_processes_that_change_an_account_at_once_lose_nothing() {
             scope.spawn(move || {
                 barrier.wait();
                 for _ in 0..10 {
-                    // Those who lose every time are told so, and try again.
+                    // A contended request fails, and is retried.
                     while service.command(id, replay("10:00"), deposit).is_err() {}
                 }
             });
@@ -56,7 +56,7 @@ fn two_processes_that_change_an_account_at_once_lose_nothing() {
     assert!(numbers.iter().copied().eq(1..=numbers.len() as u64));
 }
 
-/// A clock that is a second later each time that it is read.
+/// A clock that advances by a second on each read.
 struct Ticking(AtomicI64);
 
 impl Clock for Ticking {
@@ -67,7 +67,7 @@ impl Clock for Ticking {
 }
 
 #[test]
-fn of_two_requests_at_once_the_one_that_is_served_second_has_the_later_time() {
+fn of_two_concurrent_requests_the_one_served_second_has_the_later_time() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.read(id, replay("10:00"), |_| ());
@@ -91,7 +91,7 @@ fn of_two_requests_at_once_the_one_that_is_served_second_has_the_later_time() {
 }
 
 #[test]
-fn a_machine_clock_that_is_corrected_a_little_is_no_clock_that_was_set_back() {
+fn a_small_backward_clock_correction_is_ignored() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(1) };
@@ -105,13 +105,14 @@ fn a_machine_clock_that_is_corrected_a_little_is_no_clock_that_was_set_back() {
 }
 
 #[test]
-fn only_accounts_to_which_something_may_happen_are_due() {
+fn only_accounts_with_possible_events_are_due() {
     let house = House::new(&CANDLES);
     let ids: Vec<_> = ["ann", "bob", "cyd"].iter().map(|name| house.account(name)).collect();
     let service = house.service();
     let order = service.submit(ids[0], replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(ids[1], replay("10:00:15"), |_| ());
-    // The first minute that could act; nothing can happen to the others, of which one has not begun.
+    // The first minute that could take effect. Nothing can happen to the others, one of which has
+    // not begun.
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
     assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
     assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
@@ -126,14 +127,14 @@ fn only_accounts_to_which_something_may_happen_are_due() {
 }
 
 #[test]
-fn how_far_an_account_with_open_orders_is_survives_the_process() {
+fn the_horizon_of_an_account_with_open_orders_is_persistent() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
     service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:05"))));
     let elsewhere = house.service();
     assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
-    // No entry was needed for that, and the others go on from there.
+    // This needed no entry, and other processes continue there.
     let entries = elsewhere.paper.journal(id).unwrap().len();
     elsewhere.submit(id, replay("10:06"), limit(Side::Buy, 100, "200.00"));
     service.submit(id, replay("10:07"), limit(Side::Buy, 100, "200.00"));
@@ -141,7 +142,7 @@ fn how_far_an_account_with_open_orders_is_survives_the_process() {
 }
 
 #[test]
-fn those_who_listen_hear_of_what_another_process_did_without_asking() {
+fn following_pushes_changes_of_another_process() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     there.paper.follow(id).unwrap();
@@ -155,7 +156,7 @@ fn those_who_listen_hear_of_what_another_process_did_without_asking() {
 }
 
 #[test]
-fn whoever_listens_before_anything_was_asked_here_hears_of_what_another_process_does_next() {
+fn watching_an_unloaded_account_pushes_later_changes_of_another_process() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "200.00"));
@@ -167,17 +168,17 @@ fn whoever_listens_before_anything_was_asked_here_hears_of_what_another_process_
 }
 
 #[test]
-fn the_first_who_listens_does_not_hear_of_what_was_written_before() {
+fn the_first_listener_receives_no_earlier_entries() {
     let house = House::new(&CANDLES);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
-    // Asked before, so that it is in memory there.
+    // Read first, so that the account is in memory there.
     there.read(id, replay("10:00"), |_| ());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
     let told = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
     let first = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
-    // The second one takes nothing from the first.
+    // A second listener takes nothing from the first.
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     let second = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
@@ -190,7 +191,7 @@ fn the_first_who_listens_does_not_hear_of_what_was_written_before() {
 }
 
 #[test]
-fn listeners_hear_everything_once_in_the_order_of_the_journal_whoever_did_it() {
+fn listeners_receive_every_change_once_in_journal_order() {
     let house = House::new(&CANDLES);
     let (id, services) = (house.account("ann"), [house.service(), house.service()]);
     let _watched = services.each_ref().map(|service| service.paper.watch(id).unwrap());
@@ -202,7 +203,7 @@ fn listeners_hear_everything_once_in_the_order_of_the_journal_whoever_did_it() {
                 barrier.wait();
                 for _ in 0..5 {
                     let order = Command::submit(limit(Side::Buy, 100, "300.00"));
-                    // Those who lose every time are told so, and try again.
+                    // A contended request fails, and is retried.
                     let done = loop {
                         if let Ok(done) = service.command(id, replay("10:00:15"), &order) {
                             break done;

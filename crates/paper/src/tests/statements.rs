@@ -30,7 +30,7 @@ fn daily(day: i8) -> StatementId {
     StatementId { kind: StatementKind::Daily, date: Date::constant(2026, 3, day) }
 }
 
-/// As it is kept.
+/// The stored text.
 fn text(service: &Service, id: AccountId, day: i8) -> Option<String> {
     let found = service.paper.statement(id, daily(day), Timestamp(i64::MAX)).unwrap();
     found.map(|text| String::from_utf8(text).unwrap())
@@ -47,13 +47,13 @@ fn traded(house: &House) -> (AccountId, Service) {
 }
 
 #[test]
-fn statements_are_made_when_they_are_asked_for_as_far_as_the_clock_has_come() {
+fn statements_are_made_on_request_up_to_the_clock() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     assert_eq!(list(&service, id, replay("32:59:59")), "");
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(list(&service, id, replay("105:00")), "20 19 18");
-    // By an earlier clock there is what there was then.
+    // An earlier clock lists the statements of that time.
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
     assert_eq!(service.paper.statement(id, daily(20), at("57:00")).unwrap(), None);
     let first = document(&service, id, 18);
@@ -73,13 +73,13 @@ fn statements_are_made_when_they_are_asked_for_as_far_as_the_clock_has_come() {
 }
 
 #[test]
-fn a_statement_that_was_made_never_changes() {
+fn a_statement_never_changes_once_made() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("57:00"));
     let before = text(&service, id, 19);
     house.import(&["39:59 320 320 320 320 1000"]);
-    // Another process sees the same, and goes on from there with what is known by now.
+    // Another process lists the same, and continues with current data.
     let elsewhere = house.service();
     assert_eq!(list(&elsewhere, id, replay("105:00")), "20 19 18");
     assert_eq!(text(&elsewhere, id, 19), before);
@@ -88,7 +88,7 @@ fn a_statement_that_was_made_never_changes() {
 }
 
 #[test]
-fn a_rewind_takes_back_the_statements_that_were_made_after_it() {
+fn a_rewind_removes_the_statements_made_after_it() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("105:00"));
@@ -96,14 +96,14 @@ fn a_rewind_takes_back_the_statements_that_were_made_after_it() {
     service.paper.rewind(id, at("33:00"), &travel("first try")).unwrap();
     assert_eq!(list(&service, id, replay("33:00")), "18");
     assert_eq!(text(&service, id, 19), None);
-    // What happens now is in the next one, and the one that stayed is as it was.
+    // New events are in the next statement, and the remaining one is unchanged.
     service.submit(id, replay("33:30"), limit(Side::Sell, 100, "300.00"));
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
     assert_eq!(text(&service, id, 18), first);
     let second = document(&service, id, 19);
     assert_eq!(second.stock_trade_sums[0].trades[0].direction, "Sell");
     assert_eq!(second.account_balance_sum.account_balances[0].begin_amount, "438875.25");
-    // After a reset there are none, until the account has begun anew.
+    // After a reset there are no statements until the account begins anew.
     service.paper.reset(id, &travel("second try")).unwrap();
     assert_eq!(list(&service, id, replay("105:00")), "");
     service.read(id, replay("34:00"), |_| ());
@@ -111,7 +111,7 @@ fn a_rewind_takes_back_the_statements_that_were_made_after_it() {
 }
 
 #[test]
-fn a_copy_of_an_account_has_statements_of_its_own() {
+fn a_copy_of_an_account_has_separate_statements() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     list(&service, id, replay("57:00"));
@@ -124,7 +124,7 @@ fn a_copy_of_an_account_has_statements_of_its_own() {
 }
 
 #[test]
-fn whoever_only_looks_sees_the_same_and_writes_nothing() {
+fn looking_at_statements_shows_the_same_and_writes_nothing() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let standing = service.paper.standing(id).unwrap();
@@ -141,7 +141,7 @@ fn whoever_only_looks_sees_the_same_and_writes_nothing() {
     assert_eq!(list(&service, id, moment), "20 19 18");
     let kept = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
     assert_eq!(shown, kept);
-    // One that is kept is shown as it is kept.
+    // A stored statement is shown verbatim.
     let seen =
         service.with_reader(|reader| service.paper.look_at_statements(id, &ALL, (reader, moment))).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
@@ -152,7 +152,7 @@ fn whoever_only_looks_sees_the_same_and_writes_nothing() {
 }
 
 #[test]
-fn the_background_makes_what_the_journal_has_come_to_and_moves_nobody() {
+fn the_background_makes_due_statements_without_advancing_accounts() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
     let none = AccountId(0);
@@ -165,7 +165,7 @@ fn the_background_makes_what_the_journal_has_come_to_and_moves_nobody() {
     assert_eq!(text(&service, id, 18), None);
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(at("10:00:15")));
     assert!(make(replay("105:00")).is_empty(), "its journal has not come so far");
-    // Something happens to it, and so it is brought to now.
+    // An event occurs, so the account is advanced to now.
     service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("58:00"))));
     assert_eq!(make(replay("58:00")), [id]);
     assert!(text(&service, id, 18).is_some() && text(&service, id, 19).is_some());

@@ -12,7 +12,7 @@ fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-/// As on a day in March, of which the day before is a trading day.
+/// The given day in March; the day before is a trading day.
 fn days(today: &str) -> TallyDays {
     let today = date(today);
     let ends = vec![date("2026-02-27"), today.yesterday().unwrap()];
@@ -25,7 +25,7 @@ fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
     service.with_reader(|reader| service.paper.tally(ids, &days(today), (reader, moment))).unwrap();
 }
 
-/// What is known of an account as of a day, and the orders of the month up to then.
+/// The stored assets of an account as of a day, and the orders of the month up to then.
 fn known(house: &House, id: AccountId, day: &str) -> String {
     let (accounts, day) = (house.accounts(), date(day));
     let assets = accounts.paper_assets_as_of(id, day).unwrap();
@@ -36,16 +36,16 @@ fn known(house: &House, id: AccountId, day: &str) -> String {
 }
 
 #[test]
-fn an_account_is_worth_its_cash_and_its_positions_at_the_end_of_the_day() {
+fn the_value_of_an_account_is_its_cash_and_positions_at_the_end_of_the_day() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
     tally(&service, &[id], "24:00", "2026-03-19");
-    // 438,875.25 and 200 at the last price, 305.6. There was nothing at the end of February.
+    // 438,875.25 and 200 at the last price, 305.6. The account was empty at the end of February.
     assert_eq!(known(&house, id, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, id, "2026-03-17"), "; 0");
-    // What happens on the 19th is not of the 18th, however late the tally.
+    // Events of the 19th do not count for the 18th, however late the tally.
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(7) };
     service.command(id, replay("33:00"), &deposit).unwrap();
     tally(&service, &[id], "34:00", "2026-03-19");
@@ -55,7 +55,7 @@ fn an_account_is_worth_its_cash_and_its_positions_at_the_end_of_the_day() {
 }
 
 #[test]
-fn an_account_that_nobody_asks_about_is_tallied_where_it_stands() {
+fn an_idle_account_is_tallied_without_advancing_it() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
     let nobody = house.bare_account("eve");
@@ -64,11 +64,11 @@ fn an_account_that_nobody_asks_about_is_tallied_where_it_stands() {
     let before = heads();
     tally(&service, &[ann, bob, nobody], "34:00", "2026-03-19");
     assert_eq!(heads(), before, "nothing is written to a journal");
-    // The order was filled in the meantime; bob has been given money and has not begun.
+    // The order was filled in the meantime; bob has money but has not begun.
     assert_eq!(known(&house, ann, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, bob, "2026-03-18"), "; 0");
     assert_eq!(known(&house, nobody, "2026-03-18"), "; 0");
-    // Each is done for the day, and due again on the next.
+    // Each is tallied for the day, and due again on the next.
     let due = |today| service.paper.untallied(date(today), AccountId(i64::MIN), 10).unwrap();
     assert_eq!((due("2026-03-19"), due("2026-03-20")), (vec![], vec![ann, bob]));
     assert_eq!(service.paper.untallied(date("2026-03-20"), ann, 10).unwrap(), [bob]);
@@ -91,7 +91,7 @@ fn the_same_tally_again_changes_nothing() {
 }
 
 #[test]
-fn a_fill_after_midnight_in_hong_kong_is_of_the_day_it_is_booked_on() {
+fn a_fill_after_midnight_in_hong_kong_counts_on_its_booking_day() {
     let house = House::new(&G1);
     house.import_of("AAPL.US", &["23:00 190 190 190 190 9000", "24:31 190 191 189 190 9000"]);
     let (id, service) = (house.bare_account("ann"), house.service());
@@ -110,12 +110,12 @@ fn a_fill_after_midnight_in_hong_kong_is_of_the_day_it_is_booked_on() {
     assert_eq!(orders(), [0, 0], "the level of the 19th does not change in the course of the day");
     tally(&service, &[id], "58:00", "2026-03-20");
     assert_eq!(orders(), [1, 0]);
-    // What it paid came out of its dollars: 1,900 and 1.03 of charges, and the shares are worth 1,900.
+    // It was paid from the dollars: 1,900 and 1.03 of charges, and the shares are worth 1,900.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-19 HKD 10000000000, 2026-03-19 USD 999989700; 1");
 }
 
 #[test]
-fn a_rewind_takes_back_what_followed_and_the_next_tally_works_it_out_anew() {
+fn a_rewind_removes_later_tallies_and_the_next_tally_recomputes_them() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     assert_eq!(service.read(id, replay("09:30"), |reading| reading.account.began()), Some(at("09:30")));
@@ -128,7 +128,8 @@ fn a_rewind_takes_back_what_followed_and_the_next_tally_works_it_out_anew() {
     let travel = |name| Travel { name, actor: "operator", reason: "a test", machine: MACHINE };
     service.paper.rewind(id, at("30:00"), &travel("a day")).unwrap();
     assert!(house.accounts().version().unwrap() > version);
-    // The 18th was over by then. Its orders are counted anew: one of New York's may have been filled after midnight.
+    // The 18th was over by then. Its orders are counted again: a New York order may have been
+    // filled after midnight.
     assert_eq!(known(&house, id, "2026-03-19"), "2026-03-18 HKD 4999952500; 0");
     assert!(!service.paper.is_tallied(id, date("2026-03-20")).unwrap());
     tally(&service, &[id], "58:00", "2026-03-20");
@@ -142,7 +143,7 @@ fn a_rewind_takes_back_what_followed_and_the_next_tally_works_it_out_anew() {
 }
 
 #[test]
-fn a_request_tallies_as_much_as_a_request_may_and_the_job_does_the_rest() {
+fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
     let house = House::new(&G1);
     let (ann, bob) = (house.account("ann"), house.account("bob"));
     let mut service = house.service();
@@ -152,7 +153,7 @@ fn a_request_tallies_as_much_as_a_request_may_and_the_job_does_the_rest() {
         let days = days("2026-03-19");
         service.with_reader(|reader| service.paper.tally_within_request(id, &days, (reader, at))).unwrap()
     };
-    // The journal of ann has the fill; bob has it before him.
+    // The fill is in the journal of ann, and not yet in that of bob.
     for id in [ann, bob] {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     }
@@ -168,7 +169,7 @@ fn a_request_tallies_as_much_as_a_request_may_and_the_job_does_the_rest() {
     }
     tally(&service, &[ann, bob], "34:00", "2026-03-19");
     assert_eq!([ann, bob].map(|id| known(&house, id, "2026-03-18")), [worth; 2]);
-    // A request that may do all of it comes to the same.
+    // A request without a limit gives the same result.
     service.paper.drop_tallies().unwrap();
     service.paper.portion = Portion::default();
     assert!([ann, bob].map(|id| within_request(&service, id)).iter().all(|is_done| *is_done));

@@ -13,7 +13,7 @@ fn travel(name: &str) -> Travel<'_> {
 }
 
 #[test]
-fn an_account_as_it_was_is_its_journal_cut_there() {
+fn a_past_account_equals_its_journal_cut_there() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -28,7 +28,7 @@ fn an_account_as_it_was_is_its_journal_cut_there() {
 }
 
 #[test]
-fn a_rewind_takes_back_what_happened_and_keeps_it_aside() {
+fn a_rewind_archives_the_removed_entries() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let elsewhere = house.service();
@@ -46,20 +46,20 @@ fn a_rewind_takes_back_what_happened_and_keeps_it_aside() {
     let again = service.paper.rewind(id, at("10:00:00"), &travel("first try"));
     assert!(matches!(again, Err(PaperError::NameTaken(_))), "{again:?}");
     service.paper.rewind(id, at("10:00:00"), &travel("second try")).unwrap();
-    // The name of a request that never happened is free.
+    // The idempotency key of a removed request is free again.
     assert!(!service.named(id, replay("10:00:15"), &command, "one").unwrap().is_repeated);
     let cuts = service.paper.cuts(id).unwrap();
     assert_eq!(cuts.iter().map(|cut| cut.name.as_str()).collect::<Vec<_>>(), ["first try", "second try"]);
 }
 
 #[test]
-fn a_reset_leaves_what_the_account_was_given_before_it_began() {
+fn a_reset_preserves_the_opening_of_the_account() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let standing = service.paper.reset(id, &travel("reset")).unwrap();
     assert_eq!((standing.entries, standing.horizon), (2, None));
-    // It begins anew, at an earlier time if so wished.
+    // It begins anew, possibly at an earlier time.
     let orders = service.read(id, replay("09:00"), |reading| {
         assert_eq!(reading.account.began(), Some(at("09:00")));
         reading.account.orders().len()
@@ -68,7 +68,7 @@ fn a_reset_leaves_what_the_account_was_given_before_it_began() {
 }
 
 #[test]
-fn no_order_number_is_given_out_twice_after_a_rewind_or_a_reset() {
+fn order_numbers_are_not_reused_after_a_rewind_or_a_reset() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let submit = |service: &Service, clock: &str| {
@@ -77,7 +77,7 @@ fn no_order_number_is_given_out_twice_after_a_rewind_or_a_reset() {
     assert_eq!(["10:00:15", "10:00:20", "10:00:25"].map(|clock| submit(&service, clock)), [1, 2, 3]);
     let elsewhere = house.service();
     service.paper.rewind(id, at("10:00:20"), &travel("one")).unwrap();
-    // The first two are still there, and are found by their numbers; so is what comes behind the gap.
+    // The first two still exist and are found by number, and so are those after the gap.
     assert_eq!(submit(&elsewhere, "10:00:21"), 4);
     assert_eq!(submit(&service, "10:00:22"), 5);
     let found = |number: u64| {
@@ -93,12 +93,12 @@ fn no_order_number_is_given_out_twice_after_a_rewind_or_a_reset() {
     assert_eq!(submit(&elsewhere, "10:00:15"), 6);
     service.paper.reset(id, &travel("three")).unwrap();
     service.paper.reset(id, &travel("four")).unwrap();
-    // A process that starts now knows as much.
+    // A new process knows the same numbers.
     assert_eq!(submit(&house.service(), "10:00:15"), 7);
 }
 
 #[test]
-fn a_rewind_to_before_all_time_leaves_what_a_reset_does() {
+fn a_rewind_to_before_the_first_entry_equals_a_reset() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
     for id in [ann, bob] {
@@ -110,7 +110,7 @@ fn a_rewind_to_before_all_time_leaves_what_a_reset_does() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn a_fork_is_independent_of_its_source() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     let order = service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
@@ -136,17 +136,17 @@ fn a_fork_goes_its_own_way() {
 }
 
 #[test]
-fn no_order_of_a_fork_has_the_id_of_another_account() {
+fn orders_of_a_fork_have_ids_of_the_new_account() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    // One that is rejected at once has its id in two places of its entry.
+    // The entry of an immediately rejected order contains its id twice.
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 20_000, "306.00"));
     service.paper.fork(ann, bob, None, &travel("")).unwrap();
     let mut ids = Vec::new();
     for id in [ann, bob] {
         service.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
-        // As another process reads it out of the journal, and as this one has it.
+        // Once read from the journal by another process, and once in memory.
         for service in [&service, &house.service()] {
             let found: Vec<OrderId> = service.read(id, replay("10:03"), |reading| {
                 reading.account.orders().iter().map(|order| order.id).collect()
@@ -161,7 +161,7 @@ fn no_order_of_a_fork_has_the_id_of_another_account() {
 }
 
 #[test]
-fn those_who_listen_to_a_fork_hear_what_happens_to_it_and_not_what_happened_to_the_other() {
+fn listeners_of_a_fork_receive_only_its_new_events() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     let _watched = service.paper.watch(bob).unwrap();
@@ -175,7 +175,7 @@ fn those_who_listen_to_a_fork_hear_what_happens_to_it_and_not_what_happened_to_t
 }
 
 #[test]
-fn an_account_that_is_rewound_while_it_is_asked_is_always_in_a_state_it_was_in() {
+fn concurrent_reads_and_rewinds_see_only_valid_states() {
     let house = House::new(&G1);
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     here.read(id, replay("10:00"), |_| ());
@@ -220,7 +220,7 @@ fn an_account_that_is_rewound_while_it_is_asked_is_always_in_a_state_it_was_in()
 }
 
 #[test]
-fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() {
+fn entries_after_a_rewind_are_pushed_although_their_numbers_were_used() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     let _watched = service.paper.watch(id).unwrap();
@@ -230,14 +230,14 @@ fn what_comes_after_a_rewind_is_heard_of_though_its_numbers_were_there_before() 
     }
     service.heard();
     service.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
-    // Another process is the first to go on.
+    // Another process is the first to write.
     house.service().submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     service.paper.follow(id).unwrap();
     assert_eq!(service.heard(), ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0)));
 }
 
 #[test]
-fn what_comes_after_a_rewind_by_another_process_is_heard_of() {
+fn entries_after_a_rewind_by_another_process_are_pushed() {
     let house = House::new(&G1);
     let (id, service, elsewhere) = (house.account("ann"), house.service(), house.service());
     let _watched = service.paper.watch(id).unwrap();
@@ -246,7 +246,7 @@ fn what_comes_after_a_rewind_by_another_process_is_heard_of() {
         service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "300.00"));
     }
     service.heard();
-    // Both what is cut and what takes its place are older than the next look.
+    // Both the cut and the new entries are older than the next follow.
     elsewhere.paper.rewind(id, at("10:00:05"), &travel("x")).unwrap();
     for _ in 0..3 {
         elsewhere.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
@@ -259,7 +259,7 @@ fn what_comes_after_a_rewind_by_another_process_is_heard_of() {
 }
 
 #[test]
-fn cuts_of_one_second_have_names_of_their_own() {
+fn cuts_within_one_second_have_distinct_names() {
     let house = House::new(&G1);
     let (id, service) = (house.account("ann"), house.service());
     service.read(id, replay("10:00"), |_| ());

@@ -1,11 +1,11 @@
-// The switch of the chart page, a group each for minutes, hours and calendar periods.
+// The period switch of the chart page, with one group each for minutes, hours and calendar periods.
 
 import { PERIODS } from '../src/periods.js';
 
 const isHours = ({ label }) => label.endsWith('h');
 const isCalendar = ({ family }) => family === 'calendar';
 
-/** The radio buttons of every period; phrases are put in with the rest of the document. */
+/** The radio buttons of all periods; phrases are filled in with the rest of the document. */
 export function periods() {
   const groups = [
     PERIODS.filter((period) => !isHours(period) && !isCalendar(period)),

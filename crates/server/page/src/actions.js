@@ -7,7 +7,10 @@ import { tradingDay } from './shading.js';
 const DAY_MS = 86_400_000;
 const isZero = (text) => !/[1-9]/.test(text);
 
-/** An event as short text for the chart and long text for the read-out. Amounts are as served. */
+/**
+ * An event as short text for the chart and long text for the read-out. Amounts are unchanged from
+ * the response.
+ */
 export function describeAction(action, currency = '') {
   const parts = [];
   const { cash, split, bonus, rights, rights_price: price } = action;
@@ -15,7 +18,8 @@ export function describeAction(action, currency = '') {
   const part = (letter, key, brief, full) =>
     parts.push({ letter, brief: phrase(`${key}_brief`, ...brief), full: phrase(key, ...full) });
   if (!isZero(cash)) part('D', 'dividend', [cash], [money(cash)]);
-  // Factors below one are consolidations, which people count the other way round: 1/10 is ten shares becoming one.
+  // A factor below one is a consolidation, which is quoted inverted: 1/10 is ten shares becoming
+  // one.
   const factor = factorOf(split);
   const times = factor < 1 ? rounded(1 / factor) : split.includes('/') ? rounded(factor) : split;
   if (factor !== 1) part('S', factor < 1 ? 'merge' : 'split', [times], [times]);
@@ -29,7 +33,7 @@ export function describeAction(action, currency = '') {
   };
 }
 
-/** `4`, `0.1` or, where no decimals can say it, `1/3`. */
+/** The number of a factor such as `4`, `0.1` or, where decimals cannot express it, `1/3`. */
 function factorOf(text) {
   const [shares, of = '1'] = text.split('/');
   return Number(shares) / Number(of);
@@ -37,7 +41,10 @@ function factorOf(text) {
 
 const rounded = (number) => String(Number(number.toFixed(4)));
 
-/** The first day of the period that a date lies in. Clock periods and days begin on the date itself. */
+/**
+ * The first day of the period that contains a date. Clock periods and days begin on the date
+ * itself.
+ */
 export function periodFloor(date, period) {
   const [year, month] = date.split('-');
   if (period === 'year') return `${year}-01-01`;
@@ -50,8 +57,9 @@ export function periodFloor(date, period) {
 }
 
 /**
- * Indexes of candles with the events that show there: the first candle that is ex. A security that was suspended on the
- * ex-date shows it on the next candle; an event before the first candle that is loaded shows nowhere yet.
+ * Maps candle indexes to the events shown there: at the first ex candle. If the security was
+ * suspended on the ex-date, that is the next candle. An event before the first loaded candle is not
+ * shown.
  */
 export function placeActions(candles, described, family, period) {
   const placed = new Map();

@@ -1,11 +1,11 @@
-// The address of what is on the screen.
+// The address of the current view.
 
 import { whereIAm } from './base.js';
 import { formatLink } from './link.js';
 
 /**
- * A choice of the reader is a step that the back button undoes; scrolling, and what the page chose by itself, are not. Browsers limit
- * these calls, so the same address is not written twice.
+ * A choice of the user gets a history entry, which the back button undoes; scrolling and automatic
+ * choices do not. Browsers limit these calls, so the same address is not written twice.
  */
 export function writeAddress(view, how = 'replaceState') {
   const link = formatLink(view);

@@ -1,4 +1,4 @@
-// Advice as an element: title, text, and what can be done.
+// Advice as an element: title, text, and the available actions.
 
 import { me } from './api.js';
 import { addressOf } from './base.js';
@@ -7,15 +7,15 @@ import { el } from './dom.js';
 import { phrase } from './phrases/shared.js';
 
 /**
- * Who is signed in, and what takes files, where the advice has them: asked for before it is shown, so that nothing moves afterwards.
- * `fetchScript` is for tests.
+ * The signed-in account and the upload form, where the advice needs them. Loaded before the advice
+ * is shown, so that the layout does not shift afterwards. `fetchScript` is for tests.
  */
 export async function partsFor({ command, isLimit, takesFiles }, fetchScript = () => import(addressOf('/uploads.js'))) {
   const who = command || isLimit ? await me().catch(() => undefined) : undefined;
   return { who, files: takesFiles ? await filesFor(who, fetchScript) : undefined };
 }
 
-/** Nothing if the script or the list of files cannot be had: there is still the page of imports. */
+/** Undefined if the script or the list of uploads cannot be loaded: the import page still works. */
 async function filesFor(who, fetchScript) {
   try {
     const { refuseDrops, uploadsSheet } = await fetchScript();
@@ -26,7 +26,8 @@ async function filesFor(who, fetchScript) {
 }
 
 /**
- * `onRetry` is called by the button or when the wait is over; `parts` are those of `partsFor`. Returns the element and a way to stop counting.
+ * `onRetry` is called by the button or when the wait is over; `parts` come from `partsFor`. Returns
+ * the element and a function that stops the countdown.
  */
 export function adviceElement(advice, onRetry, { who, files } = {}) {
   const box = el('div', { class: 'advice' }, el('h2', {}, advice.title), el('p', {}, advice.text));
@@ -51,7 +52,10 @@ export function adviceElement(advice, onRetry, { who, files } = {}) {
   return { box, stop };
 }
 
-/** How the limits of the account that is signed in are lifted, where it is an operator's: the command, and the page that does the same. */
+/**
+ * How an operator lifts the limits of their own account: the command, and the page that does the
+ * same.
+ */
 export const lifting = (who) =>
   who?.role === 'operator'
     ? [

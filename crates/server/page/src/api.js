@@ -1,9 +1,9 @@
-// Requests to the server. The session cookie is the proof; everything is same-origin.
+// Requests to the server, all same-origin. The session cookie authenticates them.
 
 import { addressOf } from './base.js';
 import { exchange } from './exchange.js';
 
-/** A refusal, with everything that a person can be told about it. */
+/** An error response, with everything that can be shown to the user. */
 export class Refused extends Error {
   constructor({ status, code, message, headers }) {
     super(message);
@@ -15,7 +15,10 @@ export class Refused extends Error {
   }
 }
 
-/** No refusal of the server's: candles that the reader has not chosen would be charged, and it has answered with their cost. */
+/**
+ * Not an error of the server: these candles would be charged but the user has not chosen the
+ * security, so the server answered with their cost.
+ */
 export class WouldCharge extends Refused {
   constructor({ fits, used, limit, resets }) {
     super({ status: 200, message: 'it would be charged to the quota' });
@@ -24,7 +27,7 @@ export class WouldCharge extends Refused {
   }
 }
 
-/** The status of a request without an answer: it can be retried, unlike a refusal. */
+/** The status of a request without a response. It can be retried, unlike a refusal. */
 export const UNREACHABLE = 0;
 
 const NOT_AUTHORISED = 403008;
@@ -34,14 +37,15 @@ export async function ask(path, options = {}) {
   return withCsrf((csrfToken) => send(path, { ...options, csrfToken }));
 }
 
-/** A change, with the CSRF token that belongs to the session. */
+/** Sends a change with the CSRF token of the session. */
 export async function withCsrf(change) {
   const before = await me();
   try {
     return await change(before.csrf);
   } catch (error) {
     if (error.status !== 403 || error.code !== NOT_AUTHORISED) throw error;
-    // After signing in again in another tab the CSRF token is another one. With the same token the account lacks the right.
+    // After a new sign-in in another tab the CSRF token differs. If the token is the same, the
+    // account lacks the right.
     known = undefined;
     const now = await me();
     if (now.csrf === before.csrf) throw error;
@@ -52,7 +56,7 @@ export async function withCsrf(change) {
   }
 }
 
-/** A document that has no envelope. */
+/** Requests a document without an envelope. */
 export const askDocument = async (path) => (await send(path, { isDocument: true })).data;
 
 async function send(path, { method = 'GET', body, signal, csrfToken, isDocument = false }) {
@@ -74,7 +78,7 @@ async function send(path, { method = 'GET', body, signal, csrfToken, isDocument 
   return { data: envelope.data, quota: quotaOf(response.headers) };
 }
 
-/** The answer that early.js has asked for, once: a second request is a new one. */
+/** Returns the response that early.js requested, once; a second call sends a new request. */
 function takeEarly(path) {
   const early = globalThis.chandlerEarly;
   if (early?.path !== path) return undefined;
@@ -84,7 +88,7 @@ function takeEarly(path) {
 
 let known;
 
-/** Who is signed in. Asked once for each page; a failure is not cached. */
+/** The signed-in account. Requested once per page; a failure is not cached. */
 export function me() {
   known ??= ask('/v1/me').then(
     (answer) => answer.data,

@@ -1,5 +1,5 @@
-// The chart page. Start here: a view (what the address says) opens a feed (its candles), which is shown on the chart; what
-// the reader does makes another view. Everything else has a file of its own.
+// The chart page. Start here: a view (parsed from the address) opens a feed (its candles), which
+// the chart shows; each user action makes another view. Everything else has its own file.
 
 import { describeAction, placeActions } from './actions.js';
 import { writeAddress } from './address.js';
@@ -45,10 +45,12 @@ import { dated, pointOf, tickText } from './words.js';
 const ADDRESS_PAUSE_MS = 250;
 const DECIMALS_USUAL = 3;
 
-// What is asked for, and what has come of it. The chart is made when there is something to draw: an empty one would be painted for nothing.
+// The requested view and its results. The chart is created once it has data: painting an empty one
+// is wasted work.
 let view;
 let lost;
-// The security that the reader has asked for, by the address or by a choice. What the page suggests by itself must cost nothing.
+// The security that the user chose, by the address or a control. A security that the page suggests
+// must not be charged.
 let asked;
 let chart;
 let feed;
@@ -111,7 +113,7 @@ async function open() {
   beside.side?.leaveFor(view.symbol);
   search.set(view.symbol, view.symbol ?? lost);
   showControls(view, facts.of(view.symbol));
-  // The newest candles are dated once they are painted: an empty box would make everything move.
+  // The newest candles get their date after they are painted: an empty box would shift the layout.
   if (view.before) dateBox.show(view.before);
   const mine = new Feed(view, ask, asked === view.symbol);
   feed = mine;
@@ -129,7 +131,7 @@ async function open() {
   await begun(mine);
 }
 
-/** The last security may be gone since, or have been one of another server at this address. */
+/** The remembered security may have been removed, or may be from another server at this address. */
 const isOfAnotherStore = (error) =>
   error.name === 'Refused' && asked !== view.symbol && view.symbol === remembered('symbol') && adviceFor(error, place()).isMissing;
 
@@ -139,7 +141,10 @@ function suggest() {
   return begin();
 }
 
-/** A feed with candles becomes a picture. Everything else waits for that: only then does the library know what is visible. */
+/**
+ * Shows a feed that has candles. Everything else waits for this: only then does the library know
+ * the visible range.
+ */
 async function begun(mine) {
   notice(undefined);
   if (chart) chart.clear();
@@ -149,7 +154,8 @@ async function begun(mine) {
   chart.setScale(view.compare ? 'percent' : view.scale);
   if (view.range) ranged.fit();
   remember('symbol', view.symbol);
-  // What the page has chosen is in the address only once it is shown: a reload must not take it for the reader's choice.
+  // An automatic choice is written to the address only once it is shown: a reload must not treat it
+  // as the user's choice.
   if (asked !== view.symbol) writeAddress(view);
   asked = view.symbol;
   await nextPicture();
@@ -177,7 +183,7 @@ async function begun(mine) {
   if (feed === mine) side?.settle();
 }
 
-/** Nothing of the former view goes on. */
+/** Stops all work of the previous view. */
 function leave() {
   stopWaiting();
   feed?.close();
@@ -187,7 +193,7 @@ function leave() {
   looking.begin();
 }
 
-/** Everything that depends on the candles of the feed. */
+/** Updates everything that depends on the candles of the feed. */
 function draw() {
   const { candles, reachesBeginning, reachesNow } = feed;
   const last = candles.at(-1);
@@ -199,13 +205,13 @@ function draw() {
   extra.loaded?.show();
 }
 
-/** Which candles have corporate actions. */
+/** Assigns corporate actions to candles. */
 function mark() {
   const { actions, currency } = facts.of(view.symbol) ?? { actions: [] };
   placed = placeActions(feed.candles, actions.map((action) => describeAction(action, currency)), period().family, period().name);
 }
 
-/** Indicators and comparison, whose script may have to come first. */
+/** Draws indicators and comparison, after loading their script if needed. */
 async function showExtras() {
   chart?.setPanes(panesOf(view));
   chart?.setScale(view.compare ? 'percent' : view.scale);
@@ -218,7 +224,7 @@ async function showExtras() {
   look(chart.cursor);
 }
 
-/** What the account has done and wants to do; for the ear as a list. */
+/** Draws the account's fills and open orders, and lists them for screen readers. */
 function drawTrades() {
   const { candles } = feed;
   fills = trades.placed(candles, period());
@@ -231,7 +237,7 @@ function drawTrades() {
   look(chart.cursor);
 }
 
-/** The same view, with other candles. */
+/** Replaces the feed of the same view. */
 function take(again) {
   feed.close();
   feed = again;
@@ -240,18 +246,18 @@ function take(again) {
   pager.watch(again, pager.room);
 }
 
-/** Of candles that nobody has asked for. */
+/** Handles the refusal of candles that the user did not request. */
 function notTaken(error) {
   if (!isCost(error)) throw error;
-  // A new month has begun.
+  // A new month has begun, so the security would be charged again.
   fresh.stop();
   note(phrase('new_month'));
 }
 
-// A refusal is asked for again when the clock has gone on.
+// A refused request is repeated when the clock has advanced.
 const followClock = () => news.newest().catch((error) => { if (error.name !== 'Refused') throw error; });
 
-/** Something was imported, or the market's clock has gone on. */
+/** Called after an import, or when the market's clock has advanced. */
 async function tell(told, isChanged) {
   facts.update(told);
   showStored(told);
@@ -275,15 +281,15 @@ function look(index) {
 function change(what) {
   view = { ...view, ...what };
   note('');
-  // Before there is a security there is nothing that a period could be of.
+  // Without a security there is no period to choose.
   if (!view.symbol) return;
-  // Another period of what the page has chosen still costs nothing.
+  // Changing the period of an automatically chosen security still costs nothing.
   if (what.symbol) asked = what.symbol;
   if (asked === view.symbol) writeAddress(view, 'pushState');
   open();
 }
 
-/** Another setting of the same candles: indicators, scale, what is compared. */
+/** Changes how the same candles are shown: indicators, scale, comparison. */
 function alter(what) {
   view = { ...view, ...what };
   if (feed) feed.view = view;
@@ -294,7 +300,7 @@ function alter(what) {
   if (chart && feed?.candles.length > 0) showExtras();
 }
 
-/** After the back button. */
+/** Called after the back button. */
 function goBack() {
   // A pending scroll position must not overwrite the address that was just restored.
   clearTimeout(address);
@@ -308,7 +314,10 @@ function readAddress() {
   note(visit.ignored.length > 0 ? phrase('ignored', visit.ignored.join(', ')) : '');
 }
 
-/** The address names what is on the screen, so that it can be kept and sent; the newest candles need no date. */
+/**
+ * The address names the current view, so that it can be bookmarked and shared; the newest candles
+ * need no date.
+ */
 let address;
 
 function keepAddress() {
@@ -323,7 +332,7 @@ function keepAddress() {
       showRange(undefined);
     }
     const before = isNewest ? undefined : pointOf(right, period());
-    // The feed keeps asking from where it began; only the address moves on.
+    // The feed still starts at its original point; only the address changes.
     writeAddress({ ...view, before });
     dateBox.follow(pointOf(right, period()));
   }, ADDRESS_PAUSE_MS);
@@ -335,13 +344,16 @@ function refused(error, again = open) {
   const advice = adviceFor(error, place());
   const isAway = error.status === UNREACHABLE || error.status >= 500;
   return advise('refused', { advice, isAway }, () => {
-    // The button has said what it costs.
+    // The label of the button named the cost.
     if (advice.costs) change({ symbol: view.symbol });
     else again();
   });
 }
 
-/** Advice in the place of a chart, unless another view is chosen before it is there. A server that is away is asked again by itself. */
+/**
+ * Shows advice in place of a chart, unless another view is chosen meanwhile. An unreachable server
+ * is retried automatically.
+ */
 async function advise(what, { advice, isAway = false }, again) {
   const before = [view, feed];
   const parts = await partsFor(advice);
@@ -351,7 +363,7 @@ async function advise(what, { advice, isAway = false }, again) {
   noticeSaid(what, box);
 }
 
-/** A message in the place of a chart, also for screen readers. */
+/** Shows a message in place of a chart, and announces it to screen readers. */
 function noticeSaid(what, box) {
   notice(what, box);
   dateBox.settle(view.before);
@@ -361,7 +373,7 @@ function noticeSaid(what, box) {
 
 async function nothing() {
   const mine = feed;
-  // Only an offer: without it there is still the link to the newest candles.
+  // Optional: without it the link to the newest candles remains.
   const first = view.before ? await mine.firstAfter().catch(() => undefined) : undefined;
   const found = await facts.load(view.symbol);
   if (feed !== mine) return;
@@ -377,14 +389,14 @@ async function nothing() {
   fresh.watch(found);
 }
 
-/** Another period, adjustment or session, at the place that is on the screen. */
+/** Changes the period, adjustment or session at the visible position. */
 function choose(name, value) {
   const { before } = parseLink(location.search).view;
-  // A candle of a year is dated by its first day; in days, its last is where it is.
+  // A yearly candle is dated by its first day; the same position in days is its last day.
   change({ [name]: value, range: undefined, before: name === 'period' && before ? lastDate(before, view.period) : before });
 }
 
-/** How far back, in the period that suits it. */
+/** Opens a range in the period that suits it. */
 function chooseRange(range) {
   const to = view.symbol && periodOfRange(range, facts.of(view.symbol));
   if (!to) return;
@@ -395,7 +407,7 @@ function chooseRange(range) {
   ranged.reach();
 }
 
-/** Home: the first candle of all, whether it is loaded or not. */
+/** Moves to the first candle of the history, loaded or not. */
 async function beginning() {
   if (!chart || !feed || feed.candles.length === 0) return;
   if (feed.reachesBeginning) return chart.look(0);
@@ -413,7 +425,7 @@ async function beginning() {
   view = { ...view, range: undefined };
   mine.view = view;
   showRange(undefined);
-  // In the way that a page is begun, and then at its other end.
+  // Opens the feed as usual, then moves to its other end.
   const shown = begun(mine);
   chart.look(0);
   await shown;
@@ -439,7 +451,7 @@ function newest() {
   chart?.clearLook();
 }
 
-/** Opens the security of the address; without one the last that was looked at, or a suggestion. */
+/** Opens the security of the address; without one, the last security viewed or a suggestion. */
 async function begin() {
   if (view.symbol) {
     if (asked) writeAddress(view);
@@ -458,7 +470,7 @@ async function begin() {
     if (view === mine) refused(error, begin);
     return;
   }
-  // The reader has chosen one meanwhile.
+  // The user has chosen a security meanwhile.
   if (view !== mine) return;
   const first = found.securities.at(0)?.symbol;
   if (lost || !first) {
@@ -469,7 +481,7 @@ async function begin() {
   await open();
 }
 
-/** Clears everything of the former view. */
+/** Clears the previous view. */
 function close() {
   leave();
   feed = undefined;
@@ -492,6 +504,6 @@ wire(
 showPlace();
 begin().finally(() => {
   me().then(showMe, () => showMe(undefined));
-  // Also where there is no chart: another security may be in a list.
+  // Also without a chart: a list may contain another security.
   beside.load();
 });

@@ -1,25 +1,27 @@
-// What is painted behind and beside the candles: hours outside the regular session, the start of each trading day, the place
-// where history begins, and corporate actions. A primitive of the chart library, attached to a pane by one of its series.
+// Paints behind and next to the candles: hours outside the regular session, the start of each
+// trading day, the start of the history, and corporate actions. A primitive of the chart library,
+// attached to a pane by one of its series.
 
 import { FONT } from './palette.js';
 
 const BADGE = 15;
 const BADGE_FLOOR = 6;
-// Below this a break every few pixels would be a grey wash.
+// With smaller gaps, day breaks every few pixels would merge into a grey area.
 const BREAK_GAP_MIN = 26;
 const DASH = 4;
 
 export class Backdrop {
-  /** `hasLabels` for the pane with text; the volume below only continues the background. */
+  /** `hasLabels` is for the pane with text; the volume pane below only continues the background. */
   constructor(hasLabels) {
     this.hasLabels = hasLabels;
-    /** Where marks were painted last, for the pointer. */
+    /** Positions of the marks as last painted, for hit tests. */
     this.boxes = [];
     this.shown = { runs: [], breaks: [], pauses: [], placed: new Map(), begins: undefined, palette: undefined };
     const behind = { drawBackground: (target) => this.paint(target, paintBehind), draw: () => {} };
     const among = { draw: (target) => this.paint(target, paintLines) };
     const above = { draw: (target) => this.paint(target, paintAbove) };
-    // Lines lie between candles, above the grid, which would hide those that it shares a place with.
+    // Lines are drawn between candles and above the grid, which would hide lines at the same
+    // position.
     this.views = [
       { zOrder: () => 'bottom', renderer: () => behind },
       { zOrder: () => 'normal', renderer: () => among },
@@ -36,7 +38,7 @@ export class Backdrop {
     return this.views;
   }
 
-  /** Which mark is under the pointer. */
+  /** The mark under the pointer. */
   hitTest(x, y) {
     const box = this.boxes.find((one) => x >= one.left && x <= one.right && y >= one.top && y <= one.bottom);
     return box ? { externalId: `mark:${box.index}`, zOrder: 'top', cursorStyle: 'help', distance: 0, hitTestPriority: 2 } : null;
@@ -105,8 +107,9 @@ function paintBeginning({ context, mediaSize, leftOf }, { line, date }, palette)
 }
 
 /**
- * Marks at the foot of the pane, each with its middle at its candle: as text if the neighbours leave room, else as letters, or as a tick
- * where those would overlap. Dividends give way, because a split explains a cliff in the prices and a dividend hardly shows.
+ * Paints marks at the bottom of the pane, each centred on its candle: as text if there is room,
+ * else as letters, or as a tick where letters would overlap. Dividends yield to splits, because a
+ * split explains a cliff in the prices and a dividend hardly shows.
  */
 function paintBadges({ context, mediaSize, range, spacing, leftOf, boxes }, placed, palette) {
   boxes.length = 0;

@@ -1,5 +1,5 @@
-// The base path of the pages. A server behind a proxy may be under a path of a larger site; the document then says which, and every
-// request and link begins with it.
+// The base path of the pages. A server behind a proxy may be under a path of a larger site; the
+// document then names that path, and every request and link starts with it.
 
 export const BASE = globalThis.document?.querySelector('meta[name=base]')?.content ?? '';
 

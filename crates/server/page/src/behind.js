@@ -1,10 +1,14 @@
-// What lies behind some candles of a view: hours outside the regular ones, beginnings of days, marks, the beginning of history.
+// The background of some candles of a view: hours outside the regular session, day breaks, marks,
+// the start of the history.
 
 import { dateOf } from './candles.js';
 import { phrase } from './phrases/chart.js';
 import { dayBreaks, extendedRuns, pauses } from './shading.js';
 
-/** `start` candles of the view are before these; `placed` counts from the first of the view. */
+/**
+ * `start` is the number of candles of the view before these; the indexes of `placed` count from the
+ * first of the view.
+ */
 export function behind(candles, start, { placed, isClock, sessions = [], reachesBeginning }) {
   const near = [...placed].map(([index, actions]) => [index - start, actions]).filter(([at]) => at >= 0 && at < candles.length);
   return {

@@ -1,16 +1,17 @@
-// Candles as the page keeps them: the served text beside the numbers that the chart draws with.
+// Candles in memory: the text from the response next to the numbers that the chart draws.
 
 import { offsetOf } from './market.js';
 
 export const SESSION = { intraday: 0, pre: 1, post: 2, overnight: 3 };
 
-/** One served candle. */
+/** Converts one candle of a response. */
 export function candleOf(served) {
   const offset = offsetOf(served.time);
   return {
     stamp: served.timestamp,
-    // The chart library knows no zones and cuts days at UTC midnight. Given the market's wall clock as if it were UTC, its
-    // days, months and labels are the market's. No market here trades while its clocks change, so order survives.
+    // The chart library has no time zones and splits days at UTC midnight. With the market's wall
+    // clock passed as if it were UTC, its days, months and labels are the market's. No market here
+    // trades while its clocks change, so the order is preserved.
     wall: served.timestamp + offset * 60,
     offset,
     time: served.time,
@@ -32,8 +33,9 @@ export function candleOf(served) {
 }
 
 /**
- * Two ascending runs as one. Pages meet in a candle that both have (both ends of a question are inclusive), and the newer
- * answer wins there, because the last candle may have been forming when the older one was given.
+ * Merges two ascending lists. Adjacent pages share one candle (both ends of a request are
+ * inclusive). The newer response wins there, because the last candle may have been forming in the
+ * older one.
  */
 export function mergePages(kept, fresh) {
   if (kept.length === 0) return fresh;
@@ -55,26 +57,32 @@ export function mergePages(kept, fresh) {
   return merged.concat(kept.slice(left), fresh.slice(right));
 }
 
-/** Where a candle of this wall time is in the ascending list, or -1. */
+/** The index of the candle with this wall time in an ascending list, or -1. */
 export function indexOfWall(candles, wall) {
   const at = firstIndex(candles, (candle) => candle.wall >= wall);
   return candles[at]?.wall === wall ? at : -1;
 }
 
-/** Where the candle at an index is now that there are others before it; nowhere if it was none or is gone. */
+/**
+ * The new index of a candle after others were added before it; undefined if there was none or it is
+ * gone.
+ */
 export function followed(before, index, after) {
   const wall = before[index]?.wall;
   const at = wall === undefined ? -1 : indexOfWall(after, wall);
   return at < 0 ? undefined : at;
 }
 
-/** By how many places the candle at an index has moved: others have come before it, or are gone. */
+/**
+ * By how many places the candle at an index has moved because others before it were added or
+ * removed.
+ */
 export function shiftOf(before, after, index) {
   const at = Math.min(Math.max(index, 0), before.length - 1);
   return firstIndex(after, ({ wall }) => wall >= before[at].wall) - at;
 }
 
-/** The first index for which a condition holds that never stops holding; the length if it never does. */
+/** The first index for which a monotonic condition holds; the length if it holds for none. */
 export function firstIndex(list, holds) {
   let [low, high] = [0, list.length];
   while (low < high) {

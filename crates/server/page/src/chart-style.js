@@ -1,15 +1,15 @@
-// How the chart library is told to look: colours of the page, and options that never change.
+// Options of the chart library: the colours of the page, and constants.
 
 import { ColorType, CrosshairMode, LineStyle } from 'lightweight-charts';
 
 import { FONT } from './palette.js';
 
-/** Pixels a candle takes at first. */
+/** The initial width of a candle in pixels. */
 export const SPACING = 7;
-/** The widest that a few candles are drawn to fill the screen. */
+/** The maximum width of a candle when a few of them fill the screen. */
 export const SPACING_MAX = 42;
 const SPACING_MIN = 0.6;
-/** Candles' worth of empty space to the right of the newest. */
+/** Empty space to the right of the newest candle, in candles. */
 export const ROOM_RIGHT = 4;
 export const SCALE_WIDTH = 68;
 const MARGINS = { top: 0.06, bottom: 0.1 };
@@ -38,7 +38,8 @@ export function chartOptions(palette, { tickText, crosshairText }) {
   return {
     ...colours,
     autoSize: true,
-    // The library's logo brings a style element that the content policy forbids; the page names its makers in words.
+    // The library's logo adds a style element that the content security policy forbids; the page
+    // credits the authors in text.
     layout: { ...layout, fontFamily: FONT, fontSize: 11, attributionLogo: false, panes: { ...layout.panes, enableResize: false } },
     kineticScroll: { touch: !isCalm, mouse: false },
     rightPriceScale: { borderVisible: false, minimumWidth: SCALE_WIDTH, scaleMargins: MARGINS },
@@ -48,7 +49,8 @@ export function chartOptions(palette, { tickText, crosshairText }) {
       barSpacing: SPACING,
       rightOffset: ROOM_RIGHT,
       minBarSpacing: SPACING_MIN,
-      // A page of newer candles must not move the visible ones, and a wheel that zooms leaves the right edge where it is.
+      // A page of newer candles must not move the visible ones, and zooming with the wheel keeps
+      // the right edge in place.
       shiftVisibleRangeOnNewBar: false,
       rightBarStaysOnScroll: true,
       tickMarkFormatter: (wall, weight) => tickText(wall, weight),

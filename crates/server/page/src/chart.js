@@ -1,5 +1,6 @@
-// The chart library, behind the few things that the page wants of it: show candles, say what is looked at, move, zoom. Positions are those
-// among all candles of the view; the library is given a window of them (window.js) and counts from where that begins.
+// Wraps the chart library: show candles, report the visible range, move, zoom. Positions are
+// indexes into all candles of the view; the library gets a window of them (window.js) and counts
+// from its start.
 
 import { CandlestickSeries, HistogramSeries, LineSeries, PriceScaleMode, createChart, createSeriesMarkers } from 'lightweight-charts';
 
@@ -10,7 +11,7 @@ import { readPalette } from './palette.js';
 import { covers, isNearEnd, windowOf } from './window.js';
 
 const VOLUME_SHARE = 0.2;
-/** The library goes on moving for a while after a finger has left it. */
+/** The library keeps scrolling for a while after a finger is lifted. */
 const GLIDE_MS = 1500;
 const SPAN_MIN = 8;
 const SPAN_MAX = 4000;
@@ -18,15 +19,16 @@ const MODES = { linear: PriceScaleMode.Normal, log: PriceScaleMode.Logarithmic, 
 
 export class ChartView {
   /**
-   * `backdropOf` gives what lies behind candles, `onLook` gets the candle that is pointed at, `onMark` a mark under the pointer,
-   * `onRange` what is visible; `onSize` is called when there is more or less room for candles.
+   * `backdropOf` returns the background of candles, `onLook` gets the candle under the pointer,
+   * `onMark` a mark under the pointer, `onRange` the visible range; `onSize` is called when the
+   * width available for candles changes.
    */
   constructor(container, { tickText, crosshairText, volumeText, backdropOf, onLook, onMark, onRange, onSize }) {
     Object.assign(this, { container, backdropOf, onLook, onRange, onSize });
     Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined, isByKeys: false, goal: undefined, panes: new Map() });
     this.trades = { lines: [], arrows: [] };
     this.lines = [];
-    /** Called when the library has been given other candles, or colours are others. */
+    /** Called when the library got other candles, or when the colours changed. */
     this.onLoaded = () => {};
     this.palette = readPalette();
     this.chart = createChart(container, chartOptions(this.palette, { tickText, crosshairText }));
@@ -58,7 +60,7 @@ export class ChartView {
       this.onLook(this.cursor);
       onMark(marked(event));
     });
-    // A finger that taps moves no crosshair.
+    // A tap does not move the crosshair.
     this.chart.subscribeClick((event) => onMark(marked(event)));
     this.chart.timeScale().subscribeVisibleLogicalRangeChange(() => {
       const range = this.range();
@@ -66,16 +68,20 @@ export class ChartView {
       this.follow(range);
       this.onRange(range);
     });
-    // The range is that of the other size with the next frame.
+    // The range matches the new size in the next frame.
     this.chart.timeScale().subscribeSizeChange(() => requestAnimationFrame(() => this.onSize()));
-    // A drag is measured from the newest candle that the library knows: that one must not become another meanwhile.
+    // A drag is measured from the newest candle in the library, so the window must not change
+    // meanwhile.
     const held = (until) => () => (this.heldUntil = until());
     this.heldUntil = 0;
     this.container.addEventListener('pointerdown', held(() => Infinity), { capture: true });
     for (const name of ['pointerup', 'pointercancel']) addEventListener(name, held(() => performance.now() + GLIDE_MS), { capture: true });
   }
 
-  /** Replaces the candles of the view; the visible ones stay where they are. The first of a view are shown from their end on. */
+  /**
+   * Replaces the candles of the view; the visible ones stay in place. The first candles of a view
+   * are shown from their end.
+   */
   show(candles, { decimals, isWhole = false }) {
     const before = this.candles;
     const range = before.length > 0 ? this.range() : undefined;
@@ -93,7 +99,7 @@ export class ChartView {
     this.place(moved);
   }
 
-  /** Gives the library the candles round a range. */
+  /** Passes the candles around a range to the library. */
   load(range, { hasShifted = 0 } = {}) {
     const wanted = windowOf(this.candles.length, range);
     if (performance.now() < this.heldUntil && this.end > 0) wanted.end = Math.max(wanted.end, Math.min(this.end + hasShifted, this.candles.length));
@@ -106,12 +112,12 @@ export class ChartView {
     this.onLoaded();
   }
 
-  /** The candles that the library has. */
+  /** The candles in the library. */
   shown() {
     return this.start === 0 && this.end === this.candles.length ? this.candles : this.candles.slice(this.start, this.end);
   }
 
-  /** Other candles for the library before the reader comes to the end of those that it has. */
+  /** Moves the window before the user reaches its end. */
   follow(range) {
     if (this.goal || !isNearEnd(this, range, this.candles.length) || performance.now() < this.heldUntil) return;
     cancelAnimationFrame(this.following);
@@ -128,14 +134,17 @@ export class ChartView {
     this.volume.setData(shown.map(({ wall, open, close, volume }) => ({ time: wall, value: volume, color: close >= open ? rise : fall })));
   }
 
-  /** What lies behind the candles, anew. */
+  /** Redraws the background of the candles. */
   decorate() {
     if (this.candles.length === 0) return;
     const backdrop = this.backdropOf(this.shown(), this.start);
     for (const one of this.backdrops) one.show({ ...backdrop, palette: this.palette });
   }
 
-  /** Open orders and the levels of a grid as lines at their price, fills as arrows at their candles, triggers as dots at their price. */
+  /**
+   * Shows open orders and grid levels as lines at their price, fills as arrows at their candles,
+   * triggers as dots at their price.
+   */
   showTrades(trades) {
     this.trades = trades;
     const { rise, fall, accent, soft } = this.palette;
@@ -148,7 +157,7 @@ export class ChartView {
     );
     if (!this.arrows && trades.arrows.length === 0) return;
     this.arrows ??= createSeriesMarkers(this.price, []);
-    // Of a candle that the library does not have it would put the arrow at the nearest that it has.
+    // The library would draw an arrow of a candle outside its window at the nearest candle inside.
     const [first, last] = [this.candles[this.start]?.wall ?? Infinity, this.candles[this.end - 1]?.wall ?? -Infinity];
     this.arrows.setMarkers(
       trades.arrows.filter(({ wall }) => wall >= first && wall <= last).map(({ wall, side, text, price }) => ({
@@ -161,7 +170,7 @@ export class ChartView {
     );
   }
 
-  /** After another scheme, or another colour of rising. */
+  /** Applies a changed colour scheme or rise colour. */
   restyle() {
     this.palette = readPalette();
     this.chart.applyOptions(chartColours(this.palette));
@@ -172,15 +181,18 @@ export class ChartView {
     this.onLoaded();
   }
 
-  /** Prices evenly, by their ratio, or in percent of the first that is visible. */
+  /** Sets a linear, logarithmic or percent scale (percent of the first visible candle). */
   setScale(name) {
     const mode = MODES[name];
     const scale = this.price.priceScale();
-    // Percents are longer than prices; room for them before they come, or everything would move.
+    // Percentages are longer than prices; reserve their width now, or the layout would shift.
     if (scale.options().mode !== mode) scale.applyOptions({ mode, autoScale: true, minimumWidth: name === 'percent' ? SCALE_WIDTH + 8 : SCALE_WIDTH });
   }
 
-  /** Before the candles of another view: the library would keep the times of both until the volumes have followed the prices. */
+  /**
+   * Clears the candles before another view: the library would hold the times of both until the
+   * volumes follow the prices.
+   */
   clear() {
     Object.assign(this, { candles: [], start: 0, end: 0, cursor: undefined });
     cancelAnimationFrame(this.looking);
@@ -197,7 +209,7 @@ export class ChartView {
     return this.candles.length > 0 && this.edge() === this.candles.length - 1;
   }
 
-  /** The newest candles at the usual width; a short history as wide as the screen. */
+  /** Shows the newest candles at the usual width; a short history fills the screen. */
   home() {
     const time = this.chart.timeScale();
     const count = this.candles.length;
@@ -214,7 +226,7 @@ export class ChartView {
     });
   }
 
-  /** Pixels that candles have beside the scale; before the first picture what they will have. */
+  /** The width in pixels for candles, without the scale; an estimate before the first paint. */
   width() {
     return this.chart.timeScale().width() || this.container.clientWidth - SCALE_WIDTH;
   }
@@ -229,10 +241,10 @@ export class ChartView {
     this.goesTo(() => range);
   }
 
-  /** The library moves with the next frame; until then the old position must not be reported. */
+  /** The library moves in the next frame; until then the old position must not be reported. */
   goesTo(where) {
     this.goal = where;
-    // Called after the library has moved, which has asked for its frame before.
+    // Called after the library has moved, so its frame was requested earlier.
     requestAnimationFrame(() => {
       if (this.goal === where) this.goal = undefined;
     });
@@ -244,35 +256,40 @@ export class ChartView {
     return range ? { from: range.from + this.start, to: range.to + this.start } : undefined;
   }
 
-  /** The candle that `home` would put where it is now: what a view is dated by, so that opening its address again moves nothing. */
+  /**
+   * The candle that `home` would put at the current position. A view is dated by it, so that
+   * opening its address again does not move the chart.
+   */
   edge() {
     const last = this.candles.length - 1;
     const right = Math.round(this.range()?.to ?? Infinity) - ROOM_RIGHT;
     return Math.min(Math.max(right, 0), last);
   }
 
-  /** From a candle on to the newest. */
+  /** Shows the candles from an index to the newest. */
   fitFrom(index) {
     this.price.priceScale().applyOptions({ autoScale: true });
     const to = this.candles.length - 1 + ROOM_RIGHT;
-    // A day of few candles does not become a wall of them.
+    // A day with few candles must not be stretched beyond the maximum width.
     const span = Math.max(to - index + 0.5, this.width() / SPACING_MAX);
     this.moveTo({ from: to - span, to });
   }
 
-  /** Round the right edge, where the newest candle is, unless the cursor says what is looked at. */
+  /**
+   * Zooms around the right edge, where the newest candle is, or around the cursor if there is one.
+   */
   zoom(factor) {
     const { from, to } = this.range() ?? {};
     if (from === undefined) return;
     const anchor = this.cursor ?? to;
     const span = Math.min(Math.max((to - from) / factor, SPAN_MIN), SPAN_MAX);
     const share = (anchor - from) / (to - from);
-    // Never more room beyond the newest candle than there is at home.
+    // Never more empty space after the newest candle than at `home`.
     const right = Math.min(anchor + span * (1 - share), Math.max(to, this.candles.length - 1 + ROOM_RIGHT));
     this.moveTo({ from: right - span, to: right });
   }
 
-  /** Moves the crosshair by candles, and the chart after it. */
+  /** Moves the crosshair by candles, and scrolls the chart with it. */
   step(count) {
     if (this.candles.length === 0) return;
     const last = this.candles.length - 1;
@@ -283,18 +300,19 @@ export class ChartView {
   look(index, { from, to } = this.range()) {
     const candle = this.candles[index];
     if (!candle) return;
-    // The library reports pointer moves alone, so moves by keys are reported here.
+    // The library only reports pointer moves, so moves by keys are reported here.
     this.cursor = index;
     this.isByKeys = true;
     this.onLook(index);
     const span = to - from;
     const left = index < from + 2 ? index - 4 : index > to - 1 ? index + ROOM_RIGHT - span : undefined;
     if (left !== undefined) {
-      // A crosshair that stays while the candles move would report the candle that comes under it.
+      // A stationary crosshair would report each candle that moves under it.
       this.chart.clearCrosshairPosition();
       this.moveTo({ from: left, to: left + span });
     }
-    // The library moves the range with the next frame, and would place the crosshair by the range of this one.
+    // The library moves the range in the next frame; before that it would place the crosshair by
+    // the old range.
     cancelAnimationFrame(this.looking);
     this.looking = requestAnimationFrame(() => this.chart.setCrosshairPosition(candle.close, candle.wall, this.price));
   }
@@ -306,14 +324,14 @@ export class ChartView {
     this.onLook(undefined);
   }
 
-  /** Another line among the prices. */
+  /** Adds a line to the price pane. */
   addLine(options) {
     return this.chart.addSeries(LineSeries, { priceLineVisible: false, ...options }, 0);
   }
 
   /**
-   * Panes below the volume, by name, each with a series that carries its scale and draws nothing. Before the first picture, so that nothing
-   * moves when what is drawn in them comes.
+   * Sets the panes below the volume, by name, each with an invisible series that carries its scale.
+   * Called before the first paint, so that the layout does not shift when their lines are drawn.
    */
   setPanes(names) {
     if (names.join() === [...this.panes.keys()].join()) return;
@@ -327,7 +345,10 @@ export class ChartView {
     this.panes = new Map(names.map(add));
   }
 
-  /** Where a candle is on the screen, in pixels from the left of the chart, and how high the pane of prices is. */
+  /**
+   * The position of a candle in pixels from the left of the chart, and the height of the price
+   * pane.
+   */
   spot(index) {
     return { x: this.chart.timeScale().logicalToCoordinate(index - this.start), y: this.chart.panes()[0].getHeight() };
   }

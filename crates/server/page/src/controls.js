@@ -1,4 +1,4 @@
-// What the controls of the chart page show: the view that is chosen, and which choices have something to show.
+// State of the controls of the chart page: the chosen view, and which choices have data.
 
 import { addressOf } from './base.js';
 import { byId } from './dom.js';
@@ -7,14 +7,14 @@ import { isStored, periodNamed } from './periods.js';
 import { phrase } from './phrases/chart.js';
 import { periodOfRange } from './ranges.js';
 
-/** `facts` are those of the security, once they are known. */
+/** `facts` are those of the security, once loaded. */
 export function showControls(view, facts) {
   const market = view.symbol && marketOf(view.symbol);
   const period = periodNamed(view.period);
   document.title = view.symbol ? `${view.symbol} ${period.label} · Chandler` : 'Chandler';
   byId('code').textContent = view.symbol ?? '';
   byId('trade').href = addressOf(view.symbol ? `/portfolio?symbol=${encodeURIComponent(view.symbol)}` : '/portfolio');
-  // Compared prices are in percent, or they would have no common scale.
+  // A comparison is always in percent; prices would have no common scale.
   const shown = { ...view, scale: view.compare ? 'percent' : view.scale };
   for (const name of ['period', 'adjust', 'session', 'scale']) {
     const chosen = document.querySelector(`input[name=${name}][value="${shown[name]}"]`);
@@ -29,12 +29,12 @@ export function showControls(view, facts) {
   showStored(facts);
 }
 
-/** The button of the range that is on the screen, if it is one. */
+/** Highlights the button of the visible range, if it is one. */
 export function showRange(range) {
   for (const button of byId('ranges').children) button.setAttribute('aria-pressed', String(button.dataset.range === range));
 }
 
-/** Periods and ranges without candles are grey. */
+/** Greys out periods and ranges without candles. */
 export function showStored(facts) {
   for (const input of document.querySelectorAll('input[name=period]')) {
     const has = isStored(input.value, facts?.periods);
@@ -47,7 +47,7 @@ export function showStored(facts) {
   for (const button of byId('ranges').children) button.disabled = periodOfRange(button.dataset.range, facts) === undefined;
 }
 
-/** Only the strip scrolls; scrollIntoView would move the page too. */
+/** Scrolls only the strip; scrollIntoView would also scroll the page. */
 function bringIntoView(label) {
   const strip = label.closest('.periods');
   strip.scrollLeft = label.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;

@@ -1,19 +1,19 @@
-// The box for a date. Browsers send an event for every typed digit. So a typed date counts with Enter or when the box is left, a date from
-// the calendar a moment after the last pick.
+// The date box. Browsers send an event for every typed digit. So a typed date counts with Enter or
+// on blur, a date picked in the calendar a moment after the last pick.
 
 const PICKED_MS = 300;
 const EARLIEST = '1900-01-01';
 const TYPED = /^(\d|ArrowUp|ArrowDown|Backspace|Delete)$/;
 
 export class DateBox {
-  /** `onChoose` gets a date, or nothing once the box has been emptied. */
+  /** `onChoose` gets a date, or undefined once the box has been emptied. */
   constructor(input, onChoose) {
     Object.assign(this, { input, onChoose, isTyped: false, isChanged: false });
     input.addEventListener('pointerdown', () => (this.isTyped = false));
     input.addEventListener('keydown', (event) => {
       if (TYPED.test(event.key)) this.isTyped = true;
       if (event.key !== 'Enter') return;
-      // Going to the same date again is going back to it after having scrolled away.
+      // Choosing the same date again returns to it after scrolling away.
       event.preventDefault();
       this.choose();
     });
@@ -28,7 +28,10 @@ export class DateBox {
     });
   }
 
-  /** Also before its date is known, when the box is still hidden: a hidden element cannot have the focus. */
+  /**
+   * Also works before the date is known, when the box is still hidden: a hidden element cannot be
+   * focused.
+   */
   focus() {
     this.input.classList.remove('waiting');
     this.input.focus();
@@ -39,18 +42,21 @@ export class DateBox {
     this.isTyped = false;
     this.isChanged = false;
     const { value, validity } = this.input;
-    // Half a date, or a year that is still being typed, is none.
+    // An incomplete date, or a year that is still being typed, is not a date.
     if (validity.badInput || (value !== '' && value < EARLIEST)) this.show(this.shown);
     else this.onChoose(value || undefined);
   }
 
-  /** The date of what is on the screen; not while the box has the focus. */
+  /** Shows the date of the visible candles, unless the box has the focus. */
   follow(before) {
     this.shown = before;
     if (document.activeElement !== this.input && !this.isChanged) this.show(before);
   }
 
-  /** For a view without candles. A date that nothing has taken the place of stays: without it, everything in the box would move. */
+  /**
+   * For a view without candles. A date without a replacement stays: emptying the box would shift
+   * its layout.
+   */
   settle(before) {
     if (before) this.show(before);
     else this.input.classList.remove('waiting');

@@ -1,5 +1,5 @@
-// Exact arithmetic on decimals that arrive as text. Floats may place a candle on the screen, but nothing that a person
-// reads as a price has been through one.
+// Exact arithmetic on decimals that arrive as text. Floats may place a candle on the screen, but no
+// displayed price has been through one.
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/;
 
@@ -32,19 +32,19 @@ export function plus(a, b) {
   return written(scaled(left, scale) + scaled(right, scale), scale);
 }
 
-/** With all the decimals of both. */
+/** The product, with all the decimals of both. */
 export function times(a, b) {
   const [left, right] = [parsed(a), parsed(b)];
   return written(left.units * right.units, left.scale + right.scale);
 }
 
-/** Below, at or above zero as `a` is below, at or above `b`. */
+/** Negative, zero or positive as `a` is below, at or above `b`. */
 export function compared(a, b) {
   const difference = minus(a, b);
   return difference.startsWith('-') ? -1 : Number(/[1-9]/.test(difference));
 }
 
-/** The nearest multiple of a step that is not below a positive number, or not above it. */
+/** The nearest multiple of a step that is not below (or not above) a positive number. */
 export function toMultiple(text, step, direction) {
   const [number, size] = [parsed(text), parsed(step)];
   const scale = Math.max(number.scale, size.scale);
@@ -52,11 +52,14 @@ export function toMultiple(text, step, direction) {
   const rest = units % unit;
   const below = units - rest;
   const multiple = rest !== 0n && direction === 'up' ? below + unit : below;
-  // As many decimals as the step has, and no digit is lost: a multiple of it has none beyond.
+  // The decimals of the step suffice: a multiple of it has no more.
   return written(multiple / 10n ** BigInt(scale - size.scale), size.scale);
 }
 
-/** By how many percent `now` is above `before`, two decimals, half away from zero; nothing if `before` is zero. */
+/**
+ * The change from `before` to `now` in percent, two decimals, half away from zero; undefined if
+ * `before` is zero.
+ */
 export function percentChange(now, before) {
   const [late, early] = [parsed(now), parsed(before)];
   const scale = Math.max(late.scale, early.scale);
@@ -65,7 +68,10 @@ export function percentChange(now, before) {
   return written(dividedAwayFromZero((scaled(late, scale) - base) * 10_000n, base), 2);
 }
 
-/** How many percent a part is of the size of a whole, two decimals; nothing if that is zero. A gain of a short position is a gain. */
+/**
+ * A part in percent of the absolute value of a whole, two decimals; undefined if that is zero. So a
+ * gain of a short position is positive.
+ */
 export function percentOf(part, whole) {
   const [above, below] = [parsed(part), parsed(whole)];
   const scale = Math.max(above.scale, below.scale);
@@ -81,7 +87,7 @@ function dividedAwayFromZero(dividend, divisor) {
   return negative ? -quotient : quotient;
 }
 
-/** The sign is part of the message of a change, so a rise has one too. The minus is the typographic one, as wide as a plus. */
+/** Adds the sign of a change, a plus for a rise too. The minus is U+2212, as wide as a plus. */
 export function signed(text) {
   if (text.startsWith('-')) return `\u2212${text.slice(1)}`;
   return /[1-9]/.test(text) ? `+${text}` : text;
@@ -90,8 +96,8 @@ export function signed(text) {
 export const decimalsOf = (text) => (text.includes('.') ? text.length - text.indexOf('.') - 1 : 0);
 
 /**
- * Whole part in groups of three; the fraction stays as it was served. By hand, because the first use of `Intl` costs a chart that
- * is waiting to be painted some 20 ms.
+ * Groups the integer part by three digits; the fraction is unchanged. By hand, because the first
+ * use of `Intl` delays the first paint of a chart by some 20 ms.
  */
 export function grouped(text) {
   const [whole, fraction] = String(text).split('.');
@@ -103,15 +109,15 @@ const SHORT = 100_000n;
 const DIGITS = 4;
 
 /**
- * A number of a hundred thousand or more with four digits and the letter of a unit, half away from zero; nothing for a smaller one. Units
- * have a number of zeros, ascending.
+ * A number of a hundred thousand or more with four digits and a unit letter, half away from zero;
+ * undefined for a smaller one. Units are given by their number of zeros, ascending.
  */
 export function shortened(text, units) {
   const { units: all, scale } = parsed(text);
   const size = all < 0n ? -all : all;
   const whole = size / 10n ** BigInt(scale);
   if (whole < SHORT) return undefined;
-  // Rounded first: what is just below a unit may come to one of it.
+  // Rounded first: a number just below a unit may round up to it.
   const place = BigInt(String(whole).length - DIGITS + scale);
   const round = (dividedAwayFromZero(size, 10n ** place) * 10n ** place) / 10n ** BigInt(scale);
   const { zeros, letter } = units.findLast((unit) => String(round).length > unit.zeros);
@@ -120,7 +126,7 @@ export function shortened(text, units) {
   return `${all < 0n ? '-' : ''}${number}${letter}`;
 }
 
-/** A volume for the axis, where exactness would only be noise: `12.4M`. */
+/** A volume for the axis, where exact digits would be noise: `12.4M`. */
 export function abbreviated(number) {
   const steps = [
     [1e12, 'T'],

@@ -1,5 +1,5 @@
-// Account and operator pages: one document, and a file for each path. Each file exports what it is called and a function that
-// fills the page; errors are shown here, in one place.
+// Account and operator pages: one document, and a file for each path. Each file exports its title
+// and a function that fills the page; errors are shown here, in one place.
 
 import { me } from './api.js';
 import { pathHere } from './base.js';
@@ -27,7 +27,8 @@ async function start() {
   page.early?.();
   document.title = `${page.title} · Chandler`;
   showPlace();
-  // On a phone the links to the last pages are beyond the edge; in the middle, the name of the account does not cover them.
+  // On a phone the links to the last pages are off screen; centred, the current link is not covered
+  // by the account name.
   document.querySelector('nav a[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   const head = el('h1', {}, page.title);
   try {

@@ -1,4 +1,5 @@
-// Elements in one expression. Text is always text: nothing that came over the network is ever parsed as HTML.
+// Creates elements in one expression. Text is always a text node: nothing from the network is ever
+// parsed as HTML.
 
 export function el(name, attributes = {}, ...children) {
   const element = document.createElement(name);
@@ -13,5 +14,5 @@ export function el(name, attributes = {}, ...children) {
 
 export const byId = (id) => document.getElementById(id);
 
-/** Once the frame that is being made is on the screen. */
+/** Resolves once the current frame is on the screen. */
 export const nextPicture = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));

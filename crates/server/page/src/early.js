@@ -1,6 +1,6 @@
-// Runs before the first paint, so it is a file of its own and not a module: the dark scheme must not begin with a white flash, and the
-// content policy allows no inline script. It also asks for the first candles, so that they arrive while the rest of the script is
-// being read.
+// Runs before the first paint, so it is a separate file and not a module: the dark scheme must not
+// start with a white flash, and the content security policy allows no inline script. It also
+// requests the first candles, so that they arrive while the rest of the script is being parsed.
 
 import { addressOf, pathHere } from './base.js';
 import { exchange } from './exchange.js';
@@ -14,17 +14,19 @@ if (pathHere() === '/') {
   if (view.symbol) {
     const path = candlesPath(view, { ...firstPoint(view), ...keepingQuota(asked === view.symbol) });
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
-    // The page handles the error; without this an unreachable server would be an uncaught exception.
+    // The page handles the error; without this an unreachable server would cause an unhandled
+    // rejection.
     answer.catch(() => {});
     globalThis.chandlerEarly = { path, answer };
   }
 }
 
-// Before anything is painted, since pages differ in their width.
+// Set before the first paint, since pages differ in width.
 document.documentElement.dataset.page = pathHere();
 
-// The role only decides which links are there before the server has been asked; remembering it keeps them from appearing late.
-// Where there is room for it beside the chart, the panel that was open is open again.
+// The role only decides which links are shown before the server answers; remembering it prevents
+// links from appearing late. Where the panel fits next to the chart, the last open panel opens
+// again.
 for (const name of ['theme', 'rise', 'role', ...(pathHere() === '/' && matchMedia('(min-width: 1001px)').matches ? ['side'] : [])]) {
   const chosen = remembered(name);
   if (chosen) document.documentElement.dataset[name] = chosen;

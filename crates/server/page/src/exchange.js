@@ -1,5 +1,6 @@
-// A request and its whole answer. Not in api.js, because early.js sends the first request before that is loaded: the answer should be
-// read when the page begins, so that the chart is in the first paint.
+// A request and its whole response. Not in api.js, because early.js sends the first request before
+// that is loaded: the response should be read when the page starts, so that the chart is in the
+// first paint.
 
 export async function exchange(asked) {
   const response = await asked;

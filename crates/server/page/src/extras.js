@@ -1,4 +1,5 @@
-// The script of indicators, comparison, copying and saving. It comes when one of them is wanted (`extra.js`). Start here.
+// The script for indicators, comparison, copying and saving, loaded on demand (`extra.js`). Start
+// here.
 
 import { openCompare } from './compare/form.js';
 import { Compared } from './compare/compared.js';
@@ -9,31 +10,34 @@ import { Legend } from './study/legend.js';
 import { Studies } from './study/studies.js';
 
 export class Extras {
-  /** `current` tells view, feed, chart, period and facts; `set` changes the view, `search` finds securities. */
+  /**
+   * `current` returns view, feed, chart, period and facts; `set` changes the view, `search` finds
+   * securities.
+   */
   constructor({ ask, current, set, search }) {
     Object.assign(this, { current, set, search });
     this.studies = new Studies(current);
     this.compared = new Compared(ask, current, () => this.look(this.index));
   }
 
-  /** After other candles or other settings. */
+  /** Called after the candles or the settings changed. */
   show() {
     const { chart } = this.current();
     this.legend ??= new Legend(chart);
     this.candles = chart.candles;
     chart.onLoaded = () => {
-      // With other candles everything is shown anew in a moment.
+      // With new candles everything is redrawn shortly anyway.
       if (chart.candles !== this.candles && chart.candles.length > 0) return;
       this.studies.colour();
       this.studies.refresh();
       this.compared.refresh();
-      // In other colours the words are too.
+      // The legend uses the same colours.
       if (chart.candles.length > 0) this.look(this.index);
     };
     this.studies.show();
     this.compared.show();
     this.look(this.index ?? chart.edge());
-    // Panes get their height with the next frame.
+    // Panes get their height in the next frame.
     requestAnimationFrame(() => this.legend.place());
   }
 
@@ -41,7 +45,7 @@ export class Extras {
     return this.studies.settling();
   }
 
-  /** The candle whose numbers are wanted. */
+  /** Shows the values of one candle. */
   look(index) {
     this.index = index;
     if (index === undefined || !this.legend) return;
@@ -56,7 +60,7 @@ export class Extras {
     else openSave(this.current(), () => this.words(), nameFor);
   }
 
-  /** The words over the chart, with their place, for a picture of it. */
+  /** The legend texts over the chart with their positions, for a picture. */
   words() {
     return (this.legend?.boxes ?? []).flatMap(({ box, rows }) => rows.map(({ values }, row) => ({ top: Number.parseFloat(box.style.top), row, values })));
   }

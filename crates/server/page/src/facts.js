@@ -1,6 +1,7 @@
-// What is known of a security besides its candles: name, hours, corporate actions, and what is stored of it. It costs neither quota nor calls.
+// Facts of a security besides its candles: name, hours, corporate actions, and stored data.
+// Requests cost neither quota nor calls.
 
-/** The address of the facts of a security. */
+/** The path of the facts of a security. */
 export const factsPath = (symbol) => `/v1/securities/${encodeURIComponent(symbol)}`;
 
 export class Facts {
@@ -8,17 +9,20 @@ export class Facts {
     Object.assign(this, { ask, known: undefined });
   }
 
-  /** What is known of a security by now. */
+  /** The facts of a security, if loaded. */
   of(symbol) {
     return this.known?.symbol === symbol ? this.known : undefined;
   }
 
-  /** What has changed since. */
+  /** Updates the facts that may have changed. */
   update({ symbol, periods, stored, now }) {
     Object.assign(this.of(symbol) ?? {}, { periods, stored, now });
   }
 
-  /** What was told is asked for again: names and corporate actions may have been imported since. */
+  /**
+   * Forgets the facts, so that they are requested again: names and corporate actions may have been
+   * imported since.
+   */
   forget() {
     this.known = undefined;
   }
@@ -31,7 +35,7 @@ export class Facts {
       this.known = { ...security.data, actions: actions.data.actions };
       return this.known;
     } catch {
-      // Names and marks are worth having, but a chart without them is still a chart; the next view asks for them again.
+      // The chart works without names and marks; the next view requests them again.
       return undefined;
     }
   }

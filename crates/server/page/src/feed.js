@@ -1,16 +1,17 @@
-// The candles of one view, a page at a time: older ones without end, and newer ones where a view began in the past.
+// The candles of one view, a page at a time: older ones without limit, and newer ones where a view
+// starts in the past.
 
 import { WouldCharge } from './api.js';
 import { candleOf, mergePages } from './candles.js';
 import { candlesPath, firstPoint, keepingQuota } from './question.js';
 
-// A chart of more than this is slower to draw than anyone can read; another date is a better way to get there.
+// A longer chart draws too slowly to be readable; choosing another date is faster.
 export const CANDLES_MAX = 60_000;
-/** Before anything that was ever traded here. */
+/** Before any candle of the service. */
 const EARLIEST = '1900-01-01';
 
 export class Feed {
-  /** `isAsked` is whether the reader has chosen the security, and not the page. */
+  /** `isAsked` is whether the user chose the security, not the page. */
   constructor(view, ask, isAsked = true) {
     this.view = view;
     this.ask = ask;
@@ -27,7 +28,7 @@ export class Feed {
     this.takeOlder(await this.page({ ...firstPoint(this.view), ...keepingQuota(this.isAsked) }));
   }
 
-  /** The first page of all, which begins where history does. */
+  /** The first page of the history. */
   async openFirst() {
     const data = await this.page({ after: EARLIEST });
     this.candles = data.candlesticks.map(candleOf);
@@ -51,17 +52,20 @@ export class Feed {
     this.takeOlder(await this.page({ ...firstPoint(this.view), next: this.cursor }));
   }
 
-  /** `isAsked` is whether the reader wants them; else they are left where they are if they would cost quota. */
+  /**
+   * `isAsked` is whether the user requested them; if not, they are not loaded if they would cost
+   * quota.
+   */
   async newer(isAsked = true) {
     const last = this.candles.at(-1);
-    // The point is included, so the pages meet in one candle and nothing can be lost between them.
+    // The point is included, so adjacent pages share one candle and none can be lost between them.
     const point = last ? { after: new Date(last.stamp * 1000).toISOString().replace('.000', '') } : {};
     const data = await this.page({ ...point, ...keepingQuota(isAsked) });
     this.candles = mergePages(this.candles, data.candlesticks.map(candleOf));
     this.reachesNow = !data.next;
   }
 
-  /** The first candle from the point of the view on, for a view that has none up to it. */
+  /** The first candle at or after the point of the view, for a view that has none before it. */
   async firstAfter() {
     const { candlesticks } = await this.page({ after: this.view.before, limit: 1, ...keepingQuota(this.isAsked) });
     return candlesticks.map(candleOf).at(0);

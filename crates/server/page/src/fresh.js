@@ -1,34 +1,40 @@
-// New candles without reloading. While the page is looked at it asks a small question that costs neither quota nor calls: what is stored
-// of the security, and what the market's clock says. Candles are asked for when the answer says that there may be others.
+// Loads new candles without a reload. While the page is visible it polls a small endpoint that
+// costs neither quota nor calls: the stored data of the security, and the market's clock. Candles
+// are requested when the response shows that there may be new ones.
 
 import { factsPath } from './facts.js';
 import { Live } from './live.js';
 
 const EVERY_MS = 10_000;
-/** By the market's clock: there may be another candle by then. */
+/** In market time: after this there may be another candle. */
 const CANDLE_S = 60;
 
-/** Whether something was imported, undone or removed since `before` was told: old candles may be others. */
+/**
+ * Whether something was imported, undone or removed since `before`: old candles may have changed.
+ */
 export function hasChanged(before, now) {
   const versions = ({ stored }) => JSON.stringify(stored.map(({ period, version }) => [period, version]));
   return versions(before) !== versions(now);
 }
 
-/** Whether there may be candles that were not there when `before` was told. */
+/** Whether there may be candles that did not exist at `before`. */
 export function mayHaveNew(before, now) {
   if (JSON.stringify(before.stored) !== JSON.stringify(now.stored)) return true;
-  // What is stored beyond the clock becomes visible as that goes on.
+  // Candles stored beyond the clock become visible as it advances.
   const isToday = now.stored.some(({ last }) => last >= now.now.slice(0, 10));
   return isToday && (Date.parse(now.now) - Date.parse(before.now)) / 1000 >= CANDLE_S;
 }
 
 export class Fresh {
-  /** `onNews` when there may be new candles, and whether old ones may be others; `onLost` with a refusal, `onBack` after one. */
+  /**
+   * `onNews` is called when there may be new candles, and whether old ones may have changed;
+   * `onLost` with a refusal, `onBack` after one.
+   */
   constructor(ask, { onNews, onLost, onBack }, every = EVERY_MS) {
     Object.assign(this, { ask, onNews, onLost, onBack, every, live: undefined });
   }
 
-  /** From what was told when the candles were asked for. */
+  /** Compares with the facts that were current when the candles were requested. */
   watch(facts) {
     this.stop();
     let before = facts;
@@ -60,7 +66,10 @@ export class Fresh {
   }
 }
 
-/** Waits for a server that does not answer, and calls back when it does. Returns a way to give up. */
+/**
+ * Polls a server that does not answer, and calls back when it does. Returns a function that gives
+ * up.
+ */
 export function whenBack(ask, then, every = 2000) {
   const done = () => {
     live.stop();
@@ -71,7 +80,7 @@ export function whenBack(ask, then, every = 2000) {
     done();
   }, {
     every,
-    // Somebody who was signed out meanwhile has an answer too.
+    // A user who was signed out meanwhile also gets a response.
     onLost: ({ status }) => status === 401 && done(),
   });
   live.start();

@@ -1,4 +1,5 @@
-// The whole screen for the chart: without the links above it and the line below. Where a browser cannot give the screen, the window.
+// Full screen for the chart, without the links above and the line below. Where the browser has no
+// full screen, it fills the window.
 
 const root = document.documentElement;
 
@@ -15,7 +16,7 @@ export function leaveFull() {
   if (document.fullscreenElement) document.exitFullscreen();
 }
 
-/** The browser leaves by a key of its own too. */
+/** The browser also leaves full screen by its own key. */
 export function watchFull() {
   document.addEventListener('fullscreenchange', () => {
     if (!document.fullscreenElement) delete root.dataset.full;

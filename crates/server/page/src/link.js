@@ -1,5 +1,6 @@
-// The address of a view: `/?symbol=700.HK&period=5m&adjust=none&session=all&ma=5,10&before=2026-11-13T15:00`. What is at its
-// default is left out, so that addresses stay short enough to be read aloud.
+// The address of a view:
+// `/?symbol=700.HK&period=5m&adjust=none&session=all&ma=5,10&before=2026-11-13T15:00`. Defaults are
+// left out, so that addresses stay short enough to be read aloud.
 
 import { addressOf } from './base.js';
 import { DEFAULT_PERIOD, periodNamed } from './periods.js';
@@ -10,7 +11,7 @@ const SYMBOL = new RegExp(String.raw`^\.?[A-Z0-9][A-Z0-9.\-]{0,20}\.(${Object.ke
 const BEFORE = /^\d{4}-\d\d-\d\d(T\d\d:\d\d)?$/;
 const SESSION_WORDS = { intraday: 'intraday', regular: 'intraday', extended: 'all', all: 'all' };
 const SCALES = ['linear', 'log', 'percent'];
-// Here and not with what they mean (ranges.js): this is also part of the script that runs before the page.
+// Here and not in ranges.js: this file is also part of the script that runs before the page.
 export const RANGE_NAMES = ['1d', '5d', '1m', '6m', 'ytd', '1y', '5y', 'all'];
 export const COMPARED_MAX = 4;
 
@@ -29,8 +30,8 @@ export const DEFAULTS = Object.freeze({
 const SHOWN_MAX = 40;
 
 /**
- * The view that an address names. Parameters that are not understood are left at their default and listed; `lost` is a symbol that is
- * not one, for which there is no default.
+ * Parses an address into a view. Parameters that are not understood get their default and are
+ * listed; `lost` is an invalid symbol, for which there is no default.
  */
 export function parseLink(search) {
   const given = new URLSearchParams(search);
@@ -53,7 +54,7 @@ export function parseLink(search) {
   for (const name of STUDY_NAMES) take(name, (text) => settingOf(name, text));
   take('compare', (text) => {
     const { compared, others } = comparedOf(text.split(','), view.symbol);
-    // Those that can be are compared; only where none can be the whole parameter is named.
+    // Valid securities are compared; the whole parameter is reported only if none is valid.
     if (compared) others.forEach((other) => skip('compare', other));
     return compared;
   });
@@ -62,7 +63,7 @@ export function parseLink(search) {
   return { view, ignored, lost: view.symbol ? undefined : named.slice(0, SHOWN_MAX) || undefined };
 }
 
-/** The securities to compare with one, as an address has them, and what cannot be among them. */
+/** The securities to compare with one, as listed in an address, and the invalid ones. */
 export function comparedOf(texts, symbol) {
   const [taken, others] = [[], []];
   for (const text of texts) {
@@ -75,16 +76,17 @@ export function comparedOf(texts, symbol) {
 
 export function formatLink(view) {
   const said = Object.keys(DEFAULTS).filter((name) => view[name] !== undefined && view[name] !== DEFAULTS[name]);
-  // Colons and commas are legal in a query and keep times and lists readable; URLSearchParams would escape them.
+  // Colons and commas are legal in a query and keep times and lists readable; URLSearchParams would
+  // escape them.
   const pairs = said.map((name) => `${name}=${encodeURIComponent(view[name]).replaceAll('%3A', ':').replaceAll('%2C', ',')}`);
   return addressOf(pairs.length > 0 ? `/?${pairs.join('&')}` : '/');
 }
 
-/** A symbol as the service spells it, from what was typed; nothing if it cannot be one. */
+/** A typed symbol in the spelling of the service; undefined if it is invalid. */
 export function symbolOf(text) {
   const upper = text.trim().normalize('NFKC').toUpperCase();
   const found = SYMBOL.exec(upper);
   if (!found) return undefined;
-  // Hong Kong codes are written with leading zeros in places; the service spells them without.
+  // Hong Kong codes are sometimes written with leading zeros; the service omits them.
   return found[1] === 'HK' ? upper.replace(/^0+(?=\d)/, '') : upper;
 }

@@ -1,14 +1,14 @@
-// Keeps a page up to date: asks again and again while it is looked at, one request at a time, less often while the server does not
-// answer, and not at all in the background.
-//
-// Prices move with the market's clock and not with the account alone, so a page would have to ask for them beside any push; one small
-// question for both is what it costs.
+// Keeps a page up to date: polls while it is visible, one request at a time, less often while the
+// server does not answer, and not at all in the background.
+// Prices move with the market's clock and not only with the account, so a page would have to poll
+// for them in addition to any push; one small request serves both.
 
 const EVERY_MS = 2000;
 const PAUSE_MAX_MS = 30_000;
 
 /**
- * `refresh` is called each time, and `onLost` gets the refusal of one that failed. Another error is none that asking again could mend.
+ * `refresh` is called each time, and `onLost` gets the refusal of a failed call. Any other error
+ * cannot be fixed by a retry.
  */
 export class Live {
   constructor(refresh, { onLost = () => {}, every = EVERY_MS } = {}) {
@@ -34,7 +34,10 @@ export class Live {
     if (!this.isStopped && !document.hidden) this.timer = setTimeout(() => this.now(), this.pause);
   }
 
-  /** Asks at once. What is being asked already may have been decided before, so it is waited for and asked again. */
+  /**
+   * Polls immediately. A running request may have been answered before the change, so this waits
+   * for it and polls again.
+   */
   async now() {
     const before = this.running;
     const turn = (async () => {
@@ -53,7 +56,7 @@ export class Live {
     } catch (error) {
       if (error.name !== 'Refused') throw error;
       this.pause = Math.max((error.retryAfter ?? 0) * 1000, Math.min(this.pause * 2, PAUSE_MAX_MS));
-      // Who is signed out has to sign in.
+      // A signed-out user has to sign in.
       if (error.status === 401) this.stop();
       this.onLost(error);
     }

@@ -1,4 +1,4 @@
-// The candle that is looked at: its numbers, its marks in words, and the same for screen readers.
+// The inspected candle: its numbers, its marks as text, and the same for screen readers.
 
 import { byId } from './dom.js';
 import { marketOf, zoneLabel } from './market.js';
@@ -9,19 +9,19 @@ import { Tip } from './tip.js';
 const SPEECH_PAUSE_MS = 350;
 
 export class Looking {
-  /** `now` tells view, feed, chart, period, and what is marked at which candle. */
+  /** `now` returns view, feed, chart, period, and the marks by candle. */
   constructor(now) {
     Object.assign(this, { now, tip: new Tip(byId('tip')), isNew: true, speech: undefined });
   }
 
-  /** Another view: it still has to be announced, and nothing of the former one may be. */
+  /** Another view: it is announced once, and pending speech of the previous one is dropped. */
   begin() {
     clearTimeout(this.speech);
     this.tip.hide();
     this.isNew = true;
   }
 
-  /** A candle, or the one that the address names. Returns which. */
+  /** Shows a candle, or the one that the address names. Returns its index. */
   at(index) {
     const { view, feed, chart, period, placed, fills, triggers } = this.now();
     if (!feed || feed.candles.length === 0) return undefined;
@@ -39,14 +39,17 @@ export class Looking {
     return at;
   }
 
-  /** Moving the pointer shows what is under it; only keys and a new view are announced to screen readers. */
+  /**
+   * Moving the pointer only shows the candle under it; keys and a new view are also announced to
+   * screen readers.
+   */
   speak(said, isLatest) {
     if (!this.isNew && !isLatest && !this.now().chart.isByKeys) return;
     this.isNew = false;
     say(spoken(said, isLatest));
   }
 
-  /** The corporate actions of a candle, above their mark. */
+  /** Shows the corporate actions of a candle above their mark. */
   explain(index) {
     const { chart, placed } = this.now();
     const actions = placed.get(index);

@@ -1,4 +1,5 @@
-// What the chart page says where there is no chart: nothing at that date, no such security, nothing at all.
+// Advice of the chart page where there is no chart: no candles at that date, no such security, an
+// empty store.
 
 import { formatLink } from './link.js';
 import { DEFAULT_PERIOD, bestStored, isStored, periodNamed } from './periods.js';
@@ -9,15 +10,19 @@ import { nameFor } from './rank.js';
 const OFFERED_MAX = 5;
 
 /**
- * The period to open in place of days, where a security has none: of a file of minutes alone. Days are what is shown at first, so that nobody
- * has chosen them; another period without candles stays chosen.
+ * The period to open instead of days where a security has none, such as after an import of minutes
+ * only. Days are the default, so the user has not chosen them; another period without candles stays
+ * chosen.
  */
 export function periodInstead({ period, range, before }, facts) {
   if (before || period !== DEFAULT_PERIOD || isStored(period, facts?.periods)) return undefined;
   return (range && periodOfRange(range, facts)) ?? bestStored(facts.periods);
 }
 
-/** A view without candles; `first` is the point of the first that come after it, if there are any, and `periods` those that have some. */
+/**
+ * A view without candles; `first` is the point of the next candle, if there is one, and `periods`
+ * those with candles.
+ */
 export function nothingAdvice(view, first, periods = []) {
   const { symbol, before } = view;
   const way = (point, label) => ({ href: formatLink({ ...view, before: point }), label });
@@ -42,7 +47,10 @@ export function nothingAdvice(view, first, periods = []) {
   };
 }
 
-/** No security to show: the address names none that could be one (`lost`), or there is nothing that the reader may see. */
+/**
+ * No security to show: the address names an invalid one (`lost`), or there is none that the user
+ * may see.
+ */
 export function lostAdvice(view, lost, { securities, store_is_empty: isEmpty }) {
   const links = securities.slice(0, OFFERED_MAX).map((security) => ({
     href: formatLink({ ...view, symbol: security.symbol }),

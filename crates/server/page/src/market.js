@@ -1,10 +1,11 @@
-// Markets by the region of a symbol, and what their clocks are called. The offset itself is never computed here: every
-// served candle carries the offset of its own instant, so no zone table in the browser can disagree with the server's.
+// Markets by the region of a symbol, and the names of their clocks. The offset is never computed
+// here: every candle of a response carries the offset of its instant, so no zone table in the
+// browser can disagree with the server's.
 
 import { phrase } from './phrases/chart.js';
 import { REGIONS } from './served-markets.js';
 
-/** What the clocks of a market are called, by their offset in minutes. */
+/** The clock names of a market, by offset in minutes. */
 const CLOCKS = {
   HK: { place: phrase('hong_kong'), names: { 480: 'HKT' } },
   CN: { place: phrase('shanghai'), names: { 480: 'CST' } },
@@ -14,7 +15,7 @@ const BY_REGION = Object.fromEntries(
   Object.entries(REGIONS).map(([name, region]) => [name, { ...region, ...CLOCKS[region.market] }]),
 );
 
-/** The market of a symbol such as `700.HK`; nothing for a region that is not served. */
+/** The market of a symbol such as `700.HK`; undefined for an unknown region. */
 export function marketOf(symbol) {
   return BY_REGION[symbol.slice(symbol.lastIndexOf('.') + 1)];
 }
@@ -24,7 +25,10 @@ export function zoneName(market, offsetMinutes) {
   return market?.names[offsetMinutes] ?? `UTC${offsetText(offsetMinutes)}`;
 }
 
-/** `New York (EDT)` for times of day; dates are those of the place, whatever its clocks are set to. */
+/**
+ * `New York (EDT)` for times of day; dates carry only the place, since they do not depend on the
+ * clock offset.
+ */
 export function zoneLabel(market, offsetMinutes, family) {
   if (!market) return zoneName(market, offsetMinutes);
   return family === 'clock' ? `${market.place} (${zoneName(market, offsetMinutes)})` : phrase('dates', market.place);

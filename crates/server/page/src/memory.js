@@ -1,5 +1,5 @@
-// Preferences in local storage. If the browser refuses to store them, that is no error: they last until the page is left, and the next
-// one begins with those of the system.
+// Preferences in local storage. If the browser refuses to store them, that is not an error: they
+// last until the page is left, and the next one uses the system settings.
 
 export function remember(name, value) {
   try {

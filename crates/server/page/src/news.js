@@ -1,30 +1,30 @@
-// Candles that nobody has asked for: newer ones, and the same once more after something was imported, undone or removed. They are left
-// where they are if they would cost quota.
+// Candles that the page loads by itself: newer ones, and a reload after something was imported,
+// undone or removed. They are not loaded if they would cost quota.
 
 import { Feed } from './feed.js';
 import { CANDLES_A_CALL } from './served-limits.js';
 import { pointOf } from './words.js';
 
-/** Pages beyond the first. What was loaded beyond them comes again as it is scrolled to. */
+/** Maximum pages beyond the first. Earlier candles are loaded again when scrolled to. */
 const PAGES_MAX = 6;
 
 export class News {
   /**
-   * `current` tells view, feed, chart and period. `take` puts another feed in the place of the current one, `draw` draws what is current,
-   * `open` begins it anew, `onRefused` gets the refusals.
+   * `current` returns view, feed, chart and period. `take` replaces the current feed, `draw`
+   * redraws it, `open` reopens it, `onRefused` gets refusals.
    */
   constructor(ask, { current, take, draw, open, onRefused }) {
     Object.assign(this, { ask, current, take, draw, open, onRefused });
   }
 
-  /** The newest candles, with the view after them if it was at the end. */
+  /** Loads the newest candles; a view that was at the end follows them. */
   async newest() {
     const { feed } = this.current();
     if (!feed?.reachesNow || feed.isFull) return;
     if (await this.came(feed.newer(false))) this.redraw();
   }
 
-  /** Old candles may have been corrected: the visible ones take the place of those that were there. */
+  /** Old candles may have been corrected: reloads and replaces the visible ones. */
   async again() {
     const again = this.feedAgain();
     if (!(await this.came(this.fill(again)))) return;
@@ -36,7 +36,10 @@ export class News {
     this.redraw();
   }
 
-  /** Where what is visible ends. From the newest on, if those are near: a file that corrects mostly adds too. */
+  /**
+   * The feed to reload, ending where the visible range ends. From the newest if those are near: a
+   * correcting file usually adds candles too.
+   */
   feedAgain() {
     const { view, feed, chart, period } = this.current();
     const isNear = feed.reachesNow && feed.candles.length - chart.range().to < CANDLES_A_CALL;
@@ -49,13 +52,13 @@ export class News {
     for (let page = 0; page < PAGES_MAX && again.hasOlder && again.candles[0]?.stamp > first; page += 1) await again.older();
   }
 
-  /** The candle at an end of what is visible. */
+  /** The candle at an end of the visible range. */
   visible(end) {
     const { feed: { candles }, chart } = this.current();
     return candles[Math.min(Math.max(Math.floor(chart.range()[end]), 0), candles.length - 1)];
   }
 
-  /** Whether what was asked for has come, and is still wanted. */
+  /** Whether the response has arrived and is still wanted. */
   async came(coming) {
     const { feed } = this.current();
     const isWanted = () => this.current().feed === feed;

@@ -1,4 +1,5 @@
-// Words of the chart page outside the chart: what is said in its place, notes about the view, what the security is.
+// Texts of the chart page outside the chart: messages in its place, notes about the view, the name
+// of the security.
 
 import { dateOf } from './candles.js';
 import { grouped } from './decimal.js';
@@ -6,7 +7,10 @@ import { byId, el } from './dom.js';
 import { phrase } from './phrases/chart.js';
 import { nameFor } from './rank.js';
 
-/** A message in the place of a chart: `loading`, `refused`, `empty`, or nothing once there is a chart. */
+/**
+ * Shows a message in place of a chart: `loading`, `refused`, `empty`, or undefined once there is a
+ * chart.
+ */
 export function notice(what, content, symbol) {
   const box = byId('notice');
   box.hidden = what === undefined;
@@ -21,26 +25,26 @@ export function note(text) {
   byId('note').textContent = text;
 }
 
-/** Name, exchange, currency and lot of a security; nothing clears them. */
+/** Name, exchange, currency and lot of a security; undefined clears them. */
 export function showNames(found) {
   const about = found ? [found.exchange, found.currency, found.lot ? phrase('lot', found.lot) : ''] : [];
   byId('name').textContent = found ? nameFor(found) : '';
   byId('about').textContent = about.filter(Boolean).join(' · ');
 }
 
-/** How many candles there are, and whether those are all. */
+/** The number of candles, and whether those are all. */
 export function extent({ candles, reachesBeginning, isFull }) {
   const count = candles.length === 1 ? phrase('candle') : phrase('candles', grouped(candles.length));
   if (reachesBeginning) return phrase('begins', count, dateOf(candles[0]));
   return isFull ? phrase('full', count) : count;
 }
 
-/** How much of the month's quota is used, where an answer has told it. */
+/** The used part of the month's quota, if a response contained it. */
 export function showQuota(quota) {
   if (quota) byId('quota').textContent = phrase('quota', quota.used, quota.limit);
 }
 
-/** What was said, for screen readers. */
+/** Announces a text to screen readers. */
 export function say(text) {
   if (byId('speech').textContent !== text) byId('speech').textContent = text;
 }

@@ -1,16 +1,18 @@
-// Asks for the next page when the reader comes near an end of what is loaded, one question at a time, and says so in a small
-// pill. A refusal here must not take the chart away: what is shown stays true.
+// Requests the next page when the user comes near an end of the loaded candles, one request at a
+// time, and shows the progress in a small pill. A refusal must not remove the chart: the loaded
+// candles stay valid.
 
 import { countDown } from './advice.js';
 import { el } from './dom.js';
 import { phrase } from './phrases/chart.js';
 import { phrase as shared } from './phrases/shared.js';
 
-// How many candles before the end are near: about a screen, so that a steady scroll meets no edge.
+// Distance in candles to the end at which the next page is requested: about a screen, so that a
+// steady scroll meets no edge.
 const NEAR = 150;
 
 export class Pager {
-  /** `room` is how many candles more than a screen are wanted beyond the left edge. */
+  /** `room` is how many candles beyond a screen are wanted past the left edge. */
   constructor({ pill, onPage, onRefused }) {
     Object.assign(this, { pill, onPage, onRefused, isBusy: false, isStopped: false, room: 0, stopWaiting: () => {} });
   }
@@ -23,7 +25,7 @@ export class Pager {
     this.say(undefined);
   }
 
-  /** What is visible now, as positions among the candles. */
+  /** Reports the visible range, as candle positions. */
   seen(range) {
     this.range = range;
     if (!this.feed || !range || this.isBusy || this.isStopped) return;
@@ -31,7 +33,7 @@ export class Pager {
     else if (range.to > this.feed.candles.length - NEAR / 3 && this.feed.hasNewer) this.turning = this.turn('newer');
   }
 
-  /** One older page, or the page that is on its way. Whether it has come. */
+  /** Loads one older page, or waits for the one being loaded. Returns whether it arrived. */
   async older() {
     const { feed } = this;
     if (!feed || this.isStopped) return false;
@@ -40,7 +42,7 @@ export class Pager {
     return this.feed === feed && !this.isStopped;
   }
 
-  /** Goes on after the server was away. */
+  /** Resumes after the server was unreachable. */
   resume() {
     if (!this.isStopped) return;
     this.stopWaiting();
@@ -63,17 +65,19 @@ export class Pager {
     }
     this.isBusy = false;
     if (this.feed !== feed) {
-      // Another feed is watched meanwhile, and its first request was skipped because this one was running.
+      // Another feed is watched meanwhile, and its first request was skipped because this one was
+      // running.
       this.seen(this.range);
       return;
     }
     this.say(undefined);
     this.onPage();
-    // Older candles move every position, and the chart tells the new ones itself; newer candles move none.
+    // Older candles shift every position, and the chart reports the new range itself; newer candles
+    // shift none.
     if (way === 'newer') this.seen(this.range);
   }
 
-  /** `then` is what was refused, to be asked for again. */
+  /** `then` repeats the refused request. */
   refuse(error, then = () => this.seen(this.range)) {
     if (error.name === 'AbortError') return;
     if (error.name !== 'Refused') throw error;
@@ -85,7 +89,7 @@ export class Pager {
       then();
     };
     if (!wait) {
-      // If the advice has a link, asking again would not help.
+      // If the advice has a link, a retry would not help.
       const ways = links.map(({ href, label }) => el('a', { href }, label));
       const button = el('button', { type: 'button', onclick: again }, shared('try_again'));
       this.say(el('span', {}, `${title}. `, ...(ways.length > 0 ? ways : [button])));

@@ -1,5 +1,5 @@
-// The colours of the stylesheet, for the canvas. They are read off probes, because a custom property that depends on
-// the scheme is only text until something is painted with it.
+// The colours of the stylesheet, for the canvas. They are read from probe elements, because a
+// custom property that depends on the scheme is only text until an element uses it.
 
 const NAMES = [
   'ground',
@@ -23,7 +23,7 @@ const NAMES = [
 ];
 
 export function readPalette() {
-  // All probes before the first look at one of them, so that styles are worked out once.
+  // All probes are inserted before the first one is read, so that styles are computed once.
   const probes = NAMES.map((name) => {
     const probe = document.createElement('span');
     probe.hidden = true;

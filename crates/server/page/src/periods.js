@@ -1,5 +1,6 @@
-// The periods of the service, in the order in which they are offered. Clock periods tile a session, calendar periods tile
-// trading days; the two differ in how a candle is dated and in what a session switch can mean.
+// The periods of the service, in the order of the menu. Clock periods tile a session, calendar
+// periods tile trading days; they differ in how a candle is dated and in what a session switch
+// means.
 
 import { MINUTES, SPANS } from './served-periods.js';
 
@@ -15,16 +16,19 @@ export const DEFAULT_PERIOD = 'day';
 
 export const periodNamed = (name) => PERIODS.find((period) => period.name === name);
 
-/** Whether a period is among those that a security has candles of, as the server tells them. While nothing is known, everything is possible. */
+/**
+ * Whether a period is among those with candles, as listed by the server. Before the list is known
+ * every period counts.
+ */
 export const isStored = (name, periods) => !periods || periods.includes(name);
 
-/** The period to offer where another has nothing: days, or the finest that there is. */
+/** The period to offer where another has no candles: days, or the finest available. */
 export function bestStored(periods) {
   const names = PERIODS.map(({ name }) => name).filter((name) => isStored(name, periods));
   return names.includes(DEFAULT_PERIOD) ? DEFAULT_PERIOD : names[0];
 }
 
-/** The period before or after in the list, round the end; those without candles are passed over. */
+/** The previous or next period in the list, wrapping around; those without candles are skipped. */
 export function stepPeriod(name, step, periods) {
   const { length } = PERIODS;
   const at = PERIODS.findIndex((period) => period.name === name);
@@ -35,7 +39,7 @@ export function stepPeriod(name, step, periods) {
   return name;
 }
 
-/** The last date of the candle that a point names; of a candle within a day the point itself. */
+/** The last date of the candle that a point names; for an intraday candle the point itself. */
 export function lastDate(point, period) {
   const [year, month, day] = point.slice(0, 10).split('-').map(Number);
   const ends = {

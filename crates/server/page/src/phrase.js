@@ -1,5 +1,6 @@
-// What the pages say, in the three languages of the service. The server has chosen the document by what the browser prefers;
-// the scripts follow the document, so that a page never mixes two languages. Messages of the server stay in English.
+// The texts of the pages, in the three languages of the service. The server chose the document by
+// the browser's preference; the scripts follow the document, so that a page never mixes two
+// languages. Messages of the server stay in English.
 
 export const LANGUAGES = ['en', 'zh-CN', 'zh-HK'];
 
@@ -7,7 +8,10 @@ const spoken = Math.max(LANGUAGES.indexOf(globalThis.document?.documentElement.l
 
 export const language = LANGUAGES[spoken];
 
-/** A table with a column for each language becomes a function from a key, and what goes into `{0}`, `{1}` …, to a phrase. */
+/**
+ * Turns a table with a column for each language into a function from a key, and the values of
+ * `{0}`, `{1}` …, to a phrase.
+ */
 export function phrasesOf(table) {
   const phrase = (key, ...values) => filled(table[key][spoken], values);
   phrase.table = table;

@@ -1,19 +1,22 @@
-// How a reader wants things to look.
+// Appearance preferences.
 
 import { remember } from './memory.js';
 
 const root = document.documentElement;
 
-/** Light, dark, or as the system has it, in turn. */
+/** Toggles between light and dark; the scheme of the system is the default. */
 export function cycleTheme() {
   const isDark = matchMedia('(prefers-color-scheme: dark)').matches;
   const shown = root.dataset.theme ?? (isDark ? 'dark' : 'light');
   const next = shown === 'dark' ? 'light' : 'dark';
-  // Choosing what the system prefers anyway is the way back to following it.
+  // Choosing the system's scheme removes the preference, so that the page follows the system again.
   choose('theme', next === (isDark ? 'dark' : 'light') ? undefined : next);
 }
 
-/** Rising candles are green in New York and red in Shanghai: by the language of the page, unless the reader has chosen. */
+/**
+ * Rising candles are green in New York and red in Shanghai: by the language of the page, unless the
+ * user has chosen.
+ */
 export function cycleRise() {
   const usual = root.lang.startsWith('zh') ? 'red' : 'green';
   const next = (root.dataset.rise ?? usual) === 'red' ? 'green' : 'red';

@@ -1,19 +1,19 @@
-// A range of the view on the screen: shown as far as it is loaded, and loaded as far as it goes.
+// Shows the range of the view as far as it is loaded, and loads the rest.
 
 import { startOfRange } from './ranges.js';
 
-/** Pages that a range may ask for beyond the first. */
+/** Pages that a range may load beyond the first. */
 const PAGES_MAX = 5;
-/** Candles by which a view may differ from its range and still be of it. */
+/** Candles by which a view may differ from its range and still count as it. */
 const AWAY = 1.5;
 
 export class Ranged {
-  /** `now` tells view, feed and chart. */
+  /** `now` returns view, feed and chart. */
   constructor(now, pager) {
     Object.assign(this, { now, pager, fitted: undefined });
   }
 
-  /** From the first candle of the range on, as far as it is loaded. Whether it is. */
+  /** Shows the loaded part of the range. Returns whether it is loaded entirely. */
   fit() {
     const { view, feed, chart } = this.now();
     const at = startOfRange(view.range, feed.candles);
@@ -31,21 +31,25 @@ export class Ranged {
     }
   }
 
-  /** The screen is another: a window of another size, a phone turned, longer prices at the scale. The range is shown as before. */
+  /**
+   * Shows the range again after a size change: a resized window, a rotated phone, longer prices at
+   * the scale.
+   */
   refit() {
     const { view, feed, chart } = this.now();
     if (view.range && this.fitted && feed?.candles === chart.candles && !this.isElsewhere()) this.fit();
   }
 
-  /** Whether the reader has moved or zoomed since the range was shown. */
+  /** Whether the user has moved or zoomed since the range was shown. */
   isElsewhere() {
     const { spacing, count, end } = this.span();
     return Math.abs(count - (count * spacing) / this.fitted.spacing) > AWAY || Math.abs(end - this.fitted.end) > AWAY;
   }
 
   /**
-   * What is visible: how many candles, how wide each is, since a screen of another size shows others of the same width, and where they end,
-   * measured from the newest, which stays the newest while older ones come.
+   * The visible range: its number of candles, their width (a screen of another size shows another
+   * number at the same width), and its end counted from the newest candle, which does not change
+   * when older ones are loaded.
    */
   span() {
     const { feed, chart } = this.now();

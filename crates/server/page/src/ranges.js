@@ -1,4 +1,4 @@
-// The buttons below the chart: how far back it reaches, and the period in which that is worth looking at.
+// The range buttons below the chart: how far back each reaches, and in which period.
 
 import { dateOf, firstIndex } from './candles.js';
 import { isStored } from './periods.js';
@@ -7,7 +7,10 @@ import { tradingDay } from './shading.js';
 const DAYS_ALL = 3;
 const WEEKS_ALL = 15;
 
-/** Periods in the order of preference; the first that is stored is taken. `back` is how far, from the date of the newest candle. */
+/**
+ * Periods in order of preference; the first stored one is used. The other fields are the distance
+ * back from the date of the newest candle.
+ */
 export const RANGES = {
   '1d': { periods: ['1m', '2m', '5m', '10m', '15m', '30m', '60m'], sessions: 1 },
   '5d': { periods: ['5m', '10m', '15m', '30m', '60m'], sessions: 5 },
@@ -19,7 +22,9 @@ export const RANGES = {
   all: { periods: ['month', 'week', 'day', '240m'], isAll: true },
 };
 
-/** The period of a range by the facts of a security; nothing if no period of it has candles. */
+/**
+ * The period of a range by the facts of a security; undefined if none of its periods has candles.
+ */
 export function periodOfRange(name, facts) {
   const { periods, isAll } = RANGES[name];
   if (isAll) {
@@ -31,7 +36,10 @@ export function periodOfRange(name, facts) {
   return periods.find((period) => isStored(period, facts?.periods));
 }
 
-/** The first candle of a range that ends with the newest; 0 also where it begins before the first that is loaded. */
+/**
+ * The first candle of a range that ends with the newest; 0 also if the range starts before the
+ * first loaded candle.
+ */
 export function startOfRange(name, candles) {
   const { sessions, isAll } = RANGES[name];
   if (isAll || candles.length === 0) return 0;
@@ -40,7 +48,7 @@ export function startOfRange(name, candles) {
   return firstIndex(candles, (candle) => dateOf(candle) >= first);
 }
 
-/** The first candle of the last so many trading days. */
+/** The first candle of the last `sessions` trading days. */
 function startOfSessions(candles, sessions) {
   let left = sessions;
   for (let at = candles.length - 1; at > 0; at -= 1) {
@@ -51,7 +59,10 @@ function startOfSessions(candles, sessions) {
   return 0;
 }
 
-/** The day after the same day of an earlier month, or New Year's Day; a month without that day lends its last. */
+/**
+ * The day after the same day of an earlier month, or New Year's Day; a month without that day uses
+ * its last.
+ */
 export function firstDate(name, last) {
   const { months, isYear } = RANGES[name];
   const [year, month, day] = last.split('-').map(Number);

@@ -1,15 +1,19 @@
-// Which securities a few typed letters mean, best first. The server finds and orders them (docs/http.md); the page knows the
-// same order, so that what is remembered from earlier answers can be shown at once, where it will stay.
+// Ranks securities for a few typed letters, best first. The server finds and orders them
+// (docs/http.md); the page uses the same order, so that cached results appear immediately and in
+// their final place.
 
 import { language } from './phrase.js';
 
 export const RESULTS_MAX = 12;
-/** A longer number is no code of Hong Kong, and its zeros are part of it. */
+/** A longer number is not a Hong Kong code, and its zeros are significant. */
 const HK_DIGITS_MAX = 5;
 
 const plain = (text) => text.normalize('NFKC').toLowerCase().trim();
 
-/** What is typed, as it is compared: `short` is without the zeros that codes of Hong Kong do not have here. */
+/**
+ * The typed text, normalised for comparison: `short` is without the leading zeros that Hong Kong
+ * codes omit here.
+ */
 function wantedOf(query) {
   const text = plain(query);
   const short = text.replace(/^0+(?=[1-9])/, '');
@@ -17,7 +21,10 @@ function wantedOf(query) {
   return { text, short: short !== text && digits <= HK_DIGITS_MAX ? short : undefined };
 }
 
-/** Lower is better; nothing if it does not match at all. What is typed comes before what may have been meant by it. */
+/**
+ * Lower is better; undefined if there is no match. Matches of the text as typed come before those
+ * of `short`.
+ */
 function score(security, { text, short }) {
   const symbol = plain(security.symbol);
   const code = symbol.replace(/\.[a-z]+$/, '');

@@ -1,5 +1,5 @@
-// The numbers of the candle that is looked at, as they were served. The boxes are in the page from the start and as wide as
-// they will ever be, so nothing moves when they fill.
+// The numbers of the inspected candle, unchanged from the response. The boxes are in the page from
+// the start at their maximum width, so the layout does not shift when they fill.
 
 import { shortAmount } from './amounts.js';
 import { SESSION } from './candles.js';
@@ -12,7 +12,7 @@ import { dated } from './words.js';
 const SESSION_PHRASES = { [SESSION.pre]: 'pre', [SESSION.post]: 'post', [SESSION.overnight]: 'overnight' };
 const CELLS = ['time', 'open', 'high', 'low', 'close', 'change', 'volume', 'turnover', 'event'];
 
-/** What a candle says, cell by cell. */
+/** The texts of a candle, cell by cell. */
 export function readOut(candles, index, { period, market, placed, fills = new Map(), triggers = new Map() }) {
   const candle = candles[index];
   const before = candles[index - 1];

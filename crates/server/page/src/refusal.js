@@ -1,4 +1,4 @@
-// What to tell a person whose question was refused, and what they can do. One place, so that every page says the same.
+// The advice for a refused request. One place, so that all pages show the same.
 
 import { UNREACHABLE, WouldCharge } from './api.js';
 import { addressOf } from './base.js';
@@ -10,9 +10,11 @@ const NO_RIGHT = 301604;
 const BAD_QUESTION = 301600;
 
 /**
- * `links` lead somewhere, `command` is for the operator's terminal, `retry` offers the button (with the words of `label`), `wait` counts
- * down in seconds and then asks again by itself. `costs` says that the button takes something of the quota, `isLimit` that a limit of the
- * account stands in the way, which an operator can lift, `isMissing` that there is nothing of the security here. `here` is where to come back to after signing in.
+ * `links` are further pages, `command` is for the operator's terminal, `retry` offers the button
+ * (with the text `label`), `wait` counts down in seconds and then retries automatically. `costs`
+ * means that the button uses quota, `isLimit` that an operator can lift the limit of the account
+ * that caused the refusal, `isMissing` that nothing is stored of the security. `here` is the
+ * address to return to after signing in.
  */
 export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   const { status, code, message } = refused;
@@ -41,7 +43,7 @@ function spent({ quota, message }) {
   return quota ? phrase('spent_text', quota.used, quota.limit, quota.reset) : sentence(message);
 }
 
-/** The page would show it by itself; what that takes is for the reader to decide. */
+/** The page chose this security itself; whether to spend quota on it is the user's decision. */
 const costs = ({ used, limit }, symbol) => ({
   title: phrase('costs', symbol),
   text: phrase('costs_text', used, limit),

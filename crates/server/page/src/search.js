@@ -1,4 +1,4 @@
-// The search box: a combobox over what the server finds and what earlier answers have left here.
+// The search box: a combobox over results of the server and cached results.
 
 import { ask } from './api.js';
 import { el } from './dom.js';
@@ -9,11 +9,11 @@ import { RESULTS_MAX, nameFor, rank } from './rank.js';
 
 const PAUSE_MS = 120;
 const COMPOSING = 229;
-// What the server takes.
+// The maximum that the server accepts.
 const QUERY_MAX = 64;
 
 export class Search {
-  /** `list` is for what was found, `status` for words where nothing was. */
+  /** `list` is for the results, `status` for the text when there are none. */
   constructor({ input, list, status }, onChoose) {
     Object.assign(this, { input, list, status, onChoose, seen: new Map(), results: [], at: -1 });
     input.addEventListener('input', () => this.type());
@@ -43,10 +43,10 @@ export class Search {
     try {
       const found = await suggestions(query);
       for (const security of found) this.seen.set(security.symbol, security);
-      // An answer to what is no longer in the box is kept but not shown.
+      // The response to an outdated query is cached but not shown.
       if (this.query !== query || document.activeElement !== this.input) return;
       this.isAnswered = true;
-      // The list must not change while the reader moves along it.
+      // The list must not change while the user moves along it.
       if (!this.hasMoved) this.show(found.slice(0, RESULTS_MAX), phrase('search_none'));
       if (this.isEntered) this.enter();
     } catch (error) {
@@ -56,7 +56,7 @@ export class Search {
     }
   }
 
-  /** `none` is what to say when there is nothing; until the answer has come there is nothing to say. */
+  /** `none` is the text for an empty list; it stays empty until the server has answered. */
   show(results, none = '') {
     this.results = results;
     this.at = results.length > 0 && this.query !== '' ? 0 : -1;
@@ -78,7 +78,8 @@ export class Search {
   }
 
   press(event) {
-    // Enter and the arrows belong to the input method while it composes; Safari tells of its last key by number alone.
+    // Enter and the arrows belong to the input method while it composes; Safari reports its last
+    // key only by key code.
     if (event.isComposing || event.keyCode === COMPOSING) return;
     if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
       event.preventDefault();
@@ -97,10 +98,13 @@ export class Search {
     }
   }
 
-  /** A cached match may not be the best one, and opening it costs quota: nothing is chosen before the server has answered. */
+  /**
+   * A cached match may not be the best one, and opening it costs quota: nothing is chosen before
+   * the server has answered.
+   */
   enter() {
     const marked = this.results[this.at]?.symbol;
-    // A whole symbol is meant as typed, whatever is first in the list.
+    // A complete symbol is used as typed, whatever is first in the list.
     const typed = symbolOf(this.input.value);
     const symbol = this.hasMoved ? marked : (typed ?? (this.isAnswered ? marked : undefined));
     this.isEntered = symbol === undefined;
@@ -121,7 +125,7 @@ export class Search {
     this.onChoose(symbol);
   }
 
-  /** `text` is for a box without a security: it is searched for when the box gets the focus. */
+  /** `text` is for a box without a security: it is searched when the box gets the focus. */
   set(symbol, text = symbol ?? '') {
     this.shown = symbol;
     this.input.value = text;
@@ -145,7 +149,7 @@ export async function suggestions(query) {
   return (await listed(query)).securities;
 }
 
-/** The same, and whether there is anything at all. */
+/** The same, and whether the store is empty. */
 export async function listed(query) {
   const asked = new URLSearchParams({ query: query.trim().slice(0, QUERY_MAX), limit: 50 });
   return (await ask(`/v1/securities?${asked}`)).data;

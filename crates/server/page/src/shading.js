@@ -1,4 +1,4 @@
-// What the background of the chart shows: runs of candles outside regular hours, and the places where a day begins.
+// The background of the chart: runs of candles outside regular hours, and the starts of days.
 
 import { SESSION, clockOf, dateOf } from './candles.js';
 
@@ -18,8 +18,8 @@ export function extendedRuns(candles) {
 }
 
 /**
- * The day that a candle is booked to. An overnight session carries the date on which it ends, so what trades after eight in
- * the evening belongs to the next calendar date (candles, A6).
+ * The day that a candle is booked to. An overnight session has the date on which it ends, so a
+ * trade after eight in the evening belongs to the next calendar date (candles, A6).
  */
 export function tradingDay(candle) {
   const date = dateOf(candle);
@@ -27,7 +27,10 @@ export function tradingDay(candle) {
   return new Date(Date.parse(`${date}T00:00:00Z`) + DAY_MS).toISOString().slice(0, 10);
 }
 
-/** Indexes of the candles with which a trading day begins, the very first excepted: nothing is known of what was before. */
+/**
+ * Indexes of the first candle of each trading day, except the very first candle: its predecessor is
+ * unknown.
+ */
 export function dayBreaks(candles) {
   const breaks = [];
   let day;
@@ -40,8 +43,9 @@ export function dayBreaks(candles) {
 }
 
 /**
- * Indexes of the candles with which trading goes on after a pause within a day, as after lunch in Hong Kong. `sessions` are the
- * hours of a full day as the server tells them; a thinly traded security has gaps everywhere, so the candles alone cannot say.
+ * Indexes of the candles with which trading resumes after a break within a day, as after lunch in
+ * Hong Kong. `sessions` are the hours of a full day from the server; a thinly traded security has
+ * gaps everywhere, so the candles alone are not enough.
  */
 export function pauses(candles, sessions) {
   const starts = sessions.filter(({ session }) => session === SESSION.intraday).map(({ start }) => start);

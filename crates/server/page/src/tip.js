@@ -1,4 +1,5 @@
-// What a mark on the chart means, in words beside it. For the eye alone: the read-out says the same to the ear.
+// A tooltip for a mark on the chart. Hidden from screen readers: the read-out contains the same
+// text.
 
 const EDGE = 8;
 
@@ -7,7 +8,7 @@ export class Tip {
     this.box = box;
   }
 
-  /** Above a point of the chart, within its width. */
+  /** Shows it above a point of the chart, within the chart's width. */
   show(words, { x, y }) {
     if (this.box.textContent !== words) this.box.textContent = words;
     this.box.hidden = false;

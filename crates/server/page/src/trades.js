@@ -1,24 +1,24 @@
-// The account's orders on the chart: open ones are lines at their price, fills are arrows at the candles that filled them. They follow
-// the account while it trades.
+// The account's orders on the chart: open ones are lines at their price, fills are arrows at the
+// candles that filled them. Updated while the account trades.
 
 import { dateOf, firstIndex } from './candles.js';
 import { Live } from './live.js';
 import { lastDate } from './periods.js';
 import { phrase } from './phrases/chart.js';
 
-/** By the market's clock: there may be another candle by then. */
+/** In market time: after this there may be another candle. */
 const CANDLE_S = 60;
 
 export class Trades {
   /**
-   * `onTold` is called when orders or fills are others than before, `onTraded` when anything at all has happened to the account, and
-   * `onMoved` when the clock has gone on by a minute.
+   * `onTold` is called when orders or fills have changed, `onTraded` after any change to the
+   * account, and `onMoved` when the clock has advanced by a minute.
    */
   constructor(ask, { onTold, onTraded = () => {}, onMoved }) {
     Object.assign(this, { ask, onTold, onTraded, onMoved, live: undefined, marks: undefined });
   }
 
-  /** Asks for the marks of a security. An account that does not trade is asked once. */
+  /** Requests the marks of a security. For an account that does not trade this happens once. */
   async watch(symbol) {
     this.stop();
     const path = `/v1/trade/marks?symbol=${encodeURIComponent(symbol)}`;
@@ -29,7 +29,7 @@ export class Trades {
     this.live = live;
     live.start();
     await live.now();
-    // A chart without them is still a chart: what could not be told at first is asked for with the next view.
+    // The chart works without them: if the first request fails, the next view repeats it.
     if (!this.marks?.entries) live.stop();
   }
 
@@ -59,14 +59,17 @@ export class Trades {
   }
 }
 
-/** An order has a line at each price that it waits for; one at the market has none. */
+/** An order has a line at each price that it waits for; a market order has none. */
 function linesOf({ side, quantity, price, trigger_price: trigger }) {
   const words = phrase(side === 'Buy' ? 'line_buy' : 'line_sell', quantity);
   const limit = price ? [{ side, price, words, style: 'order' }] : [];
   return trigger ? [{ side, price: trigger, words: phrase('line_trigger', words), style: 'trigger' }, ...limit] : limit;
 }
 
-/** Indexes of candles with the fills that they gave. A fill of a candle that is not shown, as before the opening, is nowhere. */
+/**
+ * Maps candle indexes to their fills. Fills of candles that are not shown, such as before the
+ * opening, are left out.
+ */
 export function placeFills(candles, fills, period) {
   const placed = new Map();
   for (const fill of fills) {
@@ -89,7 +92,7 @@ function indexOf(candles, { candle_at: stamp, trading_day: day }, period) {
 /** `bought 200 at 305.200`. */
 export const fillWords = ({ side, quantity, price }) => phrase(side === 'Buy' ? 'bought' : 'sold', quantity, price);
 
-/** One arrow for the fills of a side at a candle, with what they come to. */
+/** One arrow for the fills of a side at a candle, with their total. */
 export function arrowsOf(candles, placed) {
   return [...placed]
     .sort(([a], [b]) => a - b)

@@ -1,4 +1,5 @@
-// What an address opens. In a file of its own, because early.js asks for the first candles before the page is loaded.
+// The view that an address opens. A separate file, because early.js requests the first candles
+// before the page is loaded.
 
 import { formatLink, parseLink } from './link.js';
 import { remember, remembered } from './memory.js';
@@ -6,18 +7,18 @@ import { STUDY_NAMES } from './study/settings.js';
 
 const KEPT = ['scale', ...STUDY_NAMES];
 
-/** Indicators and scale are those of the next visit too. */
+/** Indicators and scale are remembered for the next visit. */
 export const rememberStudies = (view) => remember('studies', formatLink(Object.fromEntries(KEPT.map((name) => [name, view[name]]))).split('?')[1]);
 
 /**
- * The view of an address, as `parseLink` reads it. One without a security opens the last that was looked at, with the indicators that were
- * chosen last where it says nothing else. `asked` is the security that the reader has asked for: what the page chooses by itself must
- * cost nothing.
+ * The view of an address, as parsed by `parseLink`. Without a security it opens the last one
+ * viewed, with the last chosen indicators where the address has none. `asked` is the security that
+ * the user chose: an automatic choice must not be charged.
  */
 export function visitOf(search) {
   const parsed = parseLink(search);
   const asked = parsed.view.symbol;
-  // An address that is not understood does not mean the last security.
+  // An invalid symbol does not fall back to the last security.
   if (asked || parsed.lost) return { ...parsed, asked };
   const settings = new URLSearchParams(remembered('studies') ?? '');
   for (const [name, value] of new URLSearchParams(search)) settings.set(name, value);

@@ -1,13 +1,17 @@
-// Which candles the chart library is given. It takes time and memory for every candle that it knows, and a view may hold sixty thousand
-// of them: it gets those round the ones that are visible, and others once the reader comes near their end.
+// Which candles the chart library gets. It uses time and memory for every candle, and a view may
+// hold sixty thousand: it gets those around the visible ones, and others once the user comes near
+// their end.
 
-/** Candles on either side of what is visible, and how near their end may come before others are given. */
+/**
+ * Candles on either side of the visible range, and the distance to an end at which the window
+ * moves.
+ */
 const MARGIN = 2500;
 const NEAR = 800;
-/** As many are given whole. */
+/** Up to this many candles are passed without a window. */
 export const WHOLE = 6000;
 
-/** From which to which candle, the last not included, for a range of positions; a view without one is at the newest. */
+/** The window (end exclusive) for a range of positions; without a range, at the newest candles. */
 export function windowOf(count, range) {
   if (count <= WHOLE) return { start: 0, end: count };
   const { from, to } = range ?? { from: count - 1, to: count - 1 };

@@ -1,4 +1,4 @@
-// What the reader can press: buttons and switches of the chart page, and its keys. What each of them does is told by `app.js`.
+// Buttons, switches and keys of the chart page. `app.js` passes their actions.
 
 import { byId } from './dom.js';
 import { leaveFull, toggleFull, watchFull } from './full.js';
@@ -8,10 +8,10 @@ import { stepPeriod } from './periods.js';
 import { cycleRise, cycleTheme } from './prefer.js';
 
 const ZOOM = 1.25;
-/** The buttons of the script that comes when it is wanted, and what each opens. */
+/** The buttons of the on-demand script, and what each opens. */
 const WAYS = { 'studies-open': 'studies', 'compare-open': 'compare', 'save-open': 'save' };
 
-/** `now` tells view, chart and the periods that have candles. */
+/** `now` returns view, chart and the periods that have candles. */
 export function wire(does, now) {
   const restyled = (prefer) => () => {
     prefer();
@@ -30,9 +30,9 @@ function wireControls({ choose, alter, chooseRange, newest, openExtra }) {
   controls.addEventListener('change', ({ target }) => {
     if (target.type === 'radio') choose(target.name, target.value);
   });
-  // With one box and no button, Enter would send the form.
+  // With a single input and no button, Enter would submit the form.
   controls.addEventListener('submit', (event) => event.preventDefault());
-  // After a choice with the pointer the chart gets the focus; with keys the choice goes on.
+  // After a choice by pointer the chart gets the focus; with keys the focus stays.
   controls.addEventListener('click', (event) => {
     if (event.target.type === 'radio' && event.detail > 0) byId('chart').focus({ preventScroll: true });
   });

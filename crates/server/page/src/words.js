@@ -1,4 +1,4 @@
-// Times in words. A candle is dated by what its period is called, in the market's own clock.
+// Times as text. A candle is dated according to its period, in market time.
 
 import { clockOf, dateOf } from './candles.js';
 import { zoneName } from './market.js';
@@ -20,17 +20,17 @@ export function dated(candle, period, market) {
   return date.slice(0, 4);
 }
 
-/** The point to name in an address so that a view ends with this candle. */
+/** The point to put in an address so that a view ends with this candle. */
 export function pointOf(candle, period) {
   return period.family === 'clock' ? `${dateOf(candle)}T${clockOf(candle)}` : dateOf(candle);
 }
 
-// What the library calls the weight of a mark on the time axis.
+// The library's constants for the weight of a mark on the time axis.
 const YEAR = 0;
 const MONTH = 1;
 const DAY = 2;
 
-/** A day has no hour, also where it is the only one. */
+/** A daily mark has no hour, even if it is the only one. */
 export function tickText(wall, weight, family) {
   const at = new Date(wall * 1000);
   if (weight === YEAR) return String(at.getUTCFullYear());

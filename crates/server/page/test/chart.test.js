@@ -1,4 +1,5 @@
-// The chart page beyond its candles: which the library gets, ranges, what an address keeps, comparison, new candles, copying.
+// The chart page beyond its candles: the window of the library, ranges, the address, comparison,
+// new candles, copying.
 
 import assert from 'node:assert/strict';
 import test from 'node:test';
@@ -148,15 +149,15 @@ test('what nobody has asked for costs nothing', async () => {
   const unasked = new Feed({ ...visit.view, before: '2026-11-13' }, ask, false);
   await unasked.open();
   await unasked.firstAfter();
-  // What is shown by now has been counted.
+  // Once its candles are shown, the security has been charged already.
   await unasked.older();
   const wanted = new Feed(visit.view, ask);
   await wanted.open();
   await wanted.newer();
-  // By the clock, and not by the reader.
+  // By the clock, not by the user.
   await wanted.newer(false);
   assert.deepEqual(asked, ['no', 'no', null, null, null, 'no']);
-  // Without candles, because they would be charged: that is no view without candles.
+  // Without candles, because they would be charged: that is not a view without candles.
   const cost = { cost: 1, fits: true, used: 2, limit: 3, resets: '2026-12-01' };
   const withCost = async () => ({ data: { candlesticks: [], next: null, would_charge: cost } });
   await assert.rejects(new Feed(visit.view, withCost, false).open(), { name: 'Refused', fits: true, quota: { used: 2, limit: 3, reset: '2026-12-01' } });
@@ -187,7 +188,7 @@ test('what is on the screen can be asked for elsewhere', () => {
   assert.equal(fileName({ symbol: '1.HK', period: 'day', adjust: 'forward' }, candles, 'csv'), '1.HK-day-adjusted-2026-11-12-2026-11-13.csv');
 });
 
-/** Days from a date on, as they are served. */
+/** Daily candles from a date on, as in a response. */
 const servedDays = (count, close = '10.000') =>
   Array.from({ length: count }, (_, number) => {
     const timestamp = Date.parse('2020-01-01T00:00:00+08:00') / 1000 + number * 86_400;
@@ -195,7 +196,7 @@ const servedDays = (count, close = '10.000') =>
     return { time, timestamp, open: close, high: close, low: close, close, volume: 100, turnover: '1000.000' };
   });
 
-/** A server of candles, a thousand a page, that notes what it was asked. */
+/** A server of candles, a thousand per page, that records its requests. */
 function serverOf(served) {
   const asked = [];
   const ask = async (path) => {
@@ -225,14 +226,16 @@ test('candles that were corrected take the place of the visible ones, and the vi
   await renew(newest);
   assert.deepEqual(asked.map(({ before, next, charge }) => [before, next, charge]), [[undefined, undefined, 'no'], [undefined, '3001', undefined]]);
   assert.deepEqual([newest.feed.candles.length, newest.feed.candles[0].text.close, newest.feed.reachesNow], [2000, '11.000', true]);
-  // As many candles are beyond the right edge as before, though fewer are loaded before the left one.
+  // As many candles are beyond the right edge as before, though fewer are loaded before the left
+  // one.
   assert.deepEqual(newest.moved, { from: 500, to: 2003 });
   const old = begin({ from: 1000, to: 1170 });
   await renew(old);
   assert.deepEqual(asked.map(({ before }) => before), [candles[1170].time.slice(0, 10)]);
   assert.deepEqual([old.feed.candles.at(-1).time, old.feed.reachesNow, old.moved], [candles[1170].time, false, undefined]);
   assert.equal(shiftOf(candles, old.feed.candles, 1170), 999 - 1170);
-  // Another view that was chosen meanwhile is not touched; a refusal is told, and changes nothing.
+  // Another view that was chosen meanwhile is not touched; a refusal is reported, and changes
+  // nothing.
   const left = begin({ from: 3900, to: 4003 });
   const other = new Feed(left.view, ask);
   const coming = renew(left);
@@ -274,7 +277,7 @@ test('a range is shown as before on a screen of another size, and ends where the
   const ranged = new Ranged(() => state, {});
   ranged.fit();
   const { seen } = state.chart;
-  // The library keeps candles as wide as they were, and the right edge.
+  // The library preserves the width of the candles, and the right edge.
   state.chart.pixels = 600;
   state.chart.seen = { from: 403 - (403 - seen.from) / 2, to: 403 };
   assert.equal(ranged.isElsewhere(), false);

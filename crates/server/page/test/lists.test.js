@@ -46,7 +46,7 @@ test('rows are asked for once, a chunk at a time, and a refused chunk can be ask
   const other = new Rows(fetchChunk, { onRefused: ({ status }) => told.push(status) });
   await other.load(0);
   assert.deepEqual([told, other.chunks.size], [['rows', 'rows', 'rows', 429], 0]);
-  // What comes after the end is not looked at, and rows that are there stay while they are asked for again.
+  // Responses after `end` are ignored, and loaded rows stay while they are requested again.
   rows.end();
   await rows.load(1);
   assert.deepEqual([told.length, rows.at(100).place], [4, 100]);

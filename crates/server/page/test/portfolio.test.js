@@ -31,7 +31,7 @@ test('fills are at the candle that gave them, or nowhere', () => {
   const minutes = ['2026-03-18T10:00:00+08:00', '2026-03-18T10:01:00+08:00', '2026-03-18T11:59:00+08:00', '2026-03-18T13:00:00+08:00'].map((time) => candle(time));
   const at = (candles, times, period) => [...placeFills(candles, times.map((time) => fill(time)), periodNamed(period)).keys()];
   assert.deepEqual(at(minutes, ['2026-03-18T10:01:00+08:00'], '1m'), [1]);
-  // Not among those that are shown: before them, between them, after them.
+  // Not among the shown candles: before them, between them, after them.
   assert.deepEqual(at(minutes, ['2026-03-18T09:30:00+08:00', '2026-03-18T10:02:00+08:00', '2026-03-18T13:01:00+08:00'], '1m'), []);
   assert.deepEqual(at(minutes.slice(0, 1), ['2026-03-18T10:04:00+08:00', '2026-03-18T10:05:00+08:00'], '5m'), [0]);
   const days = ['2026-03-16T00:00:00+08:00', '2026-03-17T00:00:00+08:00', '2026-03-19T00:00:00+08:00'].map((time) => candle(time));
@@ -89,7 +89,7 @@ test('the line of net assets ends with what the account is worth now', () => {
   assert.equal(dayOf(stamp('2026-03-19T09:00:00+08:00')), dayOf(stamp('2026-03-18T09:00:00+08:00')) + 1);
 });
 
-/** A server of an account, which counts what it is asked. */
+/** A server of an account, which counts its requests. */
 function server() {
   const told = { entries: 5, at: stamp('2026-03-18T10:00:00+08:00'), today: [], history: [], isMore: false };
   const asked = [];
@@ -126,16 +126,17 @@ test('lists are asked for when something has happened, and the price of a look i
   assert.equal(await state.refresh(), true);
   assert.deepEqual(taken(), ['cashflow', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['3'], ['2', '1']]);
-  // The next day: one has ended meanwhile and is no longer among today's, which the history knows.
+  // The next day: one order has ended meanwhile and is no longer among today's; it is in the
+  // history.
   Object.assign(told, { at: told.at + 86_400, entries: 7, today: [], history: [order(3, 'ExpiredStatus', 300), order(2, 'FilledStatus', 200)] });
   await state.refresh();
   assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [[], ['3', '2', '1']]);
-  // A rate has come: days have a value that had none.
+  // An exchange rate has appeared: more days have a value.
   told.totals = { net_assets: '1' };
   await state.refresh();
   assert.deepEqual(taken(), ['equity', 'portfolio']);
-  // Rewound: nothing is known of what was taken back.
+  // Rewound: the removed entries are forgotten.
   Object.assign(told, { at: told.at - 86_400, entries: 4, history: [] });
   await state.refresh();
   assert.deepEqual(ids(state.orders), []);
@@ -209,11 +210,11 @@ test('a page asks one thing at a time, less often while nobody answers, and stop
   context.mock.timers.tick(4000);
   await settled();
   assert.deepEqual([calls, lost], [4, [0, 503]]);
-  // Once it answers again, as often as before.
+  // Once it answers again, at the normal rate.
   context.mock.timers.tick(1000);
   await settled();
   assert.equal(calls, 5);
-  // Two at once wait for each other.
+  // Two concurrent calls wait for each other.
   await Promise.all([live.now(), live.now()]);
   assert.equal(calls, 7);
   results.push(401);

@@ -304,7 +304,7 @@ test('every phrase exists in three languages, takes the same values in each, and
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
-      // The few keys that are put together from two parts.
+      // The few keys that are composed of two parts.
       const name = key.replace(/_(brief|rule)$/, '').replace(/^loading_(older|newer)$/, '$1');
       const isSaid = [`'${name}'`, `{{${name}}}`, ` ${name}()`].some((form) => used.includes(form));
       assert.ok(isSaid, `${key} is said nowhere`);
@@ -354,7 +354,7 @@ test('every refusal says what to do', () => {
   assert.match(spent.text, /100 of 100 .* 2026-12-01/);
   assert.equal(spent.links[0].href, '/quota');
   assert.equal(spent.isLimit, true);
-  // The server has answered with the cost, and the reader decides.
+  // The server has answered with the cost, and the user decides.
   const costs = adviceFor(new WouldCharge({ fits: true, used: 2, limit: 3, resets: '2026-12-01' }), { symbol: '1.HK' });
   assert.match(costs.text, /2 of 3/);
   assert.deepEqual([costs.costs, costs.label, costs.isLimit], [true, 'Show 1.HK', undefined]);

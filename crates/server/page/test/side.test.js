@@ -23,7 +23,7 @@ const candle = (time) =>
 
 // Grids.
 
-/** As `GET /v1/gridtrading/list` has one. */
+/** As in a response of `GET /v1/gridtrading/list`. */
 const grid = (more = {}) => ({
   order_id: '5', symbol: '700.HK', status: 'Performing', submitted_base_price: '300', current_base_price: '306', upper_limit_price: '360',
   lower_limit_price: '240', trigger_price_type: 2, trigger_spread_up: '', trigger_spread_down: '', trigger_percent_up: '2', trigger_percent_down: '2',
@@ -38,9 +38,9 @@ test('levels of a grid: from its base, rounded away from it to the step of price
   const spread = { trigger_price_type: 1, trigger_spread_up: '5', trigger_spread_down: '2.5', trigger_percent_up: '', trigger_percent_down: '' };
   assert.deepEqual(levelsOf(grid(spread), TICKS), { base: '306', sell: '311', buy: '303.4' });
   assert.deepEqual(levelsOf(grid({ upper_limit_price: '312', lower_limit_price: '299.8' }), TICKS), { base: '306', sell: undefined, buy: '299.8' });
-  // A grid that has not triggered yet may have no base of its own.
+  // A grid that has not triggered yet may have no base.
   assert.equal(levelsOf(grid({ current_base_price: '' })).base, '300');
-  // At the end of a range its own step holds.
+  // A price at the end of a range has the step of that range.
   assert.equal(levelsOf(grid({ ...spread, current_base_price: '201', trigger_spread_down: '1', lower_limit_price: '1' }), TICKS).buy, '200');
 });
 
@@ -79,11 +79,11 @@ test('the form makes a rule, or says which field is wrong before anything is sen
     [{ base: '' }, { up: '0.00' }, { down: '-1' }, { quantity: '1e3' }, { lower: '320.4' }, { base: '321' }, { base: '289.8' }, { most: '100' }, {}].map(wrong),
     ['base', 'up', 'down', 'quantity', 'upper', 'base', 'base', 'most', undefined],
   );
-  // Bounds that cross are told as that.
+  // Crossing bounds are reported as such.
   assert.equal(ruleOf({ ...start, lower: '400' }).because, 'rule_bounds');
-  // Nothing to begin with where there is no price yet, and nothing breaks.
+  // Without a price the base is empty, and nothing throws.
   assert.deepEqual([startOf({ last_done: '', lot_size: '' }).base, startOf({ last_done: '', lot_size: '' }).quantity], ['', '1']);
-  // What a grid has comes back as the same rule.
+  // The fields of a grid make the same rule again.
   const again = ruleOf(fieldsOf(grid())).rule;
   assert.deepEqual([again.submitted_base_price, again.trigger_percent_down, again.upper_limit_quantity], ['306', '2', '500']);
 });
@@ -98,7 +98,7 @@ test('a change leaves alone what the form does not show', () => {
     [kept.trigger_percent_up, kept.lower_limit_event, kept.grid_order_type_down, kept.trigger_sell_depth, kept.trigger_buy_depth, kept.support_shortsell, kept.expire_time],
     ['4', 2, 'GLO', -1, 3, true, 1794700000],
   );
-  // What is chosen in the form holds for both sides.
+  // A choice in the form applies to both sides.
   const chosen = change({ atBound: 2, orderType: 'GTG', force: 1 });
   assert.deepEqual([chosen.lower_limit_event, chosen.grid_order_type_down, chosen.expire_time], [2, 'GTG', undefined]);
 });
@@ -114,7 +114,7 @@ test('the words of a grid', () => {
   assert.equal(previewWords({ verdict: 'refused', reason: { words: 'bounds cross' } }), 'Would be refused: bounds cross');
 });
 
-/** A server of grids, which notes what it is asked. */
+/** A server of grids, which records its requests. */
 function gridServer(...grids) {
   const asked = [];
   const answers = {
@@ -145,7 +145,7 @@ test('the grid on the chart is the one that lives, until another is chosen', asy
   ]);
   await grids.choose('9');
   assert.deepEqual([grids.chosen.order_id, grids.lines], ['9', []], 'what has ended has no lines');
-  // One that ends stays in sight, where there is no other.
+  // A grid that ends stays visible if there is no other.
   const last = gridServer(grid());
   const one = new Grids(last.ask, () => {});
   one.forget('700.HK');
@@ -153,7 +153,7 @@ test('the grid on the chart is the one that lives, until another is chosen', asy
   last.grids[0] = grid({ status: 'Canceled' });
   await one.refresh();
   assert.equal(one.chosen.status, 'Canceled');
-  // A refusal leaves what is known.
+  // A refusal leaves the known grids unchanged.
   last.answers.list = () => {
     throw new Refused({ status: 500, message: 'no' });
   };
@@ -220,7 +220,7 @@ test('pinned ones are first, and each moves among its own', () => {
   for (const [symbol, step] of [['1.HK', -1], ['2.HK', -1], ['3.HK', 1], ['4.HK', 1]]) assert.equal(moved(shown, symbol, step), shown, symbol);
 });
 
-/** Lists as a server keeps them, and every change that it was sent. */
+/** The watchlists of a server, and every change that it received. */
 function listServer() {
   const all = { id: '1', name: 'all', securities: [security('1.HK'), security('2.HK')] };
   const state = { groups: [all, { id: '1001', name: 'mine', securities: [security('1.HK'), security('2.HK')] }], sent: [] };
@@ -239,7 +239,7 @@ test('changes of lists are sent one after the other, each to what the one before
   const lists = new Watchlists(ask, () => {});
   await lists.refresh();
   assert.ok(lists.watched('2.HK') && !lists.watched('3.HK'));
-  // Twice at once: the second begins where the first has ended.
+  // Two concurrent changes: the second starts after the first.
   await Promise.all([lists.move('1001', '2.HK', -1), lists.move('1001', '2.HK', 1)]);
   assert.deepEqual(state.sent.map(([, , body]) => body.securities), [['2.HK', '1.HK'], ['1.HK', '2.HK']]);
   state.sent.length = 0;
@@ -307,7 +307,7 @@ test('the flow is as wide as its day, with zero in it', () => {
   assert.deepEqual(places.map(({ x }) => x), [0, 50, 100]);
   assert.ok(places[1].y > zero && places[2].y < zero && places[0].y === zero);
   assert.deepEqual([high, low], ['150.000', '-50.000']);
-  // A day without a trade that counts is a level line, and none at all is no line.
+  // A day without a counted trade is a horizontal line; without data there is no line.
   assert.equal(flowPlaces([{ inflow: '0.000', timestamp: open }], 330, 100, 50).places[0].y, 25);
   assert.deepEqual(flowPlaces([], 330, 100, 50).places, []);
 });
@@ -348,7 +348,7 @@ test('the distribution adds up exactly', () => {
 
 // Figures.
 
-/** As `GET /v1/securities/{symbol}/figures` has them when nothing is known but the price. */
+/** A response of `GET /v1/securities/{symbol}/figures` when only the price is known. */
 const BARE = {
   symbol: '700.HK', currency: 'HKD', last_done: '612.500', total_market_value: null, pe_ttm_ratio: null, pb_ratio: null, turnover_rate: null,
   dividend_ratio_ttm: null, total_shares: null, circulating_shares: null, hk_shares: null, eps: null, eps_ttm: null, bps: null, dividend_yield: null,

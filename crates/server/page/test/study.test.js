@@ -1,5 +1,6 @@
-// Indicators: worked examples that were published, values of TA-Lib, and a second implementation that shares nothing with the first. It adds up each value
-// from its definition (an exponential average is a sum with powers as weights), in whole numbers of sixty decimals.
+// Indicators: published worked examples, values of TA-Lib, and an independent second
+// implementation. It computes each value from its definition (an exponential average is a sum with
+// powers as weights), in integers of sixty decimals.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -15,7 +16,10 @@ const ONE = 10n ** 60n;
 const big = (number) => BigInt(number) * ONE;
 const product = (a, b) => (a * b) / ONE;
 const power = (base, times) => (times === 0 ? ONE : product(base, power(base, times - 1)));
-/** As text with decimals, half away from zero; what is within a part in 10^50 of a half is one. */
+/**
+ * As text with decimals, half away from zero; a value within a part in 10^50 of a half counts as a
+ * half.
+ */
 function rounded(value, scale) {
   const unit = ONE / 10n ** BigInt(scale);
   const size = value < 0n ? -value : value;
@@ -26,7 +30,10 @@ function rounded(value, scale) {
 const sum = (values) => values.reduce((all, one) => all + one, 0n);
 const mean = (values) => sum(values) / BigInt(values.length);
 
-/** `share` of `whole` for the newest, less for each before it by the same ratio, and what is left for the mean of the first. */
+/**
+ * Weight `share` of `whole` for the newest, less by the same ratio for each before it, and the rest
+ * for the mean of the first.
+ */
 function weighted(values, length, share, whole, at) {
   const left = ((whole - share) * ONE) / whole;
   const after = at - (length - 1);
@@ -46,7 +53,7 @@ function root(value) {
   return low;
 }
 
-/** Prices that jump, stand still and repeat, from a generator of our own; scale 3. */
+/** Prices that jump, stay and repeat, from a seeded generator; scale 3. */
 function walk(count) {
   let [state, price] = [20261117, 91850];
   const next = (below) => {
@@ -116,7 +123,7 @@ test('MACD, RSI and KDJ are those of the second implementation, to the last digi
     const bottom = bigs(low.slice(at - 8, at + 1)).reduce((a, b) => (a < b ? a : b));
     return (100n * ONE * (values[at] - bottom)) / (top - bottom);
   }).slice(8);
-  // 50 before the first: a mean of one value, which the first raw one follows.
+  // 50 before the first: a mean of one value, followed by the first raw one.
   const ks = raw.map((_, at) => weighted([big(50), ...raw], 1, 1n, 3n, at + 1));
   const ds = ks.map((_, at) => weighted([big(50), ...ks], 1, 1n, 3n, at + 1));
   const [k, d, j] = lines({ kdj: '9,3,3' });
@@ -125,7 +132,10 @@ test('MACD, RSI and KDJ are those of the second implementation, to the last digi
   assert.deepEqual(j, expected(8, (at) => rounded(3n * ks[at - 8] - 2n * ds[at - 8], 2)));
 });
 
-/** Worked examples of the articles "Moving Averages", "RSI" and "Bollinger Bands" of StockCharts' ChartSchool. */
+/**
+ * Worked examples of the articles "Moving Averages", "RSI" and "Bollinger Bands" of StockCharts'
+ * ChartSchool.
+ */
 test('worked examples that were published come out as published', () => {
   const shown = (column) => Array.from(column).filter((value) => !Number.isNaN(value)).map((value) => value.toFixed(2));
   const prices = [22.27, 22.19, 22.08, 22.17, 22.18, 22.13, 22.23, 22.43, 22.24, 22.29, 22.15, 22.39, 22.38, 22.61, 23.36, 24.05, 23.75];
@@ -198,7 +208,8 @@ test('ticks of a page that comes before others are those of all of them at once'
   ticksOf(old);
   const grown = ticksOf([...copy(CANDLES.slice(0, 61)), ...old.slice(1)]);
   assert.deepEqual(grown, ticksOf(copy(CANDLES)));
-  // A finer price among the older ones makes every tick finer; another newest candle is another list.
+  // A finer price among the older ones makes every tick finer; another newest candle is another
+  // list.
   const finer = { ...CANDLES[0], close: 91.85005, text: { ...CANDLES[0].text, close: '91.85005' } };
   ticksOf(old);
   const all = ticksOf([finer, ...CANDLES.slice(1, 61).map((one) => ({ ...one })), ...old.slice(1)]);

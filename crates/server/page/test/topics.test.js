@@ -6,7 +6,10 @@ import { listAsked } from '../src/topics/list.js';
 import { inlinesOf, parseMarkdown, webAddress } from '../src/topics/markdown.js';
 import { piecesOf, symbolsIn, wordsOf } from '../src/topics/mentions.js';
 
-/** A tree of Markdown in short: `h1(…)`, `p(…)`, `*…*` for emphasis, `**…**` for strong, `<href …>` for a link. */
+/**
+ * A short form of a Markdown tree: `h1(…)`, `p(…)`, `*…*` for emphasis, `**…**` for strong,
+ * `<href …>` for a link.
+ */
 const short = (node) => {
   const inner = () => (node.inlines ?? []).map(short).join('');
   switch (node.kind) {
@@ -40,7 +43,7 @@ test('an article is headings, paragraphs, lists, quotes and code', () => {
     ['# C#', 'h1(C#)'],
     ['# ##', 'h1()'],
     ['###', 'h3()'],
-    // A separator of lines that ends none.
+    // A line separator that does not end a line.
     ['# a\u2028b', 'h1(a\u2028b)'],
     ['- a\u2028b', 'ul(a\u2028b)'],
     ['line\r\nnext', 'p(line next)'],
@@ -72,7 +75,8 @@ test('HTML is text, and only addresses of the web are links', () => {
 
 test('however marks are heaped, the tree is flat and soon made', () => {
   const heaps = ['[', '*', '_', '`', '![', '> ', '](', '**a', '- ', '\\'].map((heap) => heap.repeat(20_000 / heap.length));
-  // Lines that are nearly a heading, an item, a rule or a break, which a careless expression would search for hours.
+  // Lines that are nearly a heading, an item, a rule or a break, on which a careless expression
+  // would backtrack for hours.
   const spaces = ' '.repeat(19_900);
   heaps.push(`#${spaces}\u2028x`, `# ${'#'.repeat(19_900)}x`, `-${spaces}\u2028x`, `${'* '.repeat(9_900)}x`, `a${spaces}b\nc`);
   for (const text of heaps) {
@@ -92,7 +96,7 @@ test('symbols that the topic is about are links, and so are addresses', () => {
   assert.equal(short('See https://example.com/a?b=1, or (https://example.com).'), 'See <https://example.com/a?b=1>, or (<https://example.com>).');
   assert.equal(short('javascript:alert(1) http://'), 'javascript:alert(1) http://');
   assert.deepEqual(symbolsIn('Of 00700.HK, AAPL.US and the rest.US'), ['700.HK', 'AAPL.US']);
-  // As the server does, which reads the same text (`mentions.rs`).
+  // Same as the server, which reads the same text (`mentions.rs`).
   assert.deepEqual(symbolsIn('[700.HK](https://example.com/5.HK)'), ['700.HK', '5.HK']);
   assert.deepEqual(symbolsIn('--700.HK, see-5.HK, 5.HK-'), ['700.HK', '5.HK']);
   assert.equal(short('--700.HK', '700.HK'), '--[700.HK:700.HK]');

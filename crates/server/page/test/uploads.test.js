@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/desk/upload-words.js';
 
-/** As a dry run reports one. */
+/** A dry run report. */
 const report = (more = {}) => ({
   file: 'AAPL.csv', kind: 'candles', outcome: 'checked', message: null, import: null, rows: 3, symbols: 1, names: ['AAPL.US'],
   first: '2026-11-10T00:00:00-05:00', last: '2026-11-12T00:00:00-05:00', added: 2000, replaced: 1, unchanged: 0, quarantined: 1, unserved: 0,
@@ -32,7 +32,7 @@ test('what was understood of a file is told in the order in which people check i
   assert.equal(told.Symbol, 'A.US, B.US, C.US and 1,197 more');
   assert.equal(told.Range, '2026-11-10 09:30 to 2026-11-12 00:00');
   assert.deepEqual([told.Period, facts(many).find(({ title }) => title === 'Period').isGuess], ['1 min', true]);
-  // A table of securities has nothing of all this.
+  // A table of securities has none of these properties.
   assert.deepEqual(facts(report({ names: [], understood: null, first: null, last: null })), []);
 });
 
@@ -54,7 +54,7 @@ test('a file that the server would refuse is not sent', () => {
   assert.equal(why('a.csv', around.bytesMax), undefined);
   assert.match(why('a.csv', 0), /is empty/);
   assert.match(why('data', 4096, true), /is a folder/);
-  // The command names the store that this server has, and a name with a blank is one word.
+  // The command names the store of this server, and a name with a space is one word.
   assert.match(why('a b.csv', 10 * 2 ** 30), /has 10,240 MiB; at most 2,048 MiB.*: chandler --store sqlite:\/srv\/candles import 'a b\.csv'$/);
 });
 

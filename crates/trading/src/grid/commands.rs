@@ -1,4 +1,5 @@
-//! What clients do to grids. Nothing here changes an account: each gives the events of it, or a refusal.
+//! Commands of clients on grids. Nothing here changes an account: each returns its events, or a
+//! refusal.
 
 use market::{Symbol, Timestamp};
 
@@ -21,7 +22,7 @@ use crate::view::MarketView;
 use crate::words::{GridStatus, GridTimeInForce, OrderType, Side, SuspendReason};
 
 pub(crate) fn agree(account: &Account) -> Vec<Event> {
-    // To agree twice is to agree once.
+    // Repeated agreement has no effect.
     if account.has_agreed { Vec::new() } else { vec![Event::StrategyAgreed] }
 }
 
@@ -113,7 +114,7 @@ fn in_status(account: &Account, id: GridId, status: GridStatus) -> Result<(), Re
     if grid.status == status { Ok(()) } else { Err(wrong_status(grid)) }
 }
 
-/// Its open orders must be such as may be cancelled now.
+/// All of its open orders must be cancellable now.
 fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result<(), Refusal> {
     let has_orders = !open_orders(account, grid).is_empty();
     match no_cancel(view.venue(grid.market()), view.at).filter(|_| has_orders) {
@@ -124,7 +125,7 @@ fn check_cancel(account: &Account, view: &MarketView<'_>, grid: &Grid) -> Result
     }
 }
 
-/// Both of the orders that it would make: their quantity is such as the security is traded in.
+/// The quantity of both of its orders must be valid for the security.
 fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(), Refusal> {
     for side in [Side::Buy, Side::Sell] {
         let price = (grid.sub_order_type(side) == OrderType::Limit).then_some(grid.rule.upper);
@@ -133,7 +134,7 @@ fn check_orders(account: &Account, grid: &Grid, security: &Security) -> Result<(
     Ok(())
 }
 
-/// When a grid ends by itself.
+/// When a grid expires.
 fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Option<Timestamp>, Refusal> {
     match rule.time_in_force {
         GridTimeInForce::GoodTilCanceled => Ok(None),
@@ -147,7 +148,7 @@ fn ends_at(view: &MarketView<'_>, symbol: &Symbol, rule: &GridRule) -> Result<Op
 }
 
 impl NewGrid {
-    /// The grid as it begins.
+    /// The grid in its initial state.
     pub(super) fn as_grid(&self, at: Timestamp) -> Grid {
         Grid {
             id: self.id,

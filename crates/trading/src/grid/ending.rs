@@ -1,4 +1,5 @@
-//! What happens to grids without a candle: their time is over, or a corporate action has changed what their prices mean.
+//! Events of grids without a candle: expiry, and corporate actions that change the meaning of their
+//! prices.
 
 use market::{Symbol, Timestamp};
 
@@ -8,7 +9,7 @@ use crate::event::Event;
 use crate::words::SuspendReason;
 use crate::work::Work;
 
-/// Ends the grids whose time is over, their open orders first.
+/// Ends expired grids, their open orders first.
 pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
     let due = work.account.grids.open().filter(|grid| grid.ends_at.is_some_and(|end| end <= at));
     let due: Vec<GridId> = due.map(|grid| grid.id).collect();
@@ -21,7 +22,7 @@ pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
     }
 }
 
-/// Suspends the grids that watch a symbol which has had a corporate action.
+/// Suspends the grids of a symbol that had a corporate action.
 pub(crate) fn suspend_for_action(work: &mut Work<'_>, at: Timestamp, symbol: &Symbol) {
     let watching = work.account.grids.open().filter(|grid| grid.is_watching() && grid.symbol == *symbol);
     let watching: Vec<GridId> = watching.map(|grid| grid.id).collect();

@@ -1,4 +1,4 @@
-//! Events onto a grid.
+//! Applies events to a grid.
 
 use market::{Market, Timestamp};
 
@@ -8,12 +8,13 @@ use crate::event::{Event, Execution, GridTrigger};
 use crate::order::{OrderId, Since};
 use crate::words::{GridStatus, GridTriggerKind, SleepingReason};
 
-/// The reasons that stand in a history for what is no sleep.
+/// History reasons that are not sleeping reasons.
 const REPLACED: &str = "replaced";
 const BOUND: &str = "bound";
 
 impl Account {
-    /// Takes an event of a grid in. Whether listeners are to be told: all but those that change nothing they see.
+    /// Applies an event to a grid. Returns whether listeners are notified: not if nothing visible
+    /// changed.
     pub(crate) fn apply_to_grid(&mut self, event: &Event, at: Timestamp) -> bool {
         if let Event::GridSubmitted(new) = event {
             let mut grid = new.as_grid(at);
@@ -60,7 +61,7 @@ impl Account {
         true
     }
 
-    /// An order of a grid was made, or filled.
+    /// An order of a grid was created or filled.
     pub(crate) fn apply_to_grid_of(&mut self, id: OrderId, event: &Event) {
         let Some(origin) = self.by_number(id.number()).and_then(|order| order.grid) else { return };
         let Some(grid) = self.grids.get_mut(origin.grid.number()) else { return };
@@ -78,8 +79,8 @@ impl Account {
     }
 }
 
-/// The trading day of a candle, counted from 1970. Grids watch nothing overnight, so all hours that they watch lie within one date by
-/// the winter time of their market, whatever the season.
+/// The trading day of a candle, in days since 1970. Grids do not trade overnight, so all of their
+/// hours lie within one date by the winter time of their market, in any season.
 fn trading_day(market: Market, candle: Timestamp) -> i64 {
     let hours_east = match market {
         Market::Hk | Market::Cn => 8,
@@ -109,7 +110,7 @@ impl Grid {
         if self.triggered_on == Some(day) { (self.triggers, self.skips) } else { (0, 0) }
     }
 
-    /// Falls asleep, or wakes: a line of its history if that is new.
+    /// Falls asleep, or wakes: adds a history row if that is a change.
     fn sleep(&mut self, reason: Option<SleepingReason>, at: Timestamp) {
         if self.sleeping_reason != reason {
             self.sleeping_reason = reason;
@@ -117,7 +118,7 @@ impl Grid {
         }
     }
 
-    /// One that does not watch does not sleep either.
+    /// A grid that is not watching does not sleep either.
     fn enter(&mut self, status: GridStatus, reason: &str, at: Timestamp) {
         self.status = status;
         self.sleeping_reason = None;

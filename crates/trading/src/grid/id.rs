@@ -1,4 +1,4 @@
-//! Grids by their ids, and what an order keeps of the one that made it.
+//! Grid ids, and the origin stored with an order of a grid.
 
 use market::Price;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,8 @@ use crate::codec;
 use crate::order::OrderId;
 use crate::words::GridTriggerKind;
 
-/// A grid by account and number. No order of an account has the same id: grids are numbered from the upper end of what orders can be.
+/// A grid by account and number. It never equals the id of an order: grids are numbered at the
+/// upper end of the range of orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GridId(OrderId);
 
@@ -23,7 +24,7 @@ impl GridId {
         self.0.account()
     }
 
-    /// 0 for what is no grid's id.
+    /// 0 if the id is not that of a grid.
     pub fn number(self) -> u64 {
         self.0.number().saturating_sub(FIRST)
     }
@@ -45,12 +46,12 @@ impl std::str::FromStr for GridId {
 
 codec::serde_as_text!(GridId);
 
-/// Which grid made an order, and at what.
+/// The grid that created an order, and the price at which it did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridOrigin {
     pub grid: GridId,
     pub kind: GridTriggerKind,
-    /// The price that triggered it: the level, the open after a gap, the bound that was left.
+    /// The triggering price: the level, the open after a gap, the bound that was left.
     #[serde(with = "codec::price")]
     pub price: Price,
     /// The base before it.

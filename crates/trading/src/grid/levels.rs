@@ -15,11 +15,12 @@ pub struct Levels {
     pub down: Price,
 }
 
-/// One grid from a base, exact: in units of `10^-14`, since a price has six decimals and a percentage of it eight more.
+/// One step from a base, exact: in units of `10^-14`, since a price has six decimals and a
+/// percentage of it eight more.
 const EXACT: i128 = PERCENT_WHOLE as i128;
 
 impl GridStep {
-    /// How far the next level above a base is, and the next one below it.
+    /// The distance from a base to the next level above it, and to the next one below it.
     fn exact(self, base: Price) -> (i128, i128) {
         let share = |percent: Percent| i128::from(base.0) * i128::from(percent.units());
         match self {
@@ -28,8 +29,8 @@ impl GridStep {
         }
     }
 
-    /// The levels before they are rounded to the tick, to the millionth nearer to the base: a candle that stays within them reaches
-    /// neither level, whatever the ticks of its day.
+    /// The levels before they are rounded to the tick, rounded to the millionth nearer to the base:
+    /// a candle that stays within them reaches neither level, whatever the ticks of its day.
     pub(crate) fn inner(self, base: Price) -> Levels {
         let (up, down) = self.exact(base);
         let base = i128::from(base.0) * EXACT;
@@ -44,7 +45,7 @@ impl GridStep {
         Levels { up: ticks.up(price(above)), down: ticks.down(price((base - down).div_euclid(EXACT))) }
     }
 
-    /// How many grids lie between a base and a price; at least one.
+    /// How many steps lie between a base and a price; at least one.
     pub(crate) fn count(self, base: Price, price: Price) -> i64 {
         let (up, down) = self.exact(base);
         let away = i128::from(price.0 - base.0) * EXACT;
@@ -58,7 +59,7 @@ fn price(units: i128) -> Price {
 }
 
 impl Grid {
-    /// Where it is triggered next, by the ticks of a day.
+    /// The next levels, by the ticks of a day.
     pub fn levels(&self, view: &MarketView<'_>) -> Levels {
         let ticks = view.ticks(&self.symbol, self.facts.kind, view.date(self.market()));
         self.rule.step.levels(self.base, ticks)

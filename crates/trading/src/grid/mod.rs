@@ -1,8 +1,9 @@
-//! Grid trading: an engine order that watches a symbol and has sub-orders made at its levels.
+//! Grid trading: a strategy that watches a symbol and creates sub-orders at its levels.
 //!
-//! `rule` is what a client asks for and its checks, `levels` the arithmetic of steps, `state` a grid as its events add up to,
-//! `fold` those events onto it, `profit` what its fills have earned. `commands` is what clients do to a grid, `step` what a candle
-//! does, `sub_order` how an order is born of a trigger, `ending` what the clock and corporate actions do.
+//! `rule` has the parameters of a client and their checks, `levels` the arithmetic of steps,
+//! `state` a grid, `fold` applies events to it, `profit` computes realised profit. `commands` has
+//! the commands of clients, `step` the effect of a candle, `sub_order` the creation of an order by
+//! a trigger, `ending` the effects of the clock and of corporate actions.
 
 mod commands;
 mod ending;

@@ -1,4 +1,4 @@
-//! What a listener is told about a grid: one message for each change of its status, of what it sleeps for, or of its base.
+//! Pushes of a grid: one message for each change of its status, its sleeping reason or its base.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -16,7 +16,7 @@ pub struct GridPush {
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
     pub sleeping_reason: Option<SleepingReason>,
-    /// The base as it is; that which was submitted is in the rule.
+    /// The current base; the submitted one is in the rule.
     pub base: Price,
     pub rule: GridRule,
     pub settlement_currency: Currency,

@@ -1,4 +1,4 @@
-//! The rule of a grid: as a client asks for it, and as it holds once every relation in it has been checked.
+//! The rule of a grid: as submitted by a client, and in its checked form.
 
 use market::{Price, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use crate::refusal::{Code, Refusal};
 use crate::terms::Percent;
 use crate::words::{BoundEvent, GridHours, GridOrderType, GridTimeInForce};
 
-/// `grid_trading_rule` as it came, under its own names. What is absent is `None`.
+/// `grid_trading_rule` as received, with its field names. Absent fields are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GridRuleInput {
     pub submitted_base_price: Option<Price>,
@@ -37,7 +37,7 @@ pub struct GridRuleInput {
     pub expire_time: Option<i64>,
 }
 
-/// A rule that holds.
+/// A rule that passed all checks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridRule {
     /// `submitted_base_price`.
@@ -48,9 +48,9 @@ pub struct GridRule {
     #[serde(with = "codec::price")]
     pub lower: Price,
     pub step: GridStep,
-    /// Of one trigger.
+    /// The quantity of one trigger.
     pub quantity: Quantity,
-    /// The most and the least the account may hold for the grid to buy and to sell.
+    /// The maximum position after a buy and the minimum position after a sale.
     pub upper_quantity: Quantity,
     pub lower_quantity: Quantity,
     pub upper_event: BoundEvent,
@@ -68,12 +68,12 @@ pub struct GridRule {
     pub support_shortsell: bool,
     pub hours: GridHours,
     pub time_in_force: GridTimeInForce,
-    /// Only of one that is good until a date.
+    /// Only with `GoodTilDate`.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "codec::instant_option")]
     pub expire_time: Option<Timestamp>,
 }
 
-/// How far a level is from the base.
+/// The distance of a level from the base.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GridStep {
@@ -99,9 +99,9 @@ impl GridStep {
     }
 }
 
-/// Depth levels a sub-order may take its limit from, either way.
+/// Maximum depth level from which a sub-order takes its limit, on either side.
 const DEPTH_MAX: i64 = 5;
-/// How far ahead a grid may end, in seconds.
+/// Maximum time to expiry, in seconds.
 const EXPIRY_MAX: i64 = 366 * 86_400;
 
 fn missing(field: &str) -> Refusal {
@@ -117,7 +117,8 @@ fn wrong(text: impl Into<String>) -> Refusal {
 }
 
 impl GridRule {
-    /// Every field that is needed is there and in its range, and all relations hold. `now` is for the time a grid ends.
+    /// Checks that all required fields are present and in range, and that all relations hold. `now`
+    /// is for the expiry of the grid.
     pub fn of(asked: &GridRuleInput, now: Timestamp) -> Result<GridRule, Refusal> {
         let step = step(asked)?;
         let hours = GridHours::from_code(asked.rth.unwrap_or(0));

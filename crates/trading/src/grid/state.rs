@@ -1,4 +1,4 @@
-//! A grid and its story so far.
+//! A grid and its history.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::order::{Facts, OrderId, Since};
 use crate::quantity::Quantity;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
-/// Grids an account may have open at a time.
+/// Maximum number of open grids of an account.
 pub(crate) const OPEN_MAX: usize = 100;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,48 +32,49 @@ pub struct Grid {
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
     pub sleeping_reason: Option<SleepingReason>,
-    /// The price its next levels are counted from.
+    /// The price from which its next levels are computed.
     #[serde(with = "codec::price")]
     pub base: Price,
-    /// The base before its last trigger, and the one that trigger made.
+    /// The base before its last trigger, and the one set by that trigger.
     #[serde(with = "codec::price_option")]
     pub base_before: Option<Price>,
     #[serde(with = "codec::price_option")]
     pub base_after: Option<Price>,
-    /// Submitted, restarted or replaced then: decides which candles it watches.
+    /// When it was submitted, restarted or replaced: decides which candles it watches.
     pub since: Since,
-    /// The stamp of the last candle that did something to it.
+    /// The stamp of the last candle that affected it.
     #[serde(with = "codec::instant_option")]
     pub last_candle: Option<Timestamp>,
-    /// When it ends by itself.
+    /// When it expires.
     #[serde(with = "codec::instant_option")]
     pub ends_at: Option<Timestamp>,
     #[serde(with = "codec::instant")]
     pub created_at: Timestamp,
     #[serde(with = "codec::instant")]
     pub updated_at: Timestamp,
-    /// Triggers that made an order.
+    /// Triggers that created an order.
     pub trigger_times: u64,
-    /// The trading day of its last trigger, and how many that day had so far: those that made an order, and those that made none.
+    /// The trading day of its last trigger, and the number of triggers on that day: with an order,
+    /// and without.
     #[serde(default)]
     pub(super) triggered_on: Option<i64>,
     #[serde(default)]
     pub(super) triggers: u32,
     #[serde(default)]
     pub(super) skips: u32,
-    /// Its orders, oldest first, that which closed it included.
+    /// Its orders, oldest first, including the closing one.
     pub orders: Vec<OrderId>,
     pub bought: Quantity,
     pub sold: Quantity,
-    /// Fills matched first in, first out, without charges.
+    /// Realised profit: fills matched first in, first out, without charges.
     pub profit: Money,
-    /// What it has bought and not sold, or sold and not bought back, oldest first.
+    /// Its position, bought or sold short, oldest first.
     pub lots: Vec<GridLot>,
     /// Oldest first.
     pub history: Vec<GridHistoryRow>,
 }
 
-/// One line of a grid's history.
+/// One row of a grid's history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GridHistoryRow {
     /// From 1.
@@ -82,7 +83,7 @@ pub struct GridHistoryRow {
     pub at: Timestamp,
     pub status: GridStatus,
     pub suspend_reason: Option<SuspendReason>,
-    /// Why: what it sleeps for, `bound`, `replaced`; often nothing.
+    /// Why: the sleeping reason, `bound` or `replaced`; often empty.
     pub reason: String,
 }
 
@@ -100,7 +101,7 @@ impl Grid {
         self.status == GridStatus::Performing
     }
 
-    /// What it has bought beyond what it has sold; a split changes it as it changes a position.
+    /// The net quantity it has bought. A split changes it like a position.
     pub fn built(&self) -> Quantity {
         self.lots.iter().map(|lot| lot.quantity).sum::<Quantity>().or_zero()
     }
@@ -110,7 +111,7 @@ impl Grid {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grids {
     all: Vec<Arc<Grid>>,
-    /// Those that have not ended, ascending.
+    /// Numbers of those that have not ended, ascending.
     open: Vec<u64>,
 }
 
@@ -156,12 +157,12 @@ impl Grids {
         self.all.push(Arc::new(grid));
     }
 
-    /// To be called when a grid has ended.
+    /// Must be called when a grid has ended.
     pub(crate) fn close(&mut self, number: u64) {
         self.open.retain(|open| *open != number);
     }
 
-    /// A split of a symbol, for what grids have built of it.
+    /// Applies a split of a symbol to the positions of its grids.
     pub(crate) fn change_shares(&mut self, symbol: &Symbol, ratio: Fraction) {
         let is_meant = |grid: &&mut Arc<Grid>| grid.symbol == *symbol && !grid.lots.is_empty();
         for grid in self.all.iter_mut().filter(is_meant) {

@@ -1,4 +1,5 @@
-//! What a candle does to a grid: which levels it certainly went through, in which order, and what is made of each.
+//! The effect of a candle on a grid: which levels it certainly reached, in which order, and the
+//! trigger at each.
 
 use market::{Price, Symbol, Timestamp};
 
@@ -14,10 +15,11 @@ use crate::sessions::trades_in;
 use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
 use crate::work::Work;
 
-/// Levels that one candle may trigger on its way, a gap apart.
+/// Maximum number of levels that one candle may trigger, besides a gap.
 const LEVELS_MAX: usize = 20;
 
-/// Lets the candles of an instant, which are in rounds, act on the grids that watch: in each round by number.
+/// Applies the candles of an instant, which are in rounds, to the watching grids: in each round by
+/// number.
 pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbol, EffectiveCandle)]) {
     if !work.account.grids.has_open() {
         return;
@@ -35,7 +37,8 @@ pub(crate) fn play(work: &mut Work<'_>, at: Timestamp, candles: &[(usize, &Symbo
     }
 }
 
-/// Levels are reached minute by minute, so a coarse day triggers nothing: the grids that watched it say what they are missing.
+/// Levels are reached minute by minute, so a coarse day triggers nothing. The grids that watched it
+/// fall asleep with the reason.
 fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, EffectiveCandle)]) {
     for (_, symbol, effective) in
         round.iter().filter(|(.., effective)| effective.is_day() && effective.candle.volume > 0)
@@ -57,7 +60,8 @@ fn sleep_through(work: &mut Work<'_>, at: Timestamp, round: &[(usize, &Symbol, E
     }
 }
 
-/// Whether a candle is one that a grid looks at. No auction, no whole day, nothing overnight; and each candle once, also if it comes again.
+/// Whether a grid considers a candle. Auctions, daily candles and overnight candles do not count,
+/// and each candle counts once, even if it arrives again.
 fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
     let candle = &effective.candle;
     grid.is_watching()
@@ -69,7 +73,7 @@ fn watches(grid: &Grid, effective: &EffectiveCandle) -> bool {
 }
 
 impl GridRule {
-    /// The bound that a price has left, and what is to be done there.
+    /// The bound that a price has left, and its event.
     fn left(&self, price: Price) -> Option<(Price, BoundEvent)> {
         match price {
             price if price > self.upper => Some((self.upper, self.upper_event)),
@@ -79,7 +83,7 @@ impl GridRule {
     }
 }
 
-/// One candle's turn at one grid.
+/// One candle applied to one grid.
 struct Turn<'t, 'w> {
     work: &'t mut Work<'w>,
     at: Timestamp,
@@ -103,7 +107,7 @@ impl Turn<'_, '_> {
         self.leg();
     }
 
-    /// Makes no more orders. Recorded once.
+    /// Puts the grid to sleep: it creates no more orders. Recorded once.
     fn sleep(&mut self, reason: SleepingReason) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         if grid.sleeping_reason != Some(reason) {
@@ -112,8 +116,9 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// Why it may not trigger. Triggers that make an order and those that make none have the same limit each: the latter take no order
-    /// from a grid, and both take an entry of the journal.
+    /// Why it may not trigger. Triggers with an order and triggers without have the same limit,
+    /// counted separately: skipped triggers do not reduce the orders of a grid, but both take a
+    /// journal entry.
     fn spent(&self, is_skipped: bool) -> Option<SleepingReason> {
         let account = &*self.work.account;
         if account.is_full() {
@@ -125,14 +130,14 @@ impl Turn<'_, '_> {
         (count >= account.settings.limits.grid_triggers).then_some(SleepingReason::Triggers)
     }
 
-    /// The base and the rule, and the levels that follow from them on the ticks of the candle's day.
+    /// The base, the rule, and the levels by the ticks of the candle's day.
     fn look(&self) -> Option<(Price, GridRule, Levels)> {
         let grid = self.work.account.grid(self.id)?;
         let ticks = self.work.tables.ticks.of(&grid.symbol, grid.facts.kind, self.effective.day);
         Some((grid.base, grid.rule.clone(), grid.rule.step.levels(grid.base, ticks)))
     }
 
-    /// The open lies at a level or beyond: one trigger at the open, for as many grids as it has jumped over.
+    /// The open is at or beyond a level: one trigger at the open, for all the steps it jumped over.
     fn gap(&mut self) {
         let Some((base, rule, levels)) = self.look() else { return };
         let open = self.effective.candle.open;
@@ -145,7 +150,8 @@ impl Turn<'_, '_> {
         self.trigger(GridTriggerKind::Gap, side, rule.quantity.times(count), open);
     }
 
-    /// The way from the open to one extreme, level by level. Of two ways only that to the nearer extreme is certain.
+    /// Triggers level by level from the open to one extreme. If levels are reached on both sides,
+    /// only the path to the nearer extreme is certain.
     fn leg(&mut self) {
         let Some((_, rule, levels)) = self.look() else { return };
         let candle = self.effective.candle;
@@ -175,9 +181,10 @@ impl Turn<'_, '_> {
         }
     }
 
-    /// The base moves, and an order is made unless the account's limits say otherwise. Whether it may trigger: else it sleeps.
+    /// Moves the base, and creates an order unless a limit of the account prevents it. Returns
+    /// whether it may trigger; otherwise it sleeps.
     fn trigger(&mut self, kind: GridTriggerKind, side: Side, quantity: Quantity, price: Price) -> bool {
-        // Nothing is worked out for a grid that may not trigger either way.
+        // Skip the work if the grid may not trigger either way.
         if let (Some(reason), Some(_)) = (self.spent(false), self.spent(true)) {
             self.sleep(reason);
             return false;
@@ -206,7 +213,7 @@ impl Turn<'_, '_> {
         true
     }
 
-    /// A bound was left: its open orders end, what it has built is sold, and it is over.
+    /// A bound was left: cancels its open orders, sells its position and ends it.
     fn close(&mut self, bound: Price) {
         let Some(grid) = self.work.account.grid(self.id) else { return };
         for event in cancellations(self.work.account, grid, BY_BOUND) {

@@ -1,4 +1,4 @@
-//! How an order is born of a trigger, and how the open orders of a grid are cancelled with it.
+//! How a trigger creates an order, and how the open orders of a grid are cancelled with it.
 
 use market::{Market, Price};
 
@@ -18,13 +18,13 @@ use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 
-/// What the open orders of a grid are cancelled with.
+/// The reason text with which the open orders of a grid are cancelled.
 pub(crate) const BY_CANCEL: &str = "grid canceled";
 pub(crate) const BY_REPLACE: &str = "grid replaced";
 pub(super) const BY_EXPIRY: &str = "grid expired";
 pub(super) const BY_BOUND: &str = "grid closed at a bound";
 
-/// A trigger makes no order.
+/// Why a trigger creates no order.
 pub(super) struct Skip {
     pub(super) reason: SleepingReason,
     pub(super) refusal: Option<Refusal>,
@@ -38,7 +38,7 @@ impl Skip {
         Skip { reason, refusal: Some(refusal) }
     }
 
-    /// A check that an order of this quantity does not pass.
+    /// An order of this quantity fails a check.
     fn for_refusal(refusal: Refusal) -> Skip {
         let reason = match refusal.check {
             Some(5 | 6) => SleepingReason::Position,
@@ -63,7 +63,7 @@ impl Grid {
         if side.is_buy() { self.rule.buy_depth } else { self.rule.sell_depth }
     }
 
-    /// What an order of this side is: a limit order wherever a price is named.
+    /// The order type of this side: a limit order wherever a price is given.
     pub fn sub_order_type(&self, side: Side) -> OrderType {
         let word = if side.is_buy() { self.rule.buy_type } else { self.rule.sell_type };
         if word == GridOrderType::Market && self.depth(side) == 0 {
@@ -73,7 +73,8 @@ impl Grid {
         }
     }
 
-    /// The terms of an order of this grid. At the market it trades in regular hours alone, whatever the grid watches.
+    /// The terms of an order of this grid. A market order trades in regular hours only, whatever
+    /// hours the grid watches.
     pub(crate) fn terms(&self, side: Side, quantity: Quantity, price: Option<Price>) -> Terms {
         let order_type = if price.is_some() { OrderType::Limit } else { OrderType::Market };
         let outside_rth = match self.outside_rth() {
@@ -85,7 +86,7 @@ impl Grid {
     }
 }
 
-/// The order of a trigger, or why there is none.
+/// The order of a trigger, or why it is skipped.
 pub(super) fn of_trigger(
     account: &Account,
     view: &MarketView<'_>,
@@ -101,7 +102,7 @@ pub(super) fn of_trigger(
     let price = match grid.depth(side) {
         0 if grid.sub_order_type(side) == OrderType::Market => None,
         0 => Some(origin.price),
-        // Some ticks below a price of few ticks there is no price any more.
+        // Some ticks below a price of few ticks there is no valid price.
         level => Some(depth_price(mark, level, side, ticks).max(ticks.tick(mark))),
     };
     let terms = grid.terms(side, quantity, price);
@@ -114,7 +115,7 @@ pub(super) fn of_trigger(
     }
 }
 
-/// The limits on the account's position, as it is: orders that are open do not count.
+/// Checks the limits on the account's current position: open orders do not count.
 fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) -> Result<(), Skip> {
     let held = account.held(&grid.symbol);
     let rule = &grid.rule;
@@ -138,7 +139,8 @@ fn check_limits(account: &Account, grid: &Grid, side: Side, quantity: Quantity) 
     }
 }
 
-/// The market order that closes what a grid has built, as far as it is still there and can be sold; `None` for nothing.
+/// The market order that closes a grid's position, as far as the account still holds it and can
+/// sell it; `None` if nothing is left.
 pub(super) fn of_close(
     account: &Account,
     view: &MarketView<'_>,
@@ -157,7 +159,7 @@ pub(super) fn of_close(
     born(account, view, Terms { quantity, ..terms }, origin).ok()
 }
 
-/// An order of the engine for the day.
+/// A day order of the engine.
 fn born(
     account: &Account,
     view: &MarketView<'_>,
@@ -190,7 +192,7 @@ fn born(
     })
 }
 
-/// The open orders of a grid, in the order of their sequence numbers.
+/// The open orders of a grid, ordered by sequence number.
 pub(super) fn open_orders(account: &Account, grid: &Grid) -> Vec<OrderId> {
     let of_grid = account
         .open_orders_of(&grid.symbol)
@@ -200,7 +202,7 @@ pub(super) fn open_orders(account: &Account, grid: &Grid) -> Vec<OrderId> {
     found.into_iter().map(|(_, id)| id).collect()
 }
 
-/// What cancels them.
+/// The events that cancel them.
 pub(super) fn cancellations(account: &Account, grid: &Grid, reason: &str) -> Vec<Event> {
     let canceled = |id: OrderId| Event::Canceled { id, reason: Some(reason.to_owned()) };
     open_orders(account, grid).into_iter().map(canceled).collect()

@@ -1,4 +1,4 @@
-//! What a client needs to know of a security before it submits a grid.
+//! The facts of a security that a client needs to submit a grid.
 
 use market::{Market, Price, Symbol};
 
@@ -13,7 +13,7 @@ use crate::words::Kind;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GridSymbolInfo {
-    /// The price that may be known, if there is one.
+    /// The known price, if there is one.
     pub last_done: Option<Price>,
     pub lot: Quantity,
     pub currency: Currency,
@@ -21,13 +21,13 @@ pub struct GridSymbolInfo {
     pub decimals: u32,
     /// Its price steps on the trading date, ascending.
     pub ticks: Vec<TickBand>,
-    /// Whether the client has agreed to what a strategy risks.
+    /// Whether the client has agreed to the risks of strategies.
     pub is_granted: bool,
-    /// Whether a grid can watch before and after regular hours.
+    /// Whether a grid can trade before and after regular hours.
     pub has_extended_hours: bool,
 }
 
-/// The step of prices over one and up to another; the last one has no end.
+/// The tick size above one price and up to another; the last band has no end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TickBand {
     pub over: Price,
@@ -35,7 +35,7 @@ pub struct TickBand {
     pub tick: Price,
 }
 
-/// What of a security a grid's client is told, or why there is no grid on it.
+/// The facts of a security for a grid, or why it allows no grids.
 pub fn grid_symbol_info(
     account: &Account,
     view: &MarketView<'_>,

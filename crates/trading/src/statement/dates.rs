@@ -1,4 +1,4 @@
-//! The date that an entry is booked on, and when the statement of a date is made.
+//! The booking date of an entry, and when the statement of a date is made.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use crate::event::{AcceptedOrder, Entry, Event};
 use crate::feed::Feed;
 use crate::roll::CORPORATE_ACTION;
 
-/// When a date is over in every market: at this second of the next one in Hong Kong. The trading day of the US has ended by then.
+/// When a date is over in every market: at this second of the next one in Hong Kong. The US trading
+/// day has ended by then.
 const MADE_AT_S: i64 = 9 * 3_600;
 
 /// When the statement of a date is made; `zone` is that of Hong Kong.
@@ -16,7 +17,7 @@ pub fn made_at(zone: &Zone, date: Date) -> Timestamp {
     zone.instant(date.tomorrow().unwrap_or(date), MADE_AT_S)
 }
 
-/// The last instant up to another at which a statement is made.
+/// The last instant up to `now` at which a statement is made.
 pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
     let today = zone.date(now);
     let yesterday = today.yesterday().unwrap_or(today);
@@ -24,7 +25,7 @@ pub fn last_made_at(zone: &Zone, now: Timestamp) -> Timestamp {
     if of_yesterday > now { made_at(zone, yesterday.yesterday().unwrap_or(yesterday)) } else { of_yesterday }
 }
 
-/// An entry and the date whose statement has it.
+/// An entry and the date of its statement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Dated<'a> {
     pub(super) date: Date,
@@ -34,9 +35,9 @@ pub(super) struct Dated<'a> {
 /// A journal by date.
 #[derive(Debug)]
 pub(super) struct ByDate<'a> {
-    /// Those of one date keep their order, and so do all of one security.
+    /// Entries of one date retain their order, and so do all entries of one security.
     pub(super) entries: Vec<Dated<'a>>,
-    /// From which date on orders are there, by number.
+    /// The first date of each order, by number.
     pub(super) orders: BTreeMap<u64, Date>,
 }
 
@@ -52,8 +53,9 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     };
     let mut dated: Vec<Dated<'a>> =
         entries.iter().map(|entry| Dated { date: booking.date(entry), entry }).collect();
-    // An account finds its orders by their place, so they come to it as they are numbered: one for Hong Kong that was sent before one for
-    // New York, where it is still the day before, comes with it. It counts from its own date on.
+    // An account looks up its orders by position, so they must be applied in numerical order. A
+    // Hong Kong order submitted before a New York one, where it is still the day before, is applied
+    // with it, but counts from its own date on.
     let mut earliest = None;
     for dated in dated.iter_mut().rev().filter(|dated| created(&dated.entry.event).is_some()) {
         let date = earliest.map_or(dated.date, |earliest: Date| earliest.min(dated.date));
@@ -64,7 +66,7 @@ pub(super) fn by_date<'a>(entries: &'a [Entry], feed: &dyn Feed, began: Timestam
     ByDate { entries: dated, orders: booking.orders }
 }
 
-/// The order that begins with an event.
+/// The order that an event creates.
 fn created(event: &Event) -> Option<&AcceptedOrder> {
     match event {
         Event::Accepted(accepted) | Event::Rejected { order: Some(accepted), .. } => Some(accepted),
@@ -78,21 +80,24 @@ struct Booking<'a> {
     began: Timestamp,
     /// The securities of orders, by number.
     symbols: BTreeMap<u64, Symbol>,
-    /// The last date of anything about a security: an action sets its quantity, so what came before must stay before.
+    /// The last date of any entry about a security: an action sets its quantity, so earlier entries
+    /// must stay before it.
     last: BTreeMap<Symbol, Date>,
     orders: BTreeMap<u64, Date>,
 }
 
 impl Booking<'_> {
-    /// The trading date of the market concerned, or the date in Hong Kong; later where the statement of that date is made already.
+    /// The trading date of the market concerned, or the date in Hong Kong; a later one if the
+    /// statement of that date is already made.
     fn date(&mut self, entry: &Entry) -> Date {
         let Some(at) = entry.at else {
-            // What was prepared was there when the account began, whichever date that is.
+            // Entries from before the first request count at the beginning of the account,
+            // whichever date that is.
             return self.open_date(self.began, Closing::After);
         };
         let symbol = self.symbol(&entry.event);
         let closing = match entry.event {
-            // An operator may enter one at the very second at which a statement was made.
+            // An operator may enter a position at the exact second at which a statement was made.
             Event::PositionEntered { .. } => Closing::Before,
             _ => Closing::After,
         };
@@ -120,7 +125,7 @@ impl Booking<'_> {
         }
     }
 
-    /// The first date whose statement is not made at an instant.
+    /// The first date whose statement is not made yet at an instant.
     fn open_date(&self, at: Timestamp, closing: Closing) -> Date {
         let (date, seconds) = self.zone.local(at);
         let is_yesterday_open = match closing {
@@ -130,7 +135,7 @@ impl Booking<'_> {
         if is_yesterday_open { date.yesterday().unwrap_or(date) } else { date }
     }
 
-    /// The security that an event is about.
+    /// The security that an event concerns.
     fn symbol(&mut self, event: &Event) -> Option<Symbol> {
         if let Some(accepted) = created(event) {
             self.symbols.insert(accepted.id.number(), accepted.terms.symbol.clone());
@@ -149,14 +154,14 @@ impl Booking<'_> {
     }
 }
 
-/// Whether what happens at the second of a statement comes before it.
+/// Whether events at the second of a statement come before it.
 #[derive(Clone, Copy, Debug)]
 enum Closing {
     Before,
     After,
 }
 
-/// Whether an order was ended by what comes before the roll of its instant.
+/// Whether an order was ended before the roll of the same instant.
 fn is_before_roll(event: &Event) -> bool {
     match event {
         Event::Expired { .. } => true,

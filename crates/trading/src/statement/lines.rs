@@ -1,4 +1,4 @@
-//! What a statement says, section by section.
+//! The contents of a statement, section by section.
 
 use std::fmt;
 
@@ -24,7 +24,7 @@ pub enum StatementKind {
 impl StatementKind {
     pub const ALL: [StatementKind; 2] = [StatementKind::Daily, StatementKind::Monthly];
 
-    /// As requests and keys of files have it.
+    /// The code in requests and file keys.
     pub fn number(self) -> u8 {
         match self {
             StatementKind::Daily => 1,
@@ -54,15 +54,15 @@ impl fmt::Display for StatementKind {
 #[derive(Clone, Debug)]
 pub struct Statement {
     pub kind: StatementKind,
-    /// The first and the last calendar day of it; a statement is dated by the last.
+    /// Its first and last calendar day; a statement is dated by the last.
     pub first: Date,
     pub date: Date,
     /// By the market's clock.
     pub made_at: Timestamp,
     pub account_type: AccountType,
-    /// The number of the last entry of the journal by then.
+    /// The number of the last journal entry by then.
     pub last_entry: u64,
-    /// By currency. HKD is always among them.
+    /// By currency. HKD is always included.
     pub balances: Vec<CashLine>,
     /// In the order of the journal, within a date.
     pub flows: Vec<FlowLine>,
@@ -75,7 +75,7 @@ pub struct Statement {
     pub cash_locks: Vec<CashLock>,
     pub share_locks: Vec<ShareLock>,
     pub interest: Vec<InterestLine>,
-    /// In HKD. What is missing where a currency has no rate.
+    /// In HKD. `Err` names the currency without a rate.
     pub assets: Result<AssetLine, String>,
 }
 
@@ -85,10 +85,10 @@ pub struct CashLine {
     pub currency: Currency,
     pub begin: Money,
     pub change: Money,
-    /// All that is booked, settled or not.
+    /// All booked amounts, settled or not.
     pub ledger: Money,
     pub settled: Money,
-    /// Held back for open buys.
+    /// Reserved for open buys.
     pub reserved: Money,
     /// Debit interest that is not booked yet.
     pub accrued: Money,
@@ -100,7 +100,7 @@ pub struct FlowLine {
     pub flow: CashFlow,
 }
 
-/// What an order traded on a day.
+/// The trades of an order on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeLine {
     pub day: Date,
@@ -110,7 +110,7 @@ pub struct TradeLine {
     pub side: Side,
     pub currency: Currency,
     pub quantity: Quantity,
-    /// Price times quantity, and that times the multiplier.
+    /// Price times quantity, and the product with the multiplier.
     pub(crate) paid: Money,
     pub amount: Money,
     pub(crate) decimals: u32,
@@ -119,7 +119,7 @@ pub struct TradeLine {
 }
 
 impl TradeLine {
-    /// The average, with one decimal more than the security has if it is needed.
+    /// The average, with one decimal more than the security has if needed.
     pub fn price(&self) -> Plain {
         let units = price_quotient(
             self.paid.units(),
@@ -133,13 +133,13 @@ impl TradeLine {
         self.fees.iter().map(|fee| fee.amount).sum()
     }
 
-    /// What it does to the cash.
+    /// The effect on the cash.
     pub fn clear(&self) -> Money {
         if self.side.is_buy() { -self.amount - self.fee_total() } else { self.amount - self.fee_total() }
     }
 }
 
-/// A holding at the end, or one that was closed meanwhile.
+/// A holding at the end, or one that was closed in the period.
 #[derive(Clone, Debug)]
 pub struct HoldingLine {
     pub symbol: Symbol,
@@ -149,10 +149,10 @@ pub struct HoldingLine {
     pub begin: Quantity,
     pub change: Quantity,
     pub ledger: Quantity,
-    /// None where there was never a price, or nothing is held: what is held then counts at cost.
+    /// `None` without any price or without a holding: a holding is then valued at cost.
     pub close: Option<Price>,
     pub value: Money,
-    /// Of one share; none where nothing is held.
+    /// Of one share; `None` without a holding.
     pub cost: Option<Plain>,
     pub factors: Factors,
 }
@@ -194,25 +194,25 @@ pub struct CorporateLine {
     pub kind: CorporateKind,
     pub ex_date: Date,
     pub pay_date: Option<Date>,
-    /// The shares that it is for, where they are known.
+    /// The entitled shares, where they are known.
     pub entitled: Option<Quantity>,
     pub currency: Currency,
     pub cash: Money,
     pub shares: Quantity,
 }
 
-/// What an open buy holds back.
+/// The reserve of an open buy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CashLock {
     pub order: OrderId,
     pub symbol: Symbol,
     pub currency: Currency,
-    /// With the fees.
+    /// Including fees.
     pub amount: Money,
     pub fees: Money,
 }
 
-/// What an open sale will take.
+/// The quantity reserved for an open sale.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShareLock {
     pub order: OrderId,
@@ -220,10 +220,10 @@ pub struct ShareLock {
     pub quantity: Quantity,
 }
 
-/// How interest came to be.
+/// The origin of interest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InterestKind {
-    /// On what was owed, for so many days, at a yearly rate in millionths of so many days.
+    /// On a debt, for a number of days, at a yearly rate in millionths, with `year` days.
     Accrued {
         balance: Money,
         days: i64,
@@ -238,7 +238,7 @@ pub struct InterestLine {
     pub date: Date,
     pub currency: Currency,
     pub kind: InterestKind,
-    /// Negative: it is owed, or paid.
+    /// Negative: due or paid.
     pub amount: Money,
 }
 
@@ -247,7 +247,7 @@ pub struct InterestLine {
 pub struct AssetLine {
     pub ledger: Money,
     pub market_value: Money,
-    /// What is still to be received, less what is still to be paid.
+    /// Receivables less payables.
     pub outstanding: Money,
     pub init_margin: Money,
     pub maintenance_margin: Money,

@@ -1,9 +1,10 @@
-//! Statements: what happened to an account on a date or in a month, and what it had at the end of it.
+//! Statements: the events of an account on a date or in a month, and its state at the end.
 //!
-//! A statement is a reading of the journal by book date. It needs no state of its own: entries are put in the order of their dates
-//! (`dates.rs`), folded onto an [`Account`](crate::Account) date by date, and each date on which a market was open or something was
-//! booked is told (`reckon.rs`). A month is told with the first date after it. What is told is made of the types of `lines.rs`; every
-//! amount in them is exact, so that each equation holds to the last digit.
+//! A statement is computed from the journal by booking date, without any state: entries are sorted
+//! by date (`dates.rs`), folded onto an [`Account`](crate::Account) date by date, and each date on
+//! which a market was open or something was booked gets a statement (`reckon.rs`). The statement of
+//! a month is made with the first date after it. `lines.rs` has the types; every amount in them is
+//! exact, so that each equation holds to the last digit.
 
 mod dates;
 mod lines;

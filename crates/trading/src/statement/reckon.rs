@@ -1,4 +1,4 @@
-//! Goes through a journal date by date and tells the statements of each.
+//! Folds a journal date by date and makes the statements of each.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -17,8 +17,9 @@ use crate::position::Position;
 use crate::tables::Tables;
 use crate::view::{Dates, MarketView};
 
-/// Tells the statements that are made up to an instant, those of dates before `from` left out: all of one date together, the month
-/// that has ended before it first. Returns the first date that was not looked at; `None` for an account that has not begun.
+/// Makes the statements that are due up to an instant, except those of dates before `from`. All of
+/// one date are passed together, the month that ended before it first. Returns the first date that
+/// was not examined; `None` for an account that has not begun.
 pub fn statements(
     entries: &[Entry],
     (feed, tables): (&dyn Feed, &Tables),
@@ -42,7 +43,7 @@ pub fn statements(
     };
     let (from, zone) = (from.unwrap_or(first), feed.venue(Market::Hk).zone());
     let mut date = first;
-    // A month that has ended, until it is told with the next date.
+    // A month that has ended, until it is passed on with the next date.
     let mut ended: Option<Statement> = None;
     let mut is_month_told = false;
     while made_at(zone, date) <= until {
@@ -68,10 +69,10 @@ pub fn statements(
     Some(date)
 }
 
-/// A date or a month while it is gone through.
+/// The date or month being folded.
 pub(super) struct Period {
     pub(super) first: Date,
-    /// What there was before it.
+    /// The balances before it.
     pub(super) cash: BTreeMap<Currency, Money>,
     pub(super) positions: BTreeMap<Symbol, Position>,
     /// Its first entry.
@@ -95,10 +96,10 @@ struct Clerk<'a> {
     feed: &'a dyn Feed,
     tables: &'a Tables,
     entries: &'a [Entry],
-    /// The same by date, and how many of them the account has taken in.
+    /// The entries by date, and how many of them are applied.
     dated: &'a [Dated<'a>],
     taken: usize,
-    /// From which date on orders are there.
+    /// The first date of each order.
     orders: &'a BTreeMap<u64, Date>,
     account: Account,
     day: Period,
@@ -106,7 +107,7 @@ struct Clerk<'a> {
 }
 
 impl Clerk<'_> {
-    /// Books everything of a date.
+    /// Applies all entries of a date.
     fn take(&mut self, date: Date) {
         self.day = Period::of(date, &self.account, self.taken);
         let rest = self.dated.get(self.taken..).unwrap_or_default();
@@ -139,7 +140,7 @@ impl Clerk<'_> {
         of_date.any(|dated| moves_something(&dated.entry.event))
     }
 
-    /// The first date from another on that has a statement which is made by an instant.
+    /// The first date from `from` on whose statement is due by an instant.
     fn next_statement(&self, from: Date, until: Timestamp) -> Option<Date> {
         let zone = self.feed.venue(Market::Hk).zone();
         std::iter::successors(Some(from), |date| date.tomorrow().ok())
@@ -178,7 +179,8 @@ impl Clerk<'_> {
         }
     }
 
-    /// The end of a date: the trading dates of both markets are the last ones up to it, whatever has rolled since.
+    /// The end of a date: the trading dates of both markets are the last ones up to it, regardless
+    /// of later rolls.
     fn view(&self, date: Date, at: Timestamp) -> MarketView<'_> {
         let last = |market| self.feed.venue(market).calendar().on_or_before(date).unwrap_or(date);
         let dates = Dates { hk: last(Market::Hk), us: last(Market::Us) };
@@ -191,11 +193,11 @@ pub(super) struct AtEnd<'a> {
     pub(super) account: &'a Account,
     pub(super) view: MarketView<'a>,
     pub(super) date: Date,
-    /// From which date on orders are there, by number.
+    /// The first date of each order, by number.
     pub(super) orders: &'a BTreeMap<u64, Date>,
 }
 
-/// The line of an entry about interest; `accrued` is what it adds to what is owed, negative.
+/// The line of an entry about interest; `accrued` is its addition to the debt, negative.
 fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     let (currency, kind, amount) = match &dated.entry.event {
         Event::InterestAccrued { currency, balance, days, rate_millionths, year } => {
@@ -213,7 +215,7 @@ fn interest(dated: &Dated<'_>, accrued: Money) -> Option<InterestLine> {
     Some(InterestLine { date: dated.date, currency, kind, amount })
 }
 
-/// Whether an event has legs.
+/// Whether an event has ledger legs.
 fn moves_something(event: &Event) -> bool {
     matches!(
         event,

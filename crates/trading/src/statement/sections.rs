@@ -1,4 +1,5 @@
-//! The sections of a statement: from the entries of its period, and from the account at the end of it.
+//! The sections of a statement, computed from the entries of its period and from the account at its
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -72,7 +73,7 @@ pub(super) fn trades(dated: &[Dated<'_>]) -> Vec<TradeLine> {
     lines.into_values().collect()
 }
 
-/// The line of an order and a day before anything is added to it.
+/// The empty line of an order and a day.
 fn trade(filled: &Execution) -> TradeLine {
     TradeLine {
         day: filled.day,
@@ -158,7 +159,7 @@ fn corporate_line(date: Date, event: &Event) -> Option<CorporateLine> {
     }
 }
 
-/// Open orders that are held against the account at the end of the date.
+/// Open orders with a reserve at the end of the date.
 fn working_orders<'a>(at: &AtEnd<'a>) -> impl Iterator<Item = &'a Order> + use<'a> {
     let (dates, end) = (at.orders, at.date);
     let is_there = move |order: &&Order| {
@@ -191,7 +192,7 @@ pub(super) fn share_locks(at: &AtEnd<'_>) -> Vec<ShareLock> {
     working_orders(at).filter(|order| !order.terms.side.is_buy()).map(lock).collect()
 }
 
-/// What a line needs to know of a security that may be sold by now.
+/// The printing facts of a security, which may be sold by now.
 #[derive(Clone, Copy)]
 struct Printed {
     currency: Currency,
@@ -257,7 +258,8 @@ fn holding(
     }
 }
 
-/// The close of a date, or the last one before it. An option that has ended has none, and stays at its cost.
+/// The close of a date, or the last one before it. An expired option has none, and is valued at
+/// cost.
 fn close_of(at: &AtEnd<'_>, symbol: &Symbol) -> Option<Price> {
     let has_ended = option_end(symbol, at.view.feed).is_some_and(|end| end <= at.view.at);
     let next = at.date.tomorrow().ok().filter(|_| !has_ended)?;
@@ -268,7 +270,7 @@ fn close_of(at: &AtEnd<'_>, symbol: &Symbol) -> Option<Price> {
 pub(super) fn assets(at: &AtEnd<'_>, holdings: &[HoldingLine]) -> Result<AssetLine, String> {
     let convert = |currency: Currency, amount: Money| -> Result<HkdAmount, String> {
         let rate = match currency {
-            // Nothing needs no rate.
+            // A zero amount needs no rate.
             _ if amount.is_zero() => return Ok(HkdAmount::ZERO),
             Currency::HKD => Some(Rate::ONE),
             other => at.view.feed.rate(other, at.date),

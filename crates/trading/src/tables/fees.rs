@@ -21,7 +21,7 @@ pub(crate) struct FeeTableId(u64);
 
 static TABLES: AtomicU64 = AtomicU64::new(0);
 
-/// All rows of one code of one market, in the order of the files.
+/// All rows of one code of one market, in file order.
 #[derive(Clone, Debug)]
 struct Charge {
     market: Market,
@@ -59,7 +59,7 @@ pub struct Fee {
     pub amount: Money,
 }
 
-/// What charges of an order on one trading day depend on besides its amount and quantity.
+/// The inputs of the charges of an order on one trading day, besides its amount and quantity.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChargeBasis {
     pub(crate) market: Market,
@@ -69,7 +69,7 @@ pub(crate) struct ChargeBasis {
     pub(crate) plan: FeePlan,
 }
 
-/// What an order traded on one day.
+/// The totals of an order on one day.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DayTotals {
     pub amount: Money,
@@ -84,7 +84,7 @@ impl DayTotals {
 
 const HEADER: &str = "market,kind,code,group,side,from,base,rate,least,most,round";
 const RATE_DECIMALS: u32 = 10;
-/// A charge that is a hundredth of the amount is a typing error in a percentage.
+/// A charge of a hundredth of the amount must be a typing error in a percentage.
 const AMOUNT_RATE_MAX: i128 = 10i128.pow(RATE_DECIMALS) / 100;
 
 impl FeeTable {
@@ -102,7 +102,7 @@ impl FeeTable {
         self.id
     }
 
-    /// All charges of an order on one day, in the order of the table, those of nothing included.
+    /// All charges of an order on one day, in table order, zero amounts included.
     pub(crate) fn charges(
         &self,
         of: ChargeBasis,
@@ -123,8 +123,8 @@ impl FeeTable {
         self.charges(of, traded).map(|(_, _, amount)| amount).sum()
     }
 
-    /// What a further fill adds: the charges after it less those before it, so that their sum does not depend on how the day
-    /// was cut. Charges of nothing are left out.
+    /// The charges that a further fill adds: those after it less those before it, so that their sum
+    /// does not depend on how the day was divided. Zero amounts are left out.
     pub(crate) fn added(&self, of: ChargeBasis, before: DayTotals, after: DayTotals) -> Vec<Fee> {
         let old: Vec<(&str, Money)> =
             self.charges(of, before).map(|(code, _, amount)| (code, amount)).collect();
@@ -135,7 +135,7 @@ impl FeeTable {
         fees.filter(|fee| !fee.amount.is_zero()).collect()
     }
 
-    /// The place of a code in the lists of charges.
+    /// The position of a code in lists of charges.
     pub(crate) fn place(&self, market: Market, code: &str) -> usize {
         let known = self.charges.iter().position(|charge| charge.market == market && charge.code == code);
         known.unwrap_or(self.charges.len())
@@ -194,7 +194,7 @@ fn add_row(charges: &mut Vec<Charge>, row: &Row<'_>) -> Result<(), TableError> {
 }
 
 impl Charge {
-    /// The row of a kind and date; one that names the kind stands in place of the general one.
+    /// The row of a kind and date; a row that names the kind overrides the general one.
     fn row(&self, kind: Kind, day: Date) -> Option<&ChargeRow> {
         let latest = |kind: Option<Kind>| self.rows.iter().rfind(|row| row.kind == kind && row.from <= day);
         latest(Some(kind)).or_else(|| latest(None))
@@ -204,7 +204,7 @@ impl Charge {
 impl ChargeRow {
     fn amount(&self, traded: DayTotals) -> Money {
         let exact = |base: Money, scale: u32| {
-            // Bounds lie on the cent, so it does not matter whether they come before or after the rounding.
+            // Bounds are whole cents, so they may be applied before or after rounding.
             base.scaled(self.rate, scale, self.rounding)
         };
         let amount = match self.base {
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
     use crate::tables::Tables;
 
-    /// Days of different rows of the tables.
+    /// Days on which different rows of the tables apply.
     const DAYS: [&str; 6] =
         ["2022-10-10", "2023-06-01", "2024-06-03", "2025-03-18", "2026-05-04", "2026-11-02"];
     const KINDS: [(Market, Kind); 4] = [
@@ -238,10 +238,11 @@ mod tests {
     ];
 
     proptest! {
-        /// Bounds, least charges and roundings included: however the fills of a day are cut and ordered, their charges add up to those of
-        /// its sums, and none is ever given back.
+        /// Including bounds, minimum charges and rounding: however the fills of a day are divided
+        /// and ordered, their charges add up to those of its totals, and no charge is ever
+        /// refunded.
         #[test]
-        fn the_charges_of_a_day_depend_on_its_sums(
+        fn the_charges_of_a_day_depend_only_on_its_totals(
             fills in prop::collection::vec((1..90_000i64, 1..30_000i64), 1..8),
             (day, of, side) in (0..DAYS.len(), 0..KINDS.len(), prop_oneof![Just(Side::Buy), Just(Side::Sell)]),
         ) {

@@ -1,10 +1,11 @@
-//! What all tables share: comma-separated rows under a header, comments after `#`, errors with file and line.
+//! The shared table format: comma-separated rows under a header, comments after `#`, errors with
+//! file and line.
 
 use market::{Date, Market};
 
 use crate::decimal::parse_units;
 
-/// What is wrong with a table, and where.
+/// An error in a table, and its position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {problem}")]
 pub struct TableError {
@@ -13,7 +14,7 @@ pub struct TableError {
     pub problem: String,
 }
 
-/// One row, with its place for complaints.
+/// One row, with its position for errors.
 pub(super) struct Row<'a> {
     pub(super) file: &'a str,
     pub(super) line: usize,

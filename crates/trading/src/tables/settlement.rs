@@ -3,7 +3,7 @@ use market::{Date, Market, Venue};
 use super::rows::{TableError, rows};
 use crate::words::Kind;
 
-/// How many trading days after a trade its money and shares change hands.
+/// How many trading days after a trade its money and shares settle.
 #[derive(Clone, Debug)]
 pub struct SettlementTable {
     rows: Vec<SettlementRow>,
@@ -12,7 +12,7 @@ pub struct SettlementTable {
 #[derive(Clone, Debug)]
 struct SettlementRow {
     market: Market,
-    /// None for every kind that has no rows of its own.
+    /// `None` applies to every kind without specific rows.
     kind: Option<Kind>,
     from: Date,
     days: u32,
@@ -42,7 +42,8 @@ impl SettlementTable {
         Ok(SettlementTable { rows: found })
     }
 
-    /// The date a trade of `day` settles on. Rows that name the kind stand in place of those for every kind.
+    /// The settlement date of a trade on `day`. Rows that name the kind override those for every
+    /// kind.
     pub fn date(&self, venue: &Venue, kind: Kind, day: Date) -> Date {
         let latest = |kind: Option<Kind>| {
             self.rows

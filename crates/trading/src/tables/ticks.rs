@@ -5,20 +5,20 @@ use market::{DECIMALS_MAX, Date, Market, Price, Symbol};
 use super::rows::{Row, TableError, rows};
 use crate::words::Kind;
 
-/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong: 500.00 still steps 0.2) or its
-/// lower one (US: 1.00 already steps 0.01).
+/// Price steps by market, kind of security and date. A band includes its upper end (Hong Kong:
+/// 500.00 still steps 0.2) or its lower one (US: 1.00 already steps 0.01).
 #[derive(Clone, Debug)]
 pub struct TickTable {
-    /// Of single securities. They win over those of their kind.
+    /// Of single securities. They override those of their kind.
     own: BTreeMap<Symbol, Eras>,
-    /// By market and kind; those without a kind are for every security of the market.
+    /// By market and kind; those without a kind apply to every security of the market.
     shared: BTreeMap<(Market, Option<Kind>), Eras>,
 }
 
 /// Ascending by date.
 type Eras = Vec<(Date, Ticks)>;
 
-/// Which securities rows are for.
+/// The securities that rows apply to.
 #[derive(Clone, Debug)]
 enum For {
     Every,
@@ -26,7 +26,7 @@ enum For {
     Symbol(Symbol),
 }
 
-/// The bands of one security at one date, ascending, without holes.
+/// The bands of one security at one date, ascending, without gaps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ticks {
     bands: Vec<Band>,
@@ -47,7 +47,7 @@ enum End {
 }
 
 const HEADER: &str = "market,for,from,over,to,tick,includes";
-/// Stands for an open upper end.
+/// Represents an open upper end.
 const OPEN: i64 = i64::MAX;
 
 impl TickTable {
@@ -87,12 +87,12 @@ impl TickTable {
     }
 }
 
-/// The steps that hold on a date.
+/// The steps that apply on a date.
 fn at(eras: &Eras, date: Date) -> Option<&Ticks> {
     eras.iter().rfind(|(from, _)| *from <= date).map(|(_, ticks)| ticks)
 }
 
-/// What a market without any table has: parsing makes sure that none of those traded is one.
+/// For a market without any table. Parsing ensures that no traded market lacks one.
 static NO_TICKS: Ticks = Ticks { bands: Vec::new(), includes: End::Lower };
 
 type ReadRow = ((Market, For), Date, Band, End);
@@ -143,7 +143,7 @@ impl Ticks {
         Ok(())
     }
 
-    /// The step of a price. Below the first band and above the last their steps go on.
+    /// The step of a price. The first band extends downwards and the last one upwards.
     pub fn tick(&self, price: Price) -> Price {
         let is_within = |band: &&Band| match self.includes {
             End::Upper => price.0 <= band.to,
@@ -153,7 +153,7 @@ impl Ticks {
         Price(band.map_or(1, |band| band.tick))
     }
 
-    /// Its bands, ascending: over which price, up to which if there is an end, in which steps.
+    /// Its bands, ascending: lower price, upper price if any, step.
     pub fn bands(&self) -> impl Iterator<Item = (Price, Option<Price>, Price)> + '_ {
         let shown =
             |band: &Band| (Price(band.over), (band.to != OPEN).then_some(Price(band.to)), Price(band.tick));
@@ -164,13 +164,13 @@ impl Ticks {
         price.0 % self.tick(price).0 == 0
     }
 
-    /// The nearest price on the table that is not above.
+    /// The nearest price on the table that is not above `price`.
     pub fn down(&self, price: Price) -> Price {
         let tick = self.tick(price).0;
         Price(price.0 - price.0.rem_euclid(tick))
     }
 
-    /// The nearest price on the table that is not below.
+    /// The nearest price on the table that is not below `price`.
     pub fn up(&self, price: Price) -> Price {
         let tick = self.tick(price).0;
         match price.0.rem_euclid(tick) {

@@ -1,8 +1,9 @@
-//! Days that have a daily candle and no one-minute candles: the worked examples, and every settled question.
+//! Days that have a daily candle and no one-minute candles: the worked examples and all decided
+//! questions.
 
 use crate::common::{check, play};
 
-/// HK lot 100, no fees, no cap on the volume, as the examples say.
+/// HK lot 100, no fees, no volume cap, as in the examples.
 const GIVEN: &str = "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
         day 2026-03-18
@@ -64,7 +65,7 @@ fn dc3_a_limit_that_the_day_touched_needs_the_setting() {
 }
 
 #[test]
-fn dc4_an_order_of_the_opening_itself_is_too_late() {
+fn dc4_an_order_submitted_at_the_opening_is_too_late() {
     coarse(
         "09:29:59 buy 100 700.HK LO 305
         > 09:29:59 #1 WaitToNew
@@ -79,7 +80,7 @@ fn dc4_an_order_of_the_opening_itself_is_too_late() {
 }
 
 #[test]
-fn dc5_a_trigger_inside_the_day_meets_the_next_one() {
+fn dc5_an_order_triggered_inside_the_day_fills_on_the_next_one() {
     coarse(
         "day 2026-03-19
         daily 700.HK 308.6 309.4 305 306 9000000
@@ -100,7 +101,7 @@ fn dc5_a_trigger_inside_the_day_meets_the_next_one() {
 }
 
 #[test]
-fn dc6_an_open_below_the_limit_is_the_price() {
+fn dc6_an_open_below_the_limit_fills_at_the_open() {
     coarse(
         "09:00 buy 500 700.HK LO 302
         > 09:00:00 #1 WaitToNew
@@ -132,8 +133,8 @@ fn dc7_a_market_order_takes_a_share_of_the_day_and_the_rest_expires() {
 }
 
 #[test]
-fn dc8_one_minute_is_enough_for_the_rules_of_minutes() {
-    // A minute without volume and the closing auction are minutes, too.
+fn dc8_a_day_with_one_minute_is_not_coarse() {
+    // A minute without volume and the closing auction count as minutes.
     for minute in ["14:00 299 299 298 298 40000", "10:00 299 299 299 299 0", "16:00 299 299 299 299 40000"] {
         coarse(&format!(
             "candle 700.HK {minute}
@@ -147,7 +148,7 @@ fn dc8_one_minute_is_enough_for_the_rules_of_minutes() {
 }
 
 #[test]
-fn a_day_order_triggered_inside_is_released_and_expires_at_once() {
+fn a_day_order_triggered_inside_is_released_and_expires_immediately() {
     coarse(
         "09:00 sell 500 700.HK LIT 309 trigger 309
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -162,7 +163,7 @@ fn a_day_order_triggered_inside_is_released_and_expires_at_once() {
 }
 
 #[test]
-fn a_gap_releases_and_fills_in_the_same_day_behind_the_others() {
+fn a_gap_releases_and_fills_on_the_same_day_after_the_others() {
     coarse(
         "09:00 sell 200 700.HK LIT 299 trigger 299.6
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -181,7 +182,7 @@ fn a_gap_releases_and_fills_in_the_same_day_behind_the_others() {
 }
 
 #[test]
-fn touches_that_must_be_counted_need_the_close() {
+fn counted_touches_need_the_close() {
     coarse(
         "09:00 sell 100 700.HK LIT 300 trigger 309 count 2 tif GTC
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -217,7 +218,7 @@ fn a_coarse_day_has_no_auctions() {
         > 16:10:00 #5 CanceledStatus `auction is over`
         > 16:10:00 #4 ExpiredStatus",
     );
-    // As a limit order, one at the low of the day does not go through.
+    // As a limit order, one at the low of the day is not crossed.
     coarse(
         "09:05 buy 100 700.HK ALO 295
         > 09:05:00 #1 WaitToNew
@@ -228,7 +229,7 @@ fn a_coarse_day_has_no_auctions() {
 }
 
 #[test]
-fn special_limits_and_odd_lots_meet_the_day_as_a_minute() {
+fn special_limits_and_odd_lots_treat_the_day_as_a_minute() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -258,7 +259,7 @@ fn special_limits_and_odd_lots_meet_the_day_as_a_minute() {
 }
 
 #[test]
-fn a_day_without_volume_moves_the_mark_alone() {
+fn a_day_without_volume_only_moves_the_mark() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -281,7 +282,7 @@ fn a_day_without_volume_moves_the_mark_alone() {
 }
 
 #[test]
-fn the_setting_leaves_the_mark_and_takes_the_fills() {
+fn the_setting_disables_fills_but_not_the_mark() {
     coarse(
         "given set coarse_fills off
         09:00 buy 500 700.HK LO 302
@@ -318,7 +319,7 @@ fn a_corporate_action_cancels_at_the_roll_and_the_mark_stays_until_the_end() {
 }
 
 #[test]
-fn a_daily_candle_that_arrives_late_acts_then_and_later_minutes_do_nothing() {
+fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_do_nothing() {
     check(
         "mark 700.HK 298.6
         daily 700.HK 300 310 295 308 9000000 at 2026-03-18 18:30:05
@@ -341,7 +342,7 @@ fn a_daily_candle_that_arrives_late_acts_then_and_later_minutes_do_nothing() {
         > 18:30:05 #2 FilledStatus 100 @ 300.000
         > 308.00",
     );
-    // Minutes that came first keep the day from being coarse.
+    // A day whose minutes arrived first is not coarse.
     check(
         "mark 700.HK 298.6
         daily 700.HK 300 310 295 308 9000000 at 2026-03-18 18:30:05
@@ -432,7 +433,7 @@ fn us(script: &str) {
 }
 
 #[test]
-fn an_order_for_any_time_meets_early_minutes_the_day_and_late_minutes() {
+fn an_order_for_any_time_fills_from_extended_minutes_and_the_day() {
     us("candle AAPL.US 08:00 193 193 190 193 1000; 16:30 187 187 186 187 4000
         07:00 buy 400 AAPL.US LO 190.5 rth ANY_TIME
         > 07:00:00 #1 WaitToNew
@@ -452,7 +453,7 @@ fn an_order_for_any_time_meets_early_minutes_the_day_and_late_minutes() {
 }
 
 #[test]
-fn lanes_outside_of_regular_hours_never_meet_the_day() {
+fn orders_outside_of_regular_hours_never_fill_from_the_day() {
     us("09:00 buy 100 AAPL.US LO 195 rth OVERNIGHT
         > 09:00:00 #1 NotReported
         09:00 buy 10 AAPL.US MO rth ANY_TIME
@@ -464,7 +465,7 @@ fn lanes_outside_of_regular_hours_never_meet_the_day() {
 }
 
 #[test]
-fn a_trigger_inside_for_any_time_meets_late_minutes_and_ends_with_them() {
+fn an_order_for_any_time_triggered_inside_fills_after_hours_or_expires() {
     us("candle AAPL.US 16:30 187 187 186 187 4000
         09:00 sell 50 AAPL.US LIT 186.5 trigger 189 rth ANY_TIME
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -478,7 +479,7 @@ fn a_trigger_inside_for_any_time_meets_late_minutes_and_ends_with_them() {
 }
 
 #[test]
-fn what_an_early_minute_releases_at_the_opening_meets_the_day() {
+fn an_order_released_by_a_premarket_minute_fills_from_the_day() {
     us("candle AAPL.US 09:29 190 190 188.5 190 4000
         09:00 sell 50 AAPL.US LIT 190.5 trigger 189 rth ANY_TIME
         > 09:00:00 #1 VarietiesNotReported DEACTIVE
@@ -493,9 +494,10 @@ fn what_an_early_minute_releases_at_the_opening_meets_the_day() {
 }
 
 #[test]
-fn trailing_orders_follow_only_days_they_may_meet() {
-    // The first meets a day without a release and then a gap below its stop; the second came at the opening, so the day before its
-    // last one moved nothing, and the close of the last one is 1 below the high of it.
+fn trailing_orders_follow_only_days_that_may_fill_them() {
+    // The first order sees a day without a release and then a gap below its stop. The second was
+    // submitted at the opening, so the day before its last one moved nothing, and the close of the
+    // last one is 1 below its high.
     check(
         "clock US
         day 2026-03-17
@@ -561,7 +563,7 @@ fn half_days_end_early() {
 }
 
 #[test]
-fn an_order_without_a_date_meets_whatever_each_day_has() {
+fn an_order_without_a_date_fills_from_minutes_or_daily_candles() {
     check(
         "day 2026-03-17
         daily 700.HK 297 299 296 298.6 5000000
@@ -587,7 +589,7 @@ fn an_order_without_a_date_meets_whatever_each_day_has() {
 }
 
 #[test]
-fn a_replaced_order_is_as_new_as_its_replacement() {
+fn a_replaced_order_counts_from_its_replacement() {
     coarse(
         "day 2026-03-19
         daily 700.HK 300 310 295 308 9000000

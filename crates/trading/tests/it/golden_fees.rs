@@ -2,7 +2,7 @@
 
 use crate::common::check;
 
-/// Plays one order that fills whole at once on a day, and shows its charges.
+/// Runs one order that fills completely and immediately on a day, and shows its charges.
 fn order(day: &str, kind: &str, order: &str, price: &str, expected: &str) {
     let of = order.split_whitespace().nth(2).unwrap();
     let (clock, currency, lot) = if of.ends_with(".HK") { ("HK", "HKD", "100") } else { ("US", "USD", "1") };
@@ -34,7 +34,7 @@ fn hong_kong() {
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 62.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 84.75",
     );
-    // F2: a least charge of settlement.
+    // F2: the minimum settlement charge.
     hk(
         "2025-03-18",
         "equity",
@@ -46,7 +46,7 @@ fn hong_kong() {
         "equity",
         "PLATFORM 15.00 · STAMP_DUTY 80.00 · TRADING_FEE 3.05 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.00 = 101.79",
     );
-    // F5: funds pay no stamp duty, nor do warrants, nor trusts of real estate since 2024-12-21.
+    // F5: funds, warrants and (since 2024-12-21) real estate trusts pay no stamp duty.
     let free = "PLATFORM 15.00 · TRADING_FEE 3.45 · SFC_LEVY 1.65 · AFRC_LEVY 0.09 · SETTLEMENT 2.56 = 22.75";
     hk("2026-03-18", "etf", free);
     hk("2026-03-18", "warrant", free);
@@ -66,14 +66,14 @@ fn united_states() {
     sell("2026-05-04", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 · TAF 0.02 = 1.72");
     sell("2024-01-10", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.16 · TAF 0.02 = 1.48");
     sell("2024-06-03", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.53 · TAF 0.02 = 1.85");
-    // The trading activity fee pauses at the end of 2026.
+    // The trading activity fee is suspended at the end of 2026.
     sell("2026-10-05", "PLATFORM 1.00 · CLEARING 0.30 · SEC_FEE 0.40 = 1.70");
     // F12
     order("2026-05-04", "equity", "buy 100 AAPL.US", "190.00", "PLATFORM 1.00 · CLEARING 0.30 = 1.30");
 }
 
 #[test]
-fn rows_hold_from_their_date_on() {
+fn rows_apply_from_their_date_on() {
     let hk = |day, expected| order(day, "equity", "sell 200 700.HK", "305.20", expected);
     hk(
         "2023-11-16",
@@ -95,7 +95,7 @@ fn rows_hold_from_their_date_on() {
 }
 
 #[test]
-fn charges_have_their_most() {
+fn charges_have_a_maximum() {
     let large = |day, expected| order(day, "equity", "buy 30000 700.HK", "305.20", expected);
     large(
         "2025-03-18",
@@ -148,7 +148,7 @@ fn an_order_is_charged_once_a_day_however_many_fills_it_has() {
 fn options_pay_by_the_contract() {
     let of = "AAPL260619C190000.US";
     order("2026-05-04", "option", &format!("buy 3 {of}"), "5.20", "PLATFORM 1.50 · CLEARING 0.08 = 1.58");
-    // The charge on sales is of the premium: 3 × 100 × 5.20 × 0.0000206 = 0.0321…
+    // The charge on sales is based on the premium: 3 × 100 × 5.20 × 0.0000206 = 0.0321…
     order(
         "2026-05-04",
         "option",

@@ -1,4 +1,5 @@
-//! The worked examples of fills. HK lot 100, date 2026-03-18 unless said, standard fees.
+//! The worked examples of fills. HK lot 100, date 2026-03-18 unless stated otherwise, standard
+//! fees.
 
 use crate::common::{Player, check, play, play_as};
 
@@ -184,7 +185,7 @@ fn g13_the_closing_auction() {
 }
 
 #[test]
-fn g14_an_auction_limit_that_is_not_reached_goes_on_as_a_limit() {
+fn g14_an_unfilled_auction_limit_continues_as_a_limit() {
     check(
         "candle 700.HK 09:30 301 301 300.2 300.4 60000; 09:31 300.2 300.4 299.6 300 60000
         given cash HKD 500000
@@ -198,7 +199,7 @@ fn g14_an_auction_limit_that_is_not_reached_goes_on_as_a_limit() {
 }
 
 #[test]
-fn g16_a_cancel_beats_the_minute_that_runs() {
+fn g16_a_cancel_precedes_the_running_minute() {
     check(
         "candle 700.HK 10:01 305.2 305.4 304 304.2 50000
         given cash HKD 500000
@@ -261,7 +262,7 @@ fn g21_not_enough_money() {
         10:00 cash HKD
         > HKD C 61000.00 F 0.00",
     );
-    // One cent is enough to make the difference.
+    // One cent makes the difference.
     check(
         "given cash HKD 61083.75
         10:00 buy 200 700.HK LO 305.00
@@ -297,7 +298,7 @@ fn g22_ticks_by_date() {
     tick("2026-07-31", "9.995", "0.01");
     tick("2025-08-01", "20.02", "0.05");
     tick("2025-08-01", "20.05", "ok");
-    // Digits that no table has.
+    // More digits than any table has.
     tick("2026-09-01", "305.2000000001", "0.2");
 }
 
@@ -319,7 +320,7 @@ fn g23_lots_and_odd_lots() {
 }
 
 #[test]
-fn t2_a_jump_does_the_same_work() {
+fn t2_a_clock_jump_gives_the_same_result() {
     check(
         "candle 700.HK 10:00 305 305 300 305 50000; 10:01 305.2 305.8 305 305.6 50000
         given cash HKD 500000
@@ -334,7 +335,7 @@ fn t2_a_jump_does_the_same_work() {
 }
 
 #[test]
-fn t4_one_step_or_many_and_one_account_or_another() {
+fn t4_steps_and_account_numbers_do_not_affect_the_journal() {
     let whole = play(&format!("{G5}\n10:00"));
     let stepped = |account: u64| {
         let mut player = play_as(account, G5);
@@ -350,7 +351,7 @@ fn t4_one_step_or_many_and_one_account_or_another() {
         whole.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>(),
         slow.pushes().map(|push| format!("{push:?}")).collect::<Vec<_>>()
     );
-    // Ids apart from the account part.
+    // Entries with the ids of another account.
     let text = |player: &Player, account: u64| -> Vec<String> {
         let entries = player.entries.iter().map(|entry| entry.of_account(account));
         entries.map(|entry| serde_json::to_string(&entry).unwrap()).collect()

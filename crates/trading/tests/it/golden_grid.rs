@@ -3,7 +3,7 @@
 use crate::common::check;
 
 #[test]
-fn m14_a_level_that_is_reached() {
+fn m14_a_reached_level_triggers() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300.4 306.2 300 306 80000; 10:02 305.8 306 305.4 305.6 80000
@@ -31,7 +31,7 @@ const US: &str = "clock US
         given position AAPL.US 100 170";
 
 #[test]
-fn m16_an_open_that_jumps_over_several_grids() {
+fn m16_an_open_that_jumps_over_several_levels() {
     let grid = "10:00:15 grid AAPL.US base 170 spread 1 1 quantity 10 price 100 300 hold 10 200";
     check(&format!(
         "{US}
@@ -58,7 +58,7 @@ fn m16_an_open_that_jumps_over_several_grids() {
 }
 
 #[test]
-fn m17_level_after_level() {
+fn m17_one_candle_triggers_several_levels() {
     check(&format!(
         "{US}
         candle AAPL.US 10:01 170.2 172.4 170 172 10000

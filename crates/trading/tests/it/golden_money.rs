@@ -4,7 +4,7 @@ use crate::common::{check, date, tables, venues};
 use market::Market;
 use trading::Kind;
 
-/// Buys and sells in whole fills, one a minute.
+/// Buys and sells in complete fills, one per minute.
 #[test]
 fn m1_diluted_and_average_cost() {
     check(
@@ -73,7 +73,7 @@ fn m2_a_dividend() {
         00:00 flows
         > Dividend 1350.00 HKD 700",
     );
-    // On its pay date, to whoever held it on the ex-date.
+    // Paid on the pay date, to the holder on the ex-date.
     check(
         "day 2026-05-15
         mark 700.HK 310
@@ -114,7 +114,7 @@ fn m3_a_split() {
 }
 
 #[test]
-fn a_consolidation_pays_for_what_is_no_whole_share() {
+fn a_consolidation_pays_cash_for_fractional_shares() {
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 2.00
@@ -255,7 +255,7 @@ fn m13_interest_over_a_weekend() {
     );
 }
 
-/// Its candles are told by a test of `history`.
+/// A test of `history` checks its candles.
 #[test]
 fn t1_the_mark_of_a_running_minute_is_its_open() {
     check(

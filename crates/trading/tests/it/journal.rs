@@ -1,4 +1,4 @@
-//! The text of a journal. It is durable: what stands here must be read by every later release.
+//! The text of a journal. It is durable: every later release must be able to read this text.
 
 use trading::{Account, Entry};
 
@@ -41,7 +41,7 @@ const GRIDS: &str = "mark 700.HK 300
         17:00 now";
 
 #[test]
-fn a_journal_reads_as_it_was_written() {
+fn the_text_of_a_journal_is_stable() {
     check(SCRIPT, include_str!("journal.jsonl"));
     check(GRIDS, include_str!("journal_grids.jsonl"));
 }

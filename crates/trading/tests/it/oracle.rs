@@ -1,4 +1,5 @@
-//! Fills against a second reading of the rules: one order, one loop over the candles, nothing clever.
+//! Fills compared with a second, simple implementation of the rules: one order, one loop over the
+//! candles.
 
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
@@ -50,16 +51,16 @@ fn wish() -> impl Strategy<Value = Wish> {
     )
 }
 
-/// What the order would be filled with: stamps, quantities and prices.
+/// The expected fills: stamps, quantities and prices.
 type Fills = Vec<(i64, i64, i64)>;
 
-/// What an order waits for.
+/// The condition that an order waits for.
 #[derive(Clone, Copy)]
 enum State {
     /// For a rise (true) or fall to a level.
     Touch(bool, Price),
     Trail(Price),
-    /// A limit, or the market; since an instant, by the engine.
+    /// A limit or a market order, since an instant, by the engine.
     Works(Option<Price>, i64, bool),
 }
 
@@ -117,7 +118,7 @@ fn expected(
     fills
 }
 
-/// What an order waits for after a candle, and whether it was released at its open.
+/// The state of an order after a candle, and whether it was released at its open.
 fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) -> (State, bool) {
     let (candle, buy) = (&effective.candle, wish.side == Side::Buy);
     let works = |limit: Option<Price>| State::Works(limit, effective.at.0, true);
@@ -137,7 +138,7 @@ fn after(state: State, wish: &Wish, terms: &Terms, effective: &EffectiveCandle) 
             let hit = |price: Price, stop: Price| if buy { price >= stop } else { price <= stop };
             let better = if buy { best.min(candle.low) } else { best.max(candle.high) };
             let worse = if buy { candle.high } else { candle.low };
-            // No offset, and everything lies on the tick of this table.
+            // No offset, and everything is on the tick of this table.
             match () {
                 () if hit(candle.open, away(best)) => (works(Some(away(best))), true),
                 () if hit(worse, away(best)) => (works(Some(away(best))), false),
@@ -162,7 +163,7 @@ fn price_in(buy: bool, limit: Option<Price>, effective: &EffectiveCandle) -> Opt
     }
 }
 
-/// When the order ends, by the clocks of the two markets on these days.
+/// When the order expires, by the hours of the two markets on these days.
 fn ends(wish: &Wish, terms: &Terms, now: Timestamp) -> i64 {
     if !wish.is_day {
         return i64::MAX;
@@ -230,7 +231,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn fills_are_those_of_a_plain_loop(minutes in minutes(), wish in wish()) {
+    fn fills_equal_those_of_a_simple_loop(minutes in minutes(), wish in wish()) {
         // A corporate action would end the order, so its days are left out.
         let minutes: Vec<Minute> = minutes.into_iter().filter(|minute| minute.window < 4 || minute.symbol == 2).collect();
         let mut store = store(&minutes);

@@ -1,5 +1,5 @@
-//! Grids against a second reading of the rules: one grid, one loop over the candles, integers alone; and what holds for every
-//! trigger, whatever else the account does.
+//! Grids compared with a second, simple implementation of the rules: one grid, one loop over the
+//! candles, integers only; and invariants of every trigger.
 
 use market::{Market, Price, Session, Timestamp};
 use proptest::prelude::*;
@@ -57,7 +57,7 @@ fn expected(wish: &Wish, candles: &[EffectiveCandle], now: Timestamp) -> Vec<Str
         () if price <= 100_000_000 => 50_000,
         () => 100_000,
     };
-    // One grid from a base, as a fraction over 2,000.
+    // One step from a base, as a fraction over 2,000.
     let step = |base: i64, twentieths: i64| {
         if wish.is_percent { base * twentieths } else { twentieths * 50_000 * 2_000 }
     };
@@ -154,7 +154,7 @@ fn rule(wish: &Wish) -> GridRuleInput {
     }
 }
 
-/// What the engine does for an account that nothing stops.
+/// The triggers of the engine, for an account without limits.
 fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -178,7 +178,8 @@ fn found(store: &Store, wish: &Wish, now: Timestamp) -> Vec<String> {
     crate::common::triggers(&outcome.entries).into_iter().chain(closed).collect()
 }
 
-/// Lets the candles of a session arrive together, so many at a time: what they trigger does not depend on it.
+/// Makes the candles of a session arrive together, `together` at a time: triggers do not depend on
+/// it.
 fn gather(candles: &mut [EffectiveCandle], together: usize) {
     let lane = |effective: &EffectiveCandle| (effective.day, effective.candle.session, effective.is_tail());
     for session in candles.chunk_by_mut(|a, b| lane(a) == lane(b)) {
@@ -193,7 +194,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
     #[test]
-    fn triggers_are_those_of_a_plain_loop(minutes in minutes(), wish in wish(), together in 1..4usize) {
+    fn triggers_equal_those_of_a_simple_loop(minutes in minutes(), wish in wish(), together in 1..4usize) {
         let mut store = store(&minutes);
         store.actions.clear();
         let now = instant(wish.window, wish.second);
@@ -210,7 +211,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
-    /// 17, and what follows from the limits of an account, of grids among everything else that clients do.
+    /// 17, and the consequences of account limits, for grids among all other commands of clients.
     #[test]
     fn triggers_follow_from_the_account(minutes in minutes(), acts in acts_with_grids()) {
         let store = store(&minutes);
@@ -226,7 +227,7 @@ fn check_triggers(life: &Life) -> Result<(), TestCaseError> {
             check_trigger(&account, trigger)?;
         }
         if let Some((grid, side, quantity)) = made.take() {
-            // A trigger that is not skipped has its order at once.
+            // A trigger that is not skipped is followed by its order.
             let Event::Accepted(accepted) = &entry.event else { panic!("{entry:?} after a trigger") };
             prop_assert_eq!(accepted.grid.map(|origin| origin.grid), Some(grid));
             prop_assert_eq!((accepted.terms.side, accepted.terms.quantity), (side, quantity));
@@ -269,7 +270,7 @@ fn check_trigger(account: &Account, trigger: &GridTrigger) -> Result<(), TestCas
     Ok(())
 }
 
-/// The sums of a grid are those of its orders.
+/// The totals of a grid are those of its orders.
 fn check_books(account: &Account, id: GridId) -> Result<(), TestCaseError> {
     let grid = account.grid(id).unwrap();
     let orders =

@@ -1,4 +1,4 @@
-//! What holds for every market and every sequence of commands.
+//! Properties of every market and every sequence of commands.
 
 use std::collections::BTreeMap;
 
@@ -27,12 +27,12 @@ fn text(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect()
 }
 
-/// Mostly while something happens, and at any time of the day.
+/// Mostly within trading windows, sometimes at any time of the day.
 fn seconds() -> impl Strategy<Value = i64> {
     prop_oneof![4 => -60..900i64, 1 => -1800..90_000i64]
 }
 
-/// What listeners were told, everything of it.
+/// All pushes to listeners.
 fn told(life: &Life) -> Vec<String> {
     life.outcomes.iter().flat_map(|outcome| &outcome.pushes).map(|push| format!("{push:?}")).collect()
 }
@@ -40,10 +40,10 @@ fn told(life: &Life) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
-    /// 1 and 2: any further stops on the way change nothing, and a second run is the same; an account as of an instant is its
-    /// journal cut there.
+    /// 1 and 2: additional stops change nothing, and a second run gives the same result; a past
+    /// account is its journal cut at that instant.
     #[test]
-    fn time_may_be_cut_anywhere(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, seconds()), 0..16)) {
+    fn additional_stops_change_nothing(minutes in minutes(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, seconds()), 0..16)) {
         let store = store(&minutes);
         let stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         let (whole, cut) = (live(&store, &acts, &[], &[]), live(&store, &acts, &[], &stops));
@@ -55,7 +55,7 @@ proptest! {
         prop_assert_eq!(&folded, &whole.account);
         let snapshot: Account = serde_json::from_str(&serde_json::to_string(&whole.account).unwrap()).unwrap();
         prop_assert_eq!(&snapshot, &whole.account);
-        // Lived only up to a stop, and read from the whole journal there.
+        // Advanced only up to a stop, and folded from the whole journal up to there.
         for stop in stops.iter().filter(|stop| whole.account.began().is_some_and(|began| **stop >= began)) {
             let until: Vec<Timed> = acts.iter().filter(|(window, second, _)| instant(*window, *second) <= *stop).cloned().collect();
             let mut part = live_until(&store, &until, *stop);
@@ -64,7 +64,8 @@ proptest! {
         }
     }
 
-    /// 1: portions of a few entries or candles give the same journal, and cached reserves equal computed ones.
+    /// 1: portions of a few entries or candles give the same journal, and cached reserves equal
+    /// computed ones.
     #[test]
     fn portions_change_nothing(minutes in minutes(), acts in acts_and_operators(), entries in 1..6usize, candles in 1..600u64) {
         let store = store(&minutes);
@@ -88,9 +89,9 @@ proptest! {
         prop_assert_eq!(&part, &whole);
     }
 
-    /// 3: what has not acted yet has no influence.
+    /// 3: candles that have not taken effect have no influence.
     #[test]
-    fn the_future_does_not_matter(minutes in minutes(), others in minutes(), acts in acts_and_operators(), window in 0..6usize, second in -600..900i64) {
+    fn future_candles_have_no_influence(minutes in minutes(), others in minutes(), acts in acts_and_operators(), window in 0..6usize, second in -600..900i64) {
         let now = instant(window, second);
         let is_past = |minute: &&Minute| {
             let (market, start, length) = WINDOWS[minute.window];
@@ -98,7 +99,7 @@ proptest! {
         };
         let past: Vec<Minute> = minutes.iter().filter(is_past).cloned().collect();
         let future = |minutes: &[Minute]| minutes.iter().filter(|minute| !is_past(minute)).cloned().collect::<Vec<_>>();
-        // The minute that runs shows its open alone: whatever else it will show may be anything.
+        // Only the open of the running minute is known: the rest of it may be anything.
         let running = |minute: &Minute| Minute { up: minute.up + 3, down: minute.down + 2, close: minute.close + 1, volume: minute.volume + 700, ..minute.clone() };
         let is_running = |minute: &Minute| {
             let (market, start, length) = WINDOWS[minute.window];
@@ -126,7 +127,7 @@ proptest! {
         check_costs(&store, &life)?;
     }
 
-    /// 8: without credit and shorts nobody owes anything.
+    /// 8: without credit and shorts there is no debt.
     #[test]
     fn no_debt_without_credit(minutes in minutes(), acts in acts(), slippage in 0..20u32) {
         let store = store(&minutes);
@@ -176,7 +177,7 @@ proptest! {
         }
     }
 
-    /// 15: what the estimate says is accepted, and one lot more is not; for shares that are sold short, too.
+    /// 15: the estimated quantity is accepted, and one lot more is not; also for short sales.
     #[test]
     fn an_estimate_is_exact(cash in 0..2_000_000i64, price in 1..4000i64, credit in prop_oneof![Just(0i64), 1..500_000i64], us in any::<bool>(), at_market in any::<bool>(), short in any::<bool>()) {
         let mut store = Store::default();
@@ -217,7 +218,7 @@ proptest! {
     }
 }
 
-/// 4: stamps after acceptance, prices of the candle, never worse than the limit.
+/// 4: stamps after acceptance, prices within the candle, never worse than the limit.
 fn check_fills(life: &Life) -> Result<(), TestCaseError> {
     let mut account = Account::default();
     let mut gaps: BTreeMap<OrderId, Timestamp> = BTreeMap::new();
@@ -236,7 +237,7 @@ fn check_fills(life: &Life) -> Result<(), TestCaseError> {
                     order.since.at().0 < bar.time.0 + 480 || gaps.get(&filled.id) == Some(&bar.time)
                 }
                 Since::Client(at) => bar.time > at,
-                // Released at the open of a candle, it may be filled from all of it.
+                // An order released at the open of a candle may be filled from all of it.
                 Since::Engine(at) => bar.time >= at || gaps.get(&filled.id) == Some(&bar.time),
             };
             prop_assert!(is_after, "{filled:?} {:?}", order.since);
@@ -330,7 +331,8 @@ fn check_ledger(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 5, 10 and 16: states move along their table, nothing happens after the last, and pushes are the rows of the history.
+/// 5, 10 and 16: states follow their table, nothing happens after a final state, and pushes are the
+/// rows of the history.
 fn check_states(life: &Life) -> Result<(), TestCaseError> {
     use OrderStatus::*;
     let pushes = life.outcomes.iter().flat_map(|outcome| &outcome.pushes);
@@ -387,7 +389,7 @@ fn check_states(life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 9: what a limit buy costs on one trading day is at most what was held back for it.
+/// 9: a limit buy costs at most its reserve on one trading day.
 fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();
@@ -412,7 +414,7 @@ fn check_costs(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// 7: reserves are never negative, and gone with the orders.
+/// 7: reserves are never negative, and disappear with the orders.
 fn check_reserves(store: &Store, life: &Life) -> Result<(), TestCaseError> {
     let engine = Engine::new(store, tables());
     let mut account = Account::default();

@@ -1,4 +1,4 @@
-//! What holds on days with daily candles alone.
+//! Properties of days that have only daily candles.
 
 use market::Timestamp;
 use proptest::prelude::*;
@@ -26,9 +26,10 @@ fn ends(days: &[Daily]) -> Vec<Timestamp> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// One step, many steps and a stop at and around the end of each day are the same, and so is the journal cut anywhere.
+    /// One step, many steps and a stop at and around the end of each day give the same result, and
+    /// so does the journal cut anywhere.
     #[test]
-    fn time_may_be_cut_anywhere(minutes in minutes(), days in days(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
+    fn additional_stops_change_nothing_on_coarse_days(minutes in minutes(), days in days(), acts in acts_and_operators(), cuts in prop::collection::vec((0..6usize, -1800..90_000i64), 0..8)) {
         let store = store_with_days(&minutes, &days);
         let mut stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         stops.extend(ends(&days).into_iter().flat_map(|end| [-1, 0, 1].map(|second| Timestamp(end.0 + second))));
@@ -43,7 +44,7 @@ proptest! {
         }
     }
 
-    /// Until a day has ended, its daily candle may be anything, or nothing.
+    /// Until a day has ended, its daily candle may be anything, or absent.
     #[test]
     fn a_daily_candle_is_unknown_before_the_end(minutes in minutes(), days in days(), acts in acts_with_grids()) {
         let with = store_with_days(&minutes, &days);
@@ -58,7 +59,8 @@ proptest! {
         prop_assert_eq!(live_until(&with, &until, now), live_until(&without, &until, now));
     }
 
-    /// Daily candles fill at their end, within their prices, orders from before their opening, each once, and never with the setting off.
+    /// Daily candles fill at their end, within their prices, only orders from before their opening,
+    /// each once, and never with the setting off.
     #[test]
     fn daily_candles_fill_once_at_the_end(minutes in minutes(), days in days(), acts in acts_and_operators()) {
         let store = store_with_days(&minutes, &days);
@@ -73,7 +75,7 @@ proptest! {
             let order = life.account.order(filled.id).unwrap();
             prop_assert!(order.submitted_at <= filled.candle.time);
             prop_assert_eq!(order.fills.iter().filter(|fill| fill.candle == filled.candle.time).count(), 1);
-            // Slippage may lie outside.
+            // Slippage may leave the range.
             let is_inside = filled.candle.low <= filled.price && filled.price <= filled.candle.high;
             prop_assert!(is_inside || life.account.settings().slippage_ticks > 0);
         }

@@ -1,4 +1,4 @@
-//! What holds for positions: their cost, and what corporate actions do to them.
+//! Properties of positions: their cost, and the effects of corporate actions.
 
 use market::{Market, Price, Timestamp};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use trading::{
 
 use crate::common::{Store, at, date, symbol, tables};
 
-/// A fill of an order nobody knows: it moves cash and shares all the same.
+/// A fill of an unknown order: it still moves cash and shares.
 fn fill(number: u64, change: i64, price: i64) -> Entry {
     let price = Price(price * 10_000);
     let bar = Bar {
@@ -39,7 +39,7 @@ fn fill(number: u64, change: i64, price: i64) -> Entry {
     Entry { version: VERSION, number, at: Some(Timestamp(0)), event: Event::Filled(Box::new(filled)) }
 }
 
-/// So many cents on what is held.
+/// A dividend of `cents` on the holding.
 fn dividend(number: u64, cents: i64, period: u64) -> Entry {
     let day = date("2026-03-19");
     let dividend = Dividend {
@@ -65,8 +65,8 @@ fn minus(a: Fraction, b: Fraction) -> Fraction {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
-    /// 13: the average lies between the opening fills, and both costs differ by what was realised and what was paid on the shares. A change
-    /// of nothing stands for a dividend, in hundredths for each share.
+    /// 13: the average lies between the opening fills, and both costs differ by the realised gain
+    /// and the dividends. A change of 0 represents a dividend, in hundredths per share.
     #[test]
     fn costs_agree(trades in prop::collection::vec((-9..9i64, 1..3000i64), 1..10)) {
         let of = symbol("AAPL.US");
@@ -83,7 +83,7 @@ proptest! {
             let average = account.position(&of).map_or(Fraction::ZERO, |position| position.average);
             account.apply(&fill(index as u64 + 1, change, price));
             let closing = if before.signum() * change.signum() < 0 { change.abs().min(before.abs()) * change.signum() } else { 0 };
-            // (price - average) × what was closed, reversed for shorts.
+            // (price - average) × the closed quantity, reversed for shorts.
             realised = realised.plus(product(minus(Fraction::whole(i128::from(price) * 10_000), average), -closing));
             if before + closing == 0 {
                 (realised, opened) = (Fraction::ZERO, Vec::new());
@@ -103,9 +103,9 @@ proptest! {
         }
     }
 
-    /// 11: a dividend changes no value when the price falls by it.
+    /// 11: a dividend does not change the value when the price falls by it.
     #[test]
-    fn dividends_keep_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
+    fn dividends_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 200..100_000i64, cash in 1..200i64) {
         let of = symbol("700.HK");
         let mut store = Store::default();
         for (clock, cents) in [("2026-05-15 10:00", close), ("2026-05-18 09:30", close - cash)] {
@@ -132,10 +132,11 @@ proptest! {
         prop_assert_eq!(before, net(&account, after));
     }
 
-    /// 11: splits, bonus shares and rights change no value at the reference price, to a cent.
+    /// 11: splits, bonus shares and rights do not change the value at the reference price, to a
+    /// cent.
     #[test]
-    fn actions_keep_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
-        // Text, new shares for so many old ones, and rights for one old share (1 / r).
+    fn actions_preserve_value(shares in prop_oneof![1..100_000i64, -1000..-1i64], close in 100..100_000i64, which in 0..6usize, rights_price in 1..90i64) {
+        // Text, new shares for a number of old ones, and rights for one old share (1 / r).
         let (text, new, old, rights) = [
             ("split 5".to_owned(), 5, 1, 0),
             ("split 0.1".to_owned(), 1, 10, 0),

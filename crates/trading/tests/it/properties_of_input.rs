@@ -1,4 +1,4 @@
-//! Nothing that can be asked panics, whatever its numbers; and what is refused changes nothing.
+//! No command panics, whatever its numbers, and a refused command changes nothing.
 
 use market::{Date, Market, Price, Timestamp};
 use proptest::prelude::*;
@@ -88,14 +88,14 @@ prop_compose! {
     }
 }
 
-/// Usually in its range, sometimes as far out of it as can be.
+/// Usually in range, sometimes far out of it.
 fn code(usual: &'static [i64]) -> impl Strategy<Value = Option<i64>> {
     let far = one_of(&[i64::MIN, -6, -1, 0, 3, 7, i64::MAX]);
     prop::option::weighted(0.9, prop_oneof![6 => one_of(usual), 1 => far])
 }
 
 prop_compose! {
-    /// Around a price of 100, or with any price at all.
+    /// Around a price of 100, or with any price.
     fn rule()(
         is_wild in prop::bool::weighted(0.2),
         prices in (price(), price(), price(), price(), price()),

@@ -1,10 +1,10 @@
-//! What is refused, what is rejected, and with which words.
+//! Refusals and rejections, with their texts.
 
 use trading::{Command, OrderType, OutsideRth, Quantity, Side, Terms, TimeInForce};
 
 use crate::common::{check, date, play, symbol};
 
-/// An order of a rich account at ten o'clock, and what comes of it.
+/// Submits an order of a rich account at 10:00 and checks the result.
 fn order(order: &str, expected: &str) {
     let clock = if order.contains(".US") { "clock US\n" } else { "" };
     let expected = match expected.strip_prefix("rejected ") {
@@ -33,8 +33,8 @@ fn order(order: &str, expected: &str) {
 }
 
 #[test]
-fn the_first_check_that_fails_speaks() {
-    // Each line mends what the one above it was refused for.
+fn the_first_failing_check_is_reported() {
+    // Each line fixes the mistake of the line above it.
     order("buy 300150 NONE.HK TSMAMT tif GTC", "symbol not tradable");
     order("buy 300150 700.HK TSMAMT tif GTC", "order type not support");
     order("buy 300150 700.HK SLO tif GTC", "submitted_price required");
@@ -77,7 +77,7 @@ fn check_2_the_type() {
     order("dated buy 10 AAPL.US TSMAMT amount 1", "trails");
     order("dated buy 100 700.HK TSMPCT percent 1", "trails");
     order("dated buy 100 700.HK TSMPCT amount 1", "trailing_percent required");
-    // The first check that fails speaks.
+    // The first failing check is reported.
     order("buy 100 600519.SH TSMAMT", "symbol not tradable");
 }
 
@@ -191,7 +191,7 @@ fn checks_10_and_11_money_and_holdings() {
 
 #[test]
 fn check_12_the_margin() {
-    // Owing 70,000 against shares of 100,000: net assets of 30,000 lie below both margins.
+    // A debt of 70,000 against shares of 100,000: net assets of 30,000 lie below both margins.
     check(
         "mark 700.HK 100
         rate USD 7.8
@@ -210,7 +210,7 @@ fn check_12_the_margin() {
 }
 
 #[test]
-fn where_a_rate_is_missing_nothing_is_taken() {
+fn a_missing_rate_refuses_short_sales_and_figures() {
     check(
         "clock US
         mark AAPL.US 190
@@ -268,7 +268,7 @@ fn cash_is_exchanged_at_the_stored_rate() {
 }
 
 #[test]
-fn one_text_for_wrong_times_says_which_mistake_it_is() {
+fn a_text_for_wrong_times_has_a_detail() {
     let mut player = play("mark 700.HK 305\nmark AAPL.US 190\ngiven cash HKD 500000");
     let now = player.instant("10:00");
     let buy = |of: &str, order_type| Terms::new(symbol(of), Side::Buy, order_type, Quantity::whole(100));

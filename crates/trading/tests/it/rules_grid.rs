@@ -1,8 +1,9 @@
-//! What a candle does to a grid.
+//! The effect of a candle on a grid.
 
 use crate::common::{Player, check, play};
 
-/// Half a million and 500 shares of a stock at 300, with a grid of 1 up and down within 290 and 310.
+/// Half a million and 500 shares of a stock at 300, with a grid of 1 up and down between 290 and
+/// 310.
 fn check_candles(options: &str, candles: &str, expected: &str) {
     check(&format!(
         "mark 700.HK 300
@@ -18,7 +19,8 @@ fn check_candles(options: &str, candles: &str, expected: &str) {
 
 #[test]
 fn levels_are_rounded_away_from_the_base_to_the_tick() {
-    // 305.2 up 1.5 % is 309.778, down 1.5 % is 300.622, in steps of 0.2; 499.9 and half a percent more is over a band.
+    // 305.2 plus 1.5 % is 309.778, minus 1.5 % is 300.622, in steps of 0.2; 499.9 plus half a
+    // percent crosses a band.
     let levels = |base: &str, step: &str| {
         let mut player = play(&format!(
             "mark 700.HK 300
@@ -34,7 +36,7 @@ fn levels_are_rounded_away_from_the_base_to_the_tick() {
 }
 
 #[test]
-fn one_way_only_and_that_to_the_nearer_extreme() {
+fn only_the_path_to_the_nearer_extreme_triggers() {
     let sold = "> 301 Sell 100 level\n> base 301";
     let bought = "> 299 Buy 100 level\n> base 299";
     for (candle, expected) in [
@@ -42,7 +44,7 @@ fn one_way_only_and_that_to_the_nearer_extreme() {
         ("300 300.8 299 300", bought),
         ("300.4 301.4 298.8 300", sold),
         ("299.6 301.4 299 300", bought),
-        // As near to one as to the other: down.
+        // Equally near to both: down.
         ("300 301.2 298.8 300", bought),
         ("300 300.8 299.2 300", "> base 300"),
     ] {
@@ -51,8 +53,9 @@ fn one_way_only_and_that_to_the_nearer_extreme() {
 }
 
 #[test]
-fn after_a_gap_the_way_goes_on_from_the_open() {
-    // The new base is the open, so that of the levels 302.4 and 303.4 only the first is reached; on the tick of 0.2.
+fn after_a_gap_levels_continue_from_the_open() {
+    // The new base is the open, so of the levels 302.4 and 303.4 only the first is reached; on the
+    // tick of 0.2.
     check_candles(
         "",
         "10:01 301.4 302.6 301 302 50000",
@@ -70,7 +73,7 @@ fn after_a_gap_the_way_goes_on_from_the_open() {
 }
 
 #[test]
-fn a_rounded_level_counts_one_grid_at_least() {
+fn a_rounded_level_counts_at_least_one_step() {
     // 0.01 % of 300 is 0.03; the level is 300.2, and an open of 300.2 lies six such steps away.
     let script = |option: &str| {
         format!(
@@ -93,7 +96,7 @@ fn a_rounded_level_counts_one_grid_at_least() {
 }
 
 #[test]
-fn twenty_levels_at_most_in_one_candle() {
+fn one_candle_triggers_at_most_twenty_levels() {
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 330 300 330 50000; 10:02 330 330 330 330 50000
@@ -110,8 +113,8 @@ fn twenty_levels_at_most_in_one_candle() {
 }
 
 #[test]
-fn candles_that_do_not_count() {
-    // The minute that was running, one without volume, the closing auction.
+fn a_grid_ignores_running_empty_and_auction_candles() {
+    // The running minute, one without volume, the closing auction.
     check(
         "mark 700.HK 300
         candle 700.HK 10:00 302 302 302 302 50000; 10:01 302 302 302 302 0; 16:00 305 305 305 305 50000
@@ -124,8 +127,8 @@ fn candles_that_do_not_count() {
 }
 
 #[test]
-fn candles_that_came_together_are_played_one_after_the_other() {
-    // Each is within reach only of the base that the one before it has made.
+fn candles_that_arrive_together_are_applied_in_sequence() {
+    // Each candle is within reach only after the previous one has moved the base.
     check_candles(
         "",
         "10:01 300 301 300 301 50000 late 10:05; 10:02 300.8 300.8 300 300 50000 late 10:05; \
@@ -138,7 +141,7 @@ fn candles_that_came_together_are_played_one_after_the_other() {
 }
 
 #[test]
-fn outside_of_the_bounds_it_sleeps_until_it_is_triggered() {
+fn a_grid_outside_of_its_bounds_sleeps_until_triggered() {
     check_candles(
         "",
         "10:01 310.2 310.4 310 310 50000; 10:02 289 295 289 295 50000; 10:03 300 300.4 299.6 300 50000; \
@@ -147,7 +150,7 @@ fn outside_of_the_bounds_it_sleeps_until_it_is_triggered() {
         > 301 Sell 100 level
         > base 301",
     );
-    // Inside of the bounds but beyond the last level there is nothing.
+    // Within the bounds but beyond the last level, nothing happens.
     check_candles(
         "",
         "10:01 309.4 312 309.4 311 50000",
@@ -157,7 +160,7 @@ fn outside_of_the_bounds_it_sleeps_until_it_is_triggered() {
 }
 
 #[test]
-fn at_a_bound_what_it_has_built_is_sold() {
+fn a_grid_sells_its_position_at_a_bound() {
     // Two purchases, one of them filled; then the price falls through.
     check(
         "mark 700.HK 300
@@ -191,7 +194,7 @@ fn at_a_bound_what_it_has_built_is_sold() {
 }
 
 #[test]
-fn a_way_that_leaves_a_bound_closes_and_cancels_what_is_open() {
+fn a_candle_that_leaves_a_bound_closes_the_grid_and_cancels_its_orders() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 308.6 310.2 308.6 310.2 50000; 10:02 305 305 305 305 50000
@@ -217,7 +220,7 @@ fn a_way_that_leaves_a_bound_closes_and_cancels_what_is_open() {
 }
 
 #[test]
-fn limits_of_the_position_are_skipped_and_the_base_moves() {
+fn position_limits_skip_the_order_and_move_the_base() {
     let skipped = |position: &str, options: &str, candle: &str| {
         let player = play(&format!(
             "mark 700.HK 300
@@ -236,10 +239,10 @@ fn limits_of_the_position_are_skipped_and_the_base_moves() {
     assert_eq!(skipped(held, "hold 300 700", down), "299 Buy 200 level");
     assert_eq!(skipped(held, "hold 300 600", down), "299 Buy 200 level asleep: position");
     assert_eq!(skipped("", "hold 100 700", up), "301 Sell 200 level asleep: position");
-    // 60,000 and charges are there for one grid; a jump over two is skipped whole.
+    // 60,000 plus charges suffice for one step; a jump over two is skipped completely.
     assert_eq!(skipped("", "hold 100 700", down), "299 Buy 200 level");
     assert_eq!(skipped("", "hold 100 700 multiple", "298 298 298 298"), "298 Buy 400 gap asleep: funds");
-    // Open sales take what is there.
+    // Open sales reserve the shares.
     let sold = "given position 700.HK 500 300
             09:59 sell 400 700.HK LO 390";
     assert_eq!(skipped(sold, "hold 100 700", up), "301 Sell 200 level asleep: holdings");
@@ -247,8 +250,8 @@ fn limits_of_the_position_are_skipped_and_the_base_moves() {
 }
 
 #[test]
-fn an_order_that_the_board_does_not_take_is_skipped() {
-    // The lot is another one by then; and a jump over very many grids is more than 3,000 lots.
+fn an_order_of_an_invalid_quantity_is_skipped() {
+    // The lot has changed by then, and a jump over very many steps exceeds 3,000 lots.
     let triggered =
         |script: &str| triggers(&play(&format!("mark 700.HK 300\n{script}\nday 2026-03-19\n16:00 now")));
     let lots = "lot 700.HK 300 from 2026-03-19
@@ -264,7 +267,7 @@ fn an_order_that_the_board_does_not_take_is_skipped() {
 }
 
 #[test]
-fn a_grid_wakes_with_the_first_order_it_can_make() {
+fn a_grid_wakes_with_its_next_order() {
     check(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:02 300.8 301 300 300 50000; 10:03 300.8 302 300.8 302 50000; \
@@ -290,8 +293,8 @@ fn a_grid_wakes_with_the_first_order_it_can_make() {
 }
 
 #[test]
-fn what_its_orders_are() {
-    // By type at the trigger price, or so many ticks from the price that is known then.
+fn types_and_prices_of_sub_orders() {
+    // Depending on the type: at the trigger price, or some ticks from the price known then.
     for (options, candle, expected) in [
         (
             "up GMO",
@@ -343,7 +346,7 @@ fn what_its_orders_are() {
 
 #[test]
 fn a_limit_from_the_depth_is_one_tick_at_least() {
-    // Four ticks below 0.0004 is nothing.
+    // Four ticks below 0.0004 is 0.
     let mut player = play(
         "clock US
         mark AAPL.US 0.0003
@@ -359,7 +362,7 @@ fn a_limit_from_the_depth_is_one_tick_at_least() {
 }
 
 #[test]
-fn extended_hours_are_watched_when_they_are_asked_for() {
+fn extended_hours_are_watched_on_request() {
     let script = |options: &str| {
         format!(
             "clock US
@@ -380,7 +383,7 @@ fn extended_hours_are_watched_when_they_are_asked_for() {
 16:00:00 #1 ExpiredStatus";
     assert_eq!(found("rth 0"), regular);
     assert_eq!(found("rth 1"), regular);
-    // A limit trades there; at the market it waits for the opening.
+    // A limit order trades there; a market order waits for the opening.
     assert_eq!(
         found("rth 2 up GTG"),
         "08:02:00 grid 1 Performing 171

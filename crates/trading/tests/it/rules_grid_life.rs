@@ -1,11 +1,11 @@
-//! What clients, the clock and corporate actions do to a grid, and which rules are taken.
+//! The effects of clients, the clock and corporate actions on a grid, and the checks of its rule.
 
 use crate::common::{check, play};
 
 const GRID: &str = "base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG";
 
 #[test]
-fn suspended_it_watches_nothing_and_leaves_its_orders_alone() {
+fn a_suspended_grid_watches_nothing_and_leaves_its_orders_open() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 301.2 305 301 305 50000; 10:05 305 305 305 305 50000
@@ -32,7 +32,7 @@ fn suspended_it_watches_nothing_and_leaves_its_orders_alone() {
 }
 
 #[test]
-fn a_cancelled_grid_and_a_replaced_one_cancel_their_orders_first() {
+fn cancelling_or_replacing_a_grid_cancels_its_orders_first() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 300 300 300 300 50000; 10:04 300 301 300 300 50000
@@ -74,7 +74,7 @@ fn a_cancelled_grid_and_a_replaced_one_cancel_their_orders_first() {
 }
 
 #[test]
-fn states_that_an_operation_does_not_lead_from() {
+fn operations_are_refused_in_invalid_states() {
     check(&format!(
         "mark 700.HK 300
         10:00 grid 700.HK {GRID}
@@ -92,7 +92,7 @@ fn states_that_an_operation_does_not_lead_from() {
 
 #[test]
 fn a_grid_for_the_day_ends_with_continuous_trading() {
-    // Its last trigger is at the very end, and what it made then ends with it.
+    // Its last trigger is at the very end, and the resulting order expires with it.
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 15:59 300 301 300 300 50000; 16:00 305 305 305 305 50000
@@ -108,7 +108,8 @@ fn a_grid_for_the_day_ends_with_continuous_trading() {
         > 1 Performing
         > 2 Expired"
     ));
-    // After the close it is one of the next trading day; a replace does not move its end.
+    // A grid submitted after the close belongs to the next trading day; a replace does not change
+    // its expiry.
     check(&format!(
         "mark 700.HK 300
         16:00 grid 700.HK {GRID} tif 0
@@ -131,7 +132,7 @@ fn a_grid_for_the_day_ends_with_continuous_trading() {
 }
 
 #[test]
-fn a_grid_until_an_instant_ends_there_also_while_it_is_suspended() {
+fn a_grid_with_an_expiry_ends_there_even_while_suspended() {
     check(&format!(
         "mark 700.HK 300
         10:00 grid 700.HK {GRID} tif 6 until 10:30:30
@@ -174,8 +175,8 @@ fn a_corporate_action_suspends_it() {
 }
 
 #[test]
-fn what_it_built_follows_a_split() {
-    // 100 shares for 29,880 are 200 by the time they are sold at the bound, for 27,600.
+fn the_position_of_a_grid_follows_a_split() {
+    // 100 shares bought for 29,880 are 200 when they are sold at the bound, for 27,600.
     check(&format!(
         "day 2026-05-15
         mark 700.HK 300
@@ -206,7 +207,7 @@ fn what_it_built_follows_a_split() {
 }
 
 #[test]
-fn a_grid_whose_orders_cannot_be_cancelled_now_stays() {
+fn a_grid_is_not_cancelled_while_its_orders_cannot_be() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 15:59 300 301 300 300 50000
@@ -225,7 +226,7 @@ fn a_grid_whose_orders_cannot_be_cancelled_now_stays() {
 }
 
 #[test]
-fn several_grids_of_a_symbol_take_their_turns_by_number() {
+fn several_grids_of_a_symbol_are_processed_by_number() {
     check(&format!(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000
@@ -248,7 +249,7 @@ fn several_grids_of_a_symbol_take_their_turns_by_number() {
 }
 
 #[test]
-fn the_questionnaire_is_asked_for_where_an_operator_wants_it() {
+fn the_questionnaire_is_required_if_the_setting_is_on() {
     check(&format!(
         "mark 700.HK 300
         given set grid_questionnaire on
@@ -261,7 +262,7 @@ fn the_questionnaire_is_asked_for_where_an_operator_wants_it() {
     ));
 }
 
-/// What is wrong with a rule, if anything: of the words that come later, the last ones hold.
+/// The refusal of a rule, if any: of repeated words, the last one applies.
 fn refused(of: &str, words: &str) -> String {
     let mut player =
         play("mark 700.HK 300\nmark AAPL.US 300\nsecurity HSI.HK index lot 1\nmark HSI.HK 20000");
@@ -270,7 +271,7 @@ fn refused(of: &str, words: &str) -> String {
 }
 
 #[test]
-fn rules_that_are_taken_and_rules_that_are_not() {
+fn accepted_and_refused_rules() {
     for (words, expected) in [
         ("", "taken"),
         ("base 290", "10:00:00 grid 1 Performing 290"),
@@ -316,7 +317,7 @@ fn rules_that_are_taken_and_rules_that_are_not() {
 }
 
 #[test]
-fn securities_that_grids_are_on() {
+fn securities_that_allow_grids() {
     assert_eq!(refused("AAPL.US", "quantity 1"), "taken");
     assert_eq!(refused("AAPL.US", "quantity 0.5"), "refused 602001 `quantity must be a multiple of 1`");
     assert_eq!(refused("AAPL.US in USD", ""), "taken");
@@ -326,7 +327,7 @@ fn securities_that_grids_are_on() {
 }
 
 #[test]
-fn so_many_grids_at_a_time() {
+fn the_number_of_open_grids_is_limited() {
     let mut player = play("mark 700.HK 300");
     for _ in 0..100 {
         player.line(&format!("10:00 grid 700.HK {GRID}"));

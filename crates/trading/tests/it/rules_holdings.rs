@@ -6,7 +6,7 @@ use crate::common::{check, play};
 
 #[test]
 fn an_action_on_a_holiday_waits_for_the_next_roll() {
-    // 2026-02-17 to 19 are closed.
+    // The market is closed from 2026-02-17 to 19.
     check(
         "day 2026-02-16
         mark 700.HK 305
@@ -23,8 +23,9 @@ fn an_action_on_a_holiday_waits_for_the_next_roll() {
 }
 
 #[test]
-fn actions_of_one_day_are_one_formula() {
-    // (10 - 0.50 + 0.2 × 6) / 1.3 = 8.2307…: 0.2 × 2.2307 × 1000 = 446.15 for the rights, 100 bonus shares.
+fn actions_of_one_day_are_combined_in_one_formula() {
+    // (10 - 0.50 + 0.2 × 6) / 1.3 = 8.2307…: 0.2 × 2.2307 × 1000 = 446.15 for the rights, 100 bonus
+    // shares.
     check(
         "day 2026-05-15
         close 700.HK 2026-05-15 10
@@ -43,7 +44,7 @@ fn actions_of_one_day_are_one_formula() {
 }
 
 #[test]
-fn a_dividend_of_an_old_holding_lowers_no_new_cost() {
+fn a_dividend_of_an_old_holding_does_not_lower_a_new_cost() {
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 4.50 paid 2026-05-20
@@ -111,7 +112,7 @@ fn dividends_of_one_ex_date_are_paid_each_on_its_own_date() {
 
 #[test]
 fn a_dividend_is_rounded_once() {
-    // Less than half a cent, by a digit that money itself does not have.
+    // Less than half a cent, by a digit beyond the precision of money.
     check(
         "day 2026-05-15
         action 700.HK 2026-05-18 cash 0.004999999999
@@ -161,7 +162,7 @@ fn a_lot_changes_on_a_date() {
 }
 
 #[test]
-fn a_price_stays_valid_on_a_new_tick_table() {
+fn an_unchanged_price_stays_valid_under_a_new_tick_table() {
     // 9.995 is on the tick from 2026-08-03 on, 20.05 until 2025-08-03.
     check(
         "day 2025-08-01
@@ -184,8 +185,9 @@ fn a_price_stays_valid_on_a_new_tick_table() {
 }
 
 #[test]
-fn check_12_speaks_where_money_does_not() {
-    // Owing HKD without a credit line, with dollars to spend: cash is there, the margin is not.
+fn check_12_rejects_an_order_that_cash_would_cover() {
+    // HKD debt without a credit line, with dollars to spend: there is enough cash, but not enough
+    // margin.
     check(
         "clock US
         day 2026-05-04
@@ -222,7 +224,7 @@ fn the_estimate_of_a_short_position_and_its_cover() {
 }
 
 #[test]
-fn a_fork_differs_in_the_account_alone() {
+fn a_fork_differs_only_in_the_account_number() {
     let player = play(
         "candle 700.HK 10:01 305.2 305.8 305 305.6 50000
         given cash HKD 500000

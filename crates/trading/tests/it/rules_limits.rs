@@ -1,10 +1,10 @@
-//! What one account may cost everyone else: open orders, triggers of grids, entries of its journal.
+//! Limits on the resources of one account: open orders, triggers of grids, journal entries.
 
 use trading::{Event, SleepingReason};
 
 use crate::common::{Player, check, play, triggers};
 
-/// What a line is answered with, in one text.
+/// The output of a line, as one text.
 fn said(player: &mut Player, line: &str) -> String {
     player.line(line).join("; ")
 }
@@ -26,7 +26,7 @@ fn orders_of_every_kind_count_while_they_are_open() {
     for line in ["buy 100 700.HK LO 290", "buy 100 700.HK LIT 290 trigger 291", "sell 100 700.HK MO"] {
         assert_eq!(said(&mut player, &format!("10:01 {line}")), FULL);
     }
-    // A change of an open order needs no room, and a cancellation makes some.
+    // Replacing an open order needs no free slot, and a cancellation frees one.
     assert!(!said(&mut player, "10:02 replace 1 200").contains("refused"));
     assert!(said(&mut player, "10:03 cancel 2").contains("CanceledStatus"));
     assert!(!said(&mut player, "10:04 buy 100 700.HK LO 290").contains("refused"));
@@ -56,7 +56,7 @@ fn the_default_is_a_thousand_open_orders() {
 }
 
 #[test]
-fn a_grid_makes_no_order_where_none_may_be_opened() {
+fn a_grid_creates_no_order_beyond_the_limit_of_open_orders() {
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 303 300 303 50000
@@ -71,7 +71,7 @@ fn a_grid_makes_no_order_where_none_may_be_opened() {
 }
 
 #[test]
-fn limits_are_settings_that_an_operator_gives_within_bounds() {
+fn limits_are_settings_within_bounds() {
     let mut player = play("mark 700.HK 300");
     for (line, expected) in [
         ("open_orders 0", "refused 602001 `open_orders must be from 1 to 10000`"),
@@ -95,7 +95,7 @@ const GRID: &str = "mark 700.HK 300
     day 2026-03-18";
 
 #[test]
-fn a_grid_triggers_so_often_on_a_day_and_goes_on_with_the_next() {
+fn triggers_of_a_grid_are_limited_per_day() {
     check(&format!(
         "{GRID}
         10:00 grid 700.HK base 300 spread 1 1 quantity 100 price 290 310 hold 100 2000 up GTG down GTG
@@ -140,8 +140,8 @@ fn a_grid_at_its_limit_still_closes_at_a_bound() {
 }
 
 #[test]
-fn triggers_without_an_order_take_none_from_those_with_one() {
-    // It may sell nothing, so that the way up makes no orders. The way down does.
+fn skipped_triggers_do_not_count_against_those_with_an_order() {
+    // It may not sell, so the rise creates no orders. The fall does.
     let player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
@@ -164,8 +164,8 @@ fn triggers_without_an_order_take_none_from_those_with_one() {
 }
 
 #[test]
-fn the_entries_of_grids_are_bounded_whatever_the_market_does() {
-    // Every candle goes a step up or down, so that each would trigger each grid.
+fn the_journal_entries_of_grids_are_bounded() {
+    // Every candle moves a step up or down, so that each would trigger each grid.
     let minute = |number: usize| {
         let (open, close) = if number.is_multiple_of(2) { ("300", "301") } else { ("301", "300") };
         format!("candle 700.HK {:02}:{:02} {open} 301 300 {close} 50000", 10 + number / 60, number % 60)
@@ -182,7 +182,7 @@ fn the_entries_of_grids_are_bounded_whatever_the_market_does() {
 }
 
 #[test]
-fn a_full_journal_takes_nothing_new_and_what_is_open_goes_on() {
+fn a_full_journal_refuses_new_commands_and_open_orders_continue() {
     let mut player = play(
         "mark 700.HK 300
         candle 700.HK 10:01 300 301 300 300 50000; 10:03 296 296 289 290 50000
@@ -193,7 +193,8 @@ fn a_full_journal_takes_nothing_new_and_what_is_open_goes_on() {
     );
     let entries = player.entries.len();
     player.line(&format!("10:00 given set journal_entries {}", entries + 1));
-    // It may have more entries than the limit, which was lowered: the text has the account's.
+    // It may have more entries than the limit, which was lowered: the text shows the account's
+    // count.
     player.line("10:00 given set journal_entries 2");
     let full = format!("refused 602001 `the journal of this account is full, it has {} entries", entries + 2);
     for line in [
@@ -211,7 +212,7 @@ fn a_full_journal_takes_nothing_new_and_what_is_open_goes_on() {
     );
     assert!(said_later.contains("asleep: journal"), "{said_later}");
     assert!(triggers(&player.entries).iter().all(|line| line == "asleep: journal"));
-    // An operator makes room.
+    // An operator raises the limit.
     player.line("10:06 given set journal_entries 1000");
     assert!(!said(&mut player, "10:06 buy 100 700.HK LO 280").contains("refused"));
 }

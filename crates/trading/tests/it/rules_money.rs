@@ -4,7 +4,8 @@ use crate::common::check;
 
 #[test]
 fn a_market_buy_in_a_fast_market_is_cut() {
-    // Reserved at 210 (200 × 1.05): 1,000 shares and 8.00 fees. The open is 250: 840 × 250 + 6.72 = 210,006.72.
+    // Reserved at 210 (200 × 1.05): 1,000 shares and 8.00 fees. The open is 250: 840 × 250 + 6.72 =
+    // 210,006.72.
     check(
         "clock US
         day 2026-05-04
@@ -36,7 +37,8 @@ fn a_market_buy_in_a_fast_market_is_cut() {
 
 #[test]
 fn a_new_day_costs_a_new_platform_fee() {
-    // The account has exactly what the order reserves. On the second day its rest would cost 15.00 more.
+    // The account has exactly the reserve of the order. On the second day the rest would cost 15.00
+    // more.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -63,7 +65,7 @@ fn a_new_day_costs_a_new_platform_fee() {
         00:00 cash HKD
         > HKD C 30133.82 F 30048.82 (fees 48.82) settling -29948.80 withdraw 85.00",
     );
-    // Filled at the limit on both days, 15.02 are missing on the second.
+    // Filled at the limit on both days, 15.02 is missing on the second.
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 60082.62
@@ -83,7 +85,8 @@ fn a_new_day_costs_a_new_platform_fee() {
 
 #[test]
 fn covering_a_short_position() {
-    // 10,000 + 18,998.28 of the sale. What covers frees its own 19,000; buying power of 498.28 carries the margin of four more.
+    // 10,000 + 18,998.28 of the sale. Covering frees its own 19,000; buying power of 498.28 covers
+    // the margin of four more.
     check(
         "clock US
         day 2026-05-04
@@ -127,7 +130,7 @@ fn a_short_sale_needs_buying_power() {
     // 199 × 100 × 0.5 + 1.44 + 0.41 …; 200 would need 10,000 and fees.
     sale(199, "> 10:00:00 #1 WaitToNew\n> 10:00:00 #1 NewStatus");
     sale(200, "> 10:00:00 #1 RejectedStatus `insufficient funds`");
-    // A cash account, or one with shorts off, sells nothing it does not hold.
+    // A cash account, or one with shorts off, sells nothing that it does not hold.
     for setting in ["type cash", "short_us off"] {
         check(&format!(
             "clock US
@@ -165,8 +168,9 @@ fn dividends_are_paid_by_the_short() {
 
 #[test]
 fn credit_lends_across_currencies() {
-    // 1,000 USD of its own and 39,000 HKD of credit, of which 3,900 HKD are used by another currency: 54 shares by cash. Buying
-    // power is 3,900 HKD, or 500 USD: the margin of 49 shares and their fees.
+    // 1,000 USD of cash and 39,000 HKD of credit, of which 3,900 HKD are used by another currency:
+    // 54 shares by cash. Buying power is 3,900 HKD, or 500 USD: the margin of 49 shares and their
+    // fees.
     check(
         "clock US
         day 2026-05-04
@@ -222,7 +226,8 @@ fn estimates() {
         10:00 estimate buy 700.HK LO 305 #2
         > refused `order not found`",
     );
-    // A limit order without a price is estimated at the last price, without the reserve of a market order.
+    // A limit order without a price is estimated at the last price, without the reserve of a market
+    // order.
     check(
         "mark 700.HK 305
         given cash HKD 31000
@@ -272,7 +277,7 @@ fn replacing() {
         10:05 replace #1 400
         > refused 602001 `order is FilledStatus`",
     );
-    // A new number, and a new instant: the minute that runs does not fill it.
+    // A new sequence number and a new instant: the running minute does not fill it.
     check(
         "candle 700.HK 10:01 304 304 304 304 1000; 10:02 304 304 304 304 1000
         given cash HKD 100000
@@ -294,7 +299,7 @@ fn replacing() {
 }
 
 #[test]
-fn replacing_what_waits() {
+fn replacing_waiting_orders() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 310 310 308 310 1000; 10:03 309.8 310 304 304 10000
@@ -325,7 +330,8 @@ fn replacing_what_waits() {
 
 #[test]
 fn forced_selling() {
-    // Owing 80,000: at 100 the shares are worth 100,000 and net assets 20,000; fm 0.25 asks for 25,000.
+    // A debt of 80,000: at 100 the shares are worth 100,000 and net assets are 20,000; fm 0.25
+    // requires 25,000.
     check(
         "mark 700.HK 120
         rate USD 7.8
@@ -386,7 +392,7 @@ fn options_at_expiry() {
 }
 
 #[test]
-fn an_option_that_cannot_be_settled_stays_at_its_cost() {
+fn an_option_that_cannot_be_settled_is_valued_at_cost() {
     // No minute of the underlying on the last day.
     check(
         "clock US
@@ -408,7 +414,7 @@ fn an_option_that_cannot_be_settled_stays_at_its_cost() {
 }
 
 #[test]
-fn a_late_candle_acts_when_it_arrives_and_an_overtaken_one_never() {
+fn a_late_candle_takes_effect_on_arrival_and_an_overtaken_one_never() {
     check(
         "candle 700.HK 10:01 300 300 300 300 1000 late 10:05; 10:02 301 301 301 301 1000 late 10:05; 10:03 302 302 302 302 1000 late 10:07; 10:04 303 303 303 303 1000 late 10:06
         given cash HKD 500000
@@ -423,7 +429,7 @@ fn a_late_candle_acts_when_it_arrives_and_an_overtaken_one_never() {
 }
 
 #[test]
-fn what_an_operator_pays_in_is_booked_as_it_is_shown_and_has_a_value() {
+fn deposits_have_at_most_two_decimals_and_need_a_rate() {
     check(
         "rate SGD 5.8
         10:00 given cash HKD 0.004

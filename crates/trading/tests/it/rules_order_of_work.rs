@@ -1,10 +1,11 @@
-//! What happens at one instant, and in which order.
+//! The order of events at one instant.
 
 use crate::common::{check, play, symbol};
 
 #[test]
 fn orders_of_all_symbols_are_in_one_queue() {
-    // 16:10 in Hong Kong is 04:10 in New York: a closing auction and a minute of the morning act together.
+    // 16:10 in Hong Kong is 04:10 in New York: a closing auction and a premarket minute take effect
+    // together.
     check(
         "candle 700.HK 16:00 305 305 304.6 304.6 900000
         candle AAPL.US 04:09 190 190.2 189.9 190.1 4000
@@ -24,7 +25,7 @@ fn orders_of_all_symbols_are_in_one_queue() {
 }
 
 #[test]
-fn a_special_limit_order_has_one_candle_also_where_two_came_together() {
+fn a_special_limit_order_uses_one_candle_even_if_two_arrive_together() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 306 306 306 306 9000 late 10:05; 10:02 304 304 304 304 9000 late 10:05
@@ -38,9 +39,9 @@ fn a_special_limit_order_has_one_candle_also_where_two_came_together() {
 }
 
 #[test]
-fn fills_come_before_releases_and_those_before_expiries_and_the_roll() {
-    // The last minute of the evening: a fill, a release inside the candle, the ends of both, the roll with its action, and
-    // only then what is reported.
+fn fills_precede_releases_expiries_and_the_roll() {
+    // The last minute of the evening: a fill, a release inside the candle, the expiry of both, the
+    // roll with its action, and only then the reports.
     check(
         "clock US
         day 2026-05-04
@@ -106,7 +107,7 @@ fn the_budget_is_shared_by_buys_and_sells_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn a_minute_is_not_for_who_came_with_its_first_second() {
+fn a_minute_does_not_fill_orders_submitted_in_its_first_second() {
     check(
         "candle 700.HK 10:01 305 305 305 305 90000; 10:02 304 304 304 304 90000
         given cash HKD 500000
@@ -128,7 +129,7 @@ fn a_minute_is_not_for_who_came_with_its_first_second() {
 }
 
 #[test]
-fn the_least_a_candle_gives_is_a_lot() {
+fn a_candle_fills_at_least_one_lot() {
     let filled = |volume: u32, expected: &str| {
         check(&format!(
             "candle 700.HK 10:01 305 305 305 305 {volume}
@@ -147,7 +148,7 @@ fn the_least_a_candle_gives_is_a_lot() {
 }
 
 #[test]
-fn a_candle_that_is_fed_again_fills_no_order_twice() {
+fn a_repeated_candle_fills_no_order_twice() {
     let mut player = play(
         "mark 700.HK 305
         candle 700.HK 10:01 305 305 305 305 2000

@@ -1,10 +1,11 @@
-//! Candles that can do nothing to an account's orders are passed over, and none that can.
+//! Candles without an effect on an account's orders are skipped, and no others.
 
 use crate::common::check;
 
 #[test]
-fn a_candle_that_was_passed_over_fills_an_order_that_is_there_by_then() {
-    // Days are gone through at once: what is far from the first order is near to the second, which was still held.
+fn a_skipped_price_range_fills_an_order_activated_later() {
+    // Several days are advanced in one call: candles far from the first order are near the second,
+    // which was still held.
     check(
         "mark 700.HK 305
         candle 700.HK 10:03 305 306 304 305 30000; 10:05 305 306 304 305 30000
@@ -23,7 +24,7 @@ fn a_candle_that_was_passed_over_fills_an_order_that_is_there_by_then() {
 }
 
 #[test]
-fn a_trigger_and_a_limit_of_one_symbol_are_both_seen() {
+fn a_trigger_and_a_limit_of_one_symbol_are_both_checked() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:05 305 309 305 305 30000; 10:06 305 305 305 305 30000; 10:07 305 305 301 305 30000

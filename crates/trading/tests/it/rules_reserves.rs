@@ -1,15 +1,15 @@
-//! The work behind what open orders hold back.
+//! The cost of computing reserves.
 
 use crate::common::play;
 
 #[test]
-fn a_new_order_does_not_cost_more_the_more_orders_are_open() {
+fn the_cost_of_a_new_order_does_not_grow_with_open_orders() {
     let mut player = play("mark 700.HK 300\n mark 5.HK 60\n given cash HKD 100000000\n given credit 1000000");
     for number in 0..200 {
         let of = if number % 2 == 0 { "700.HK LO 290" } else { "5.HK LO 50" };
         player.line(&format!("10:00 buy 400 {of}"));
         if number == 10 {
-            // The first question computes every open order.
+            // The first query computes every open order.
             player.ask(&["cash", "HKD"], player.instant("10:00"));
         }
     }

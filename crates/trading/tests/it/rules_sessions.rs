@@ -179,7 +179,7 @@ fn good_til_orders() {
 }
 
 #[test]
-fn good_til_orders_stay_overnight() {
+fn good_til_orders_remain_open_overnight() {
     check(
         "candle 700.HK 10:01 300 300 300 300 1000
         given cash HKD 500000
@@ -208,7 +208,7 @@ fn good_til_orders_stay_overnight() {
 }
 
 #[test]
-fn what_time_in_force_a_type_has() {
+fn the_times_in_force_of_each_type() {
     let refused = |order: &str| {
         let clock = if order.contains(".US") { "clock US\n" } else { "" };
         check(&format!(
@@ -229,7 +229,8 @@ fn what_time_in_force_a_type_has() {
 
 #[test]
 fn the_auction_order() {
-    // Before 09:20 it is for the opening; what the volume leaves is cancelled, and it never meets the closing auction.
+    // Before 09:20 it is for the opening auction; the unfilled rest is cancelled, and never takes
+    // part in the closing auction.
     check(
         "mark 700.HK 305
         candle 700.HK 09:30 306 306 305 305 3000; 09:31 305 305 305 305 50000; 16:00 304 304 304 304 90000
@@ -269,7 +270,8 @@ fn the_auction_order() {
 
 #[test]
 fn the_auction_limit_order() {
-    // Equality is enough in the auction, and the same candle is tested as a limit after it failed.
+    // Equality is enough in the auction, and the same candle is tested as a limit after the auction
+    // failed.
     check(
         "candle 700.HK 09:30 301 302 299 300 60000
         given cash HKD 500000
@@ -283,7 +285,8 @@ fn the_auction_limit_order() {
         > 09:31:00 #1 FilledStatus 100 @ 301.000
         > 09:31:00 #2 FilledStatus 100 @ 300.000",
     );
-    // From 09:20 on it waits for the closing auction; one without a date is a limit afterwards, also once it was replaced.
+    // From 09:20 on it waits for the closing auction; without a date it is a limit afterwards, even
+    // if it was replaced.
     check(
         "candle 700.HK 09:30 300 302 299 300 60000; 10:01 300 302 299 300 60000; 16:00 303 303 303 303 9000
         given cash HKD 500000
@@ -304,7 +307,7 @@ fn the_auction_limit_order() {
         10:00
         > 09:31:00 #2 FilledStatus 100 @ 301.000",
     );
-    // No candle of the opening: a limit from 09:31 on.
+    // No candle at the opening: a limit from 09:31 on.
     check(
         "candle 700.HK 09:31 299 302 299 300 60000
         given cash HKD 500000
@@ -379,7 +382,7 @@ fn held_orders() {
 }
 
 #[test]
-fn an_account_does_not_go_back() {
+fn an_account_never_moves_back_in_time() {
     check(
         "given cash HKD 500000
         10:00 now
@@ -409,7 +412,7 @@ fn todays_orders_are_history_after_the_roll() {
 }
 
 #[test]
-fn what_a_candle_ends_at_the_instant_of_a_roll_belongs_to_the_day_before() {
+fn an_order_ended_by_a_candle_at_a_roll_belongs_to_the_day_before() {
     check(
         "clock US
         day 2026-05-04

@@ -1,10 +1,10 @@
-//! Tables that are wrong are refused with file and line; input that is no number is refused, whatever it is.
+//! Invalid tables are refused with file and line; input that is not a number is refused.
 
 use trading::{Money, Percent, Quantity, Rate, Share, Tables, parse_price};
 
 use crate::common::{date, tables, venues};
 
-/// What is said about a table that stands in place of the compiled-in one.
+/// Checks the error of a table that replaces the compiled-in one.
 fn refused(file: &str, text: &str, expected: &str) {
     let tables = Tables::with(|name| (name == file).then(|| text.to_owned()));
     assert_eq!(tables.map(|_| ()).unwrap_err().to_string(), expected);
@@ -45,7 +45,7 @@ fn tick_tables() {
 }
 
 #[test]
-fn a_symbol_may_have_ticks_of_its_own() {
+fn a_symbol_may_have_separate_ticks() {
     let (_, text) = trading::tables::BUILT_IN[0];
     let narrow = "US,AAPL.US,2027-11-01,0,1,0.0001,lower\nUS,AAPL.US,2027-11-01,1,-,0.005,lower\n";
     let tables = Tables::with(|name| (name == "ticks.csv").then(|| format!("{text}{narrow}"))).unwrap();
@@ -97,7 +97,7 @@ fn other_tables() {
 }
 
 #[test]
-fn options_settle_the_next_day_also_when_shares_took_two() {
+fn options_settle_the_next_day_even_when_shares_took_two() {
     let settles = |kind: trading::Kind, day: &str| {
         tables().settlement.date(venues().of(market::Market::Us), kind, date(day)).to_string()
     };

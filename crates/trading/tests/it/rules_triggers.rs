@@ -28,7 +28,7 @@ fn a_gap_releases_at_the_open_and_is_tested_in_the_same_candle() {
 }
 
 #[test]
-fn equality_triggers_and_the_mark_is_no_trigger() {
+fn equality_triggers_but_the_mark_does_not() {
     check(
         "mark 700.HK 305
         candle 700.HK 10:01 305 306 304 304 50000; 10:02 304 304 303 303.4 50000
@@ -112,7 +112,7 @@ fn a_close_below_the_new_stop_releases() {
 
 #[test]
 fn a_trailing_order_watches_from_its_monitor_price_on() {
-    // Touched inside: it watches from the next candle on, from the monitor price.
+    // Touched inside a candle: it watches from the next one on, starting at the monitor price.
     check(
         "clock US
         mark AAPL.US 190
@@ -140,7 +140,7 @@ fn a_trailing_order_watches_from_its_monitor_price_on() {
         10:02 detail #1
         > #1 TSLPAMT Day RTH_ONLY NewStatus price 191 0 of 100 at 0 fees 0.00",
     );
-    // The mark itself: at once.
+    // At the mark itself: immediately.
     check(
         "clock US
         mark AAPL.US 190
@@ -151,7 +151,7 @@ fn a_trailing_order_watches_from_its_monitor_price_on() {
 }
 
 #[test]
-fn a_release_at_no_price_is_rejected() {
+fn a_release_without_a_valid_price_is_rejected() {
     check(
         "clock US
         mark AAPL.US 1.50
@@ -165,7 +165,7 @@ fn a_release_at_no_price_is_rejected() {
 }
 
 #[test]
-fn depth_levels_stand_for_ticks_from_the_mark() {
+fn depth_levels_are_ticks_from_the_mark() {
     let released = |side: &str, depth: &str, price: &str| {
         check(&format!(
             "clock US

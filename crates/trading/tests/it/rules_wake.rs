@@ -1,4 +1,4 @@
-//! When an account has to be looked at again.
+//! When an account is due again.
 
 use trading::next_wake;
 
@@ -11,12 +11,12 @@ fn check(script: &str, at: &str, expected: &str) {
 }
 
 #[test]
-fn an_idle_account_sleeps() {
+fn an_idle_account_is_never_due() {
     check("given cash HKD 500000\n10:00 now", "10:00", "never");
 }
 
 #[test]
-fn an_open_order_wakes_with_each_minute_of_its_market() {
+fn an_open_order_is_due_each_minute_of_its_market() {
     let script = "given cash HKD 500000\n10:00:15 buy 100 700.HK LO 300 tif GTC";
     check(script, "10:00:15", "2026-03-18T02:01:00Z");
     check(script, "10:01:00", "2026-03-18T02:02:00Z");
@@ -28,7 +28,7 @@ fn an_open_order_wakes_with_each_minute_of_its_market() {
 }
 
 #[test]
-fn a_held_order_wakes_at_its_time_and_a_position_with_the_roll() {
+fn a_held_order_is_due_at_its_time_and_a_position_at_the_roll() {
     check("given cash HKD 500000\n08:00 buy 100 700.HK LO 300 held 08:30", "08:00", "2026-03-18T00:30:00Z");
     check("given position AAPL.US 10 100\n10:00 now", "10:00", "2026-03-19T00:00:00Z");
 }

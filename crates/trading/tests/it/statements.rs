@@ -1,5 +1,5 @@
-//! Statements: the example of the specification line by line, the dates of what is booked, and every equation over random sessions,
-//! reckoned here once more from the raw journal.
+//! Statements: the example of the specification line by line, booking dates, and every equation
+//! over random sessions, recomputed here from the raw journal.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use trading::{
 use crate::common::{Store, at, date, symbol, tables, venues};
 use crate::world::{acts_and_operators, live, minutes, store};
 
-/// Everything that is made by an instant.
+/// All statements made by an instant.
 fn made(entries: &[Entry], store: &Store, from: Option<Date>, until: Timestamp) -> Vec<Statement> {
     let mut all = Vec::new();
     statements(entries, (store, tables()), from, until, &mut |together| {
@@ -29,7 +29,7 @@ fn dailies(all: &[Statement]) -> Vec<&Statement> {
     all.iter().filter(|statement| statement.kind == StatementKind::Daily).collect()
 }
 
-/// An account that does what it is told, and everything it has written.
+/// An account that executes commands, and all entries it has written.
 struct Client<'a> {
     engine: Engine<'a>,
     account: Account,
@@ -62,7 +62,7 @@ fn hk(local: &str) -> Timestamp {
     at(Market::Hk, local)
 }
 
-/// The numbers of a statement, a line each.
+/// The numbers of a statement, one per line.
 fn shown(statement: &Statement) -> String {
     let mut lines = vec![format!("{} {} made {}", statement.kind, statement.date, statement.made_at)];
     for line in &statement.balances {
@@ -128,7 +128,7 @@ fn buy(name: &str, quantity: i64, price: &str) -> Command {
 }
 
 #[test]
-fn the_example_of_the_specification_reads_as_a_person_would_reckon_it() {
+fn the_example_of_the_specification() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -164,7 +164,7 @@ assets 499995.25 = 438875.25 + 61120.00, outstanding 0.00"
 }
 
 #[test]
-fn a_date_has_a_statement_from_nine_in_the_morning_after_it() {
+fn a_date_has_a_statement_from_nine_on_the_next_morning() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -189,13 +189,13 @@ fn a_date_has_a_statement_from_nine_in_the_morning_after_it() {
 }
 
 #[test]
-fn what_an_operator_does_on_a_weekend_has_a_statement_of_its_own() {
+fn operator_entries_on_a_weekend_have_a_separate_statement() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 1_000)]);
     client.advance(hk("2026-03-20 10:00"));
     let deposit = Command::Deposit { currency: Currency::USD, amount: Money::whole(5) };
     client.act(hk("2026-03-21 08:00"), deposit);
-    // The statement of Friday is made at this very second; the position is not in it.
+    // The statement of Friday is made at this exact second; the position is not in it.
     let entered = |quantity| Command::EnterPosition {
         symbol: symbol("AAPL.US"),
         quantity: Quantity::whole(quantity),
@@ -215,7 +215,7 @@ fn what_an_operator_does_on_a_weekend_has_a_statement_of_its_own() {
     let expected =
         [("2026-03-20", 1, ""), ("2026-03-21", 1, "10"), ("2026-03-22", 0, "5"), ("2026-03-23", 0, "")];
     assert_eq!(found, expected.map(|(date, flows, changes)| (date.to_owned(), flows, changes.to_owned())));
-    // No rate for dollars: the sums are not there, and say why.
+    // No rate for dollars: the totals are missing, with the reason.
     assert_eq!(
         all[1].assets.as_ref().unwrap_err(),
         "no rate for USD: report one with `chandler account rates USD RATE --day 2026-03-21`"
@@ -240,7 +240,7 @@ fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
     assert_eq!((month.flows.len(), month.trades.len()), (8, 1));
     assert_eq!(month.balances[0].begin, Money::ZERO);
     assert_eq!(month.balances[0].ledger.exact_text().to_string(), "438875.25");
-    // The same whichever date one goes on from.
+    // The result is the same from any starting date.
     for from in ["2026-03-20", "2026-04-01", "2026-04-02"] {
         let later = made(&client.entries, &store, Some(date(from)), hk("2026-04-03 09:00"));
         let months = later.iter().filter(|statement| statement.kind == StatementKind::Monthly).count();
@@ -250,14 +250,15 @@ fn a_month_is_made_with_the_first_date_after_it_and_is_the_sum_of_its_dates() {
 }
 
 #[test]
-fn orders_of_two_markets_are_told_apart_where_their_dates_cross() {
+fn orders_of_two_markets_count_on_their_own_dates() {
     let mut store = first_example();
     store.rates.push((Currency::USD, date("2026-01-02"), trading::Rate::parse("7.8").unwrap()));
     let apple = symbol("AAPL.US");
     store.add(&apple, at(Market::Us, "2026-03-18 14:01"), &["190", "190", "189", "190", "50000"], None);
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000), (Currency::USD, 10_000)]);
     client.advance(hk("2026-03-18 12:00"));
-    // In Hong Kong it is Thursday, in New York Wednesday: the second order is of an earlier date than the first.
+    // It is Thursday in Hong Kong and Wednesday in New York: the second order has an earlier date
+    // than the first.
     let mut terms = Terms::new(symbol("700.HK"), Side::Buy, OrderType::Limit, Quantity::whole(100));
     terms.price = Some(market::Price::parse("300").unwrap());
     terms.time_in_force = TimeInForce::GoodTilCanceled;
@@ -279,7 +280,7 @@ fn orders_of_two_markets_are_told_apart_where_their_dates_cross() {
 }
 
 #[test]
-fn whoever_stops_is_told_where_to_go_on() {
+fn stopping_returns_the_next_date() {
     let store = first_example();
     let mut client = Client::open(&store, &[(Currency::HKD, 500_000)]);
     client.act(hk("2026-03-18 10:00:15"), buy("700.HK", 200, "306"));
@@ -303,7 +304,7 @@ fn whoever_stops_is_told_where_to_go_on() {
     assert_eq!(nobody, None);
 }
 
-/// What an entry does to the cash, by currency.
+/// The effect of an entry on the cash, by currency.
 fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     match &entry.event {
         Event::Deposited { currency, amount }
@@ -325,7 +326,7 @@ fn cash_of(entry: &Entry) -> Vec<(Currency, Money)> {
     }
 }
 
-/// What an entry does to a holding.
+/// The effect of an entry on a holding.
 fn shares_of(entry: &Entry) -> Option<(Symbol, Quantity)> {
     match &entry.event {
         Event::PositionEntered { symbol, change, .. } => Some((symbol.clone(), *change)),
@@ -375,7 +376,7 @@ fn check_sums(statement: &Statement) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Each statement begins where the one before has ended, and all of them together are the journal.
+/// Each statement begins where the previous one ended, and all of them together equal the journal.
 fn check_chain(entries: &[Entry], days: &[&Statement]) -> Result<(), TestCaseError> {
     let mut cash: BTreeMap<Currency, Money> = BTreeMap::new();
     let mut shares: BTreeMap<Symbol, Quantity> = BTreeMap::new();
@@ -386,7 +387,7 @@ fn check_chain(entries: &[Entry], days: &[&Statement]) -> Result<(), TestCaseErr
         for line in &day.holdings {
             prop_assert_eq!(line.begin, shares.insert(line.symbol.clone(), line.ledger).unwrap_or_default());
         }
-        // What has not settled is what was traded by then and settles later.
+        // The unsettled amount consists of the trades by then that settle later.
         for line in &day.balances {
             let coming = entries.iter().filter_map(|entry| match &entry.event {
                 Event::Filled(filled) => Some((entry, filled)),
@@ -450,7 +451,7 @@ proptest! {
             let of_last = last.balances.iter().find(|of_last| of_last.currency == line.currency);
             prop_assert_eq!(of_last.map(|of_last| (of_last.ledger, of_last.settled)), Some((line.ledger, line.settled)));
         }
-        // What is held back at the end is what the account itself holds back.
+        // The reserve at the end equals that of the account.
         let end = days.last().ok_or_else(|| TestCaseError::fail("no date"))?;
         let view = MarketView::new(&store, tables(), hk("2026-04-02 22:00"));
         for line in &end.balances {

@@ -1,4 +1,4 @@
-//! Random markets and random clients, and accounts that live through them.
+//! Random markets and random clients, and accounts that are run through them.
 
 use market::{Candle, Market, Price, Timestamp, Turnover};
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use trading::{
 use crate::common::{Store, at, date, symbol, tables, venues};
 
 const SYMBOLS: [&str; 3] = ["700.HK", "5.HK", "AAPL.US"];
-/// Minutes with candles: an opening, a closing auction, an American morning.
+/// Minutes with candles: an opening, a closing auction, a US morning.
 pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Hk, "2026-03-18 09:30", 12),
     (Market::Hk, "2026-03-18 15:52", 9),
@@ -20,7 +20,7 @@ pub(crate) const WINDOWS: [(Market, &str, i64); 6] = [
     (Market::Us, "2026-03-19 09:30", 6),
 ];
 
-/// A candle's place and shape, in ticks around 100.
+/// The position and shape of a candle, in ticks around 100.
 #[derive(Clone, Debug)]
 pub(crate) struct Minute {
     pub(crate) symbol: usize,
@@ -52,9 +52,9 @@ pub(crate) enum Act {
     Cancel {
         order: u64,
     },
-    /// Something an operator does, by number.
+    /// An operator command, by number.
     Operate(u8),
-    /// A grid of so many ticks a step, of so many lots.
+    /// A grid with a number of ticks per step and a number of lots.
     Grid {
         symbol: usize,
         base: i64,
@@ -62,14 +62,14 @@ pub(crate) enum Act {
         lots: i64,
         kind: u8,
     },
-    /// Something done to one, by number.
+    /// A command on a grid, by number.
     OfGrid {
         grid: u64,
         what: u8,
     },
 }
 
-/// An act at a second of one of the windows, from a little before it on.
+/// An act at a second of one of the windows, from shortly before it on.
 pub(crate) type Timed = (usize, i64, Act);
 
 pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
@@ -88,7 +88,8 @@ pub(crate) fn minutes() -> impl Strategy<Value = Vec<Minute>> {
     prop::collection::vec(minute, 20..70)
 }
 
-/// A daily candle of a symbol on 18 or 19 March, and whether the minutes of its regular hours stay.
+/// A daily candle of a symbol on 18 or 19 March, and whether the minutes of its regular hours
+/// remain.
 #[derive(Clone, Debug)]
 pub(crate) struct Daily {
     pub(crate) shape: Minute,
@@ -141,12 +142,12 @@ pub(crate) fn acts() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 1)
 }
 
-/// With an operator who lends, corrects and forces.
+/// With operator commands on credit, settings, cash and positions.
 pub(crate) fn acts_and_operators() -> impl Strategy<Value = Vec<Timed>> {
     timed(1, 1)
 }
 
-/// With grids above all.
+/// Mostly grids.
 pub(crate) fn acts_with_grids() -> impl Strategy<Value = Vec<Timed>> {
     timed(0, 8)
 }
@@ -284,7 +285,7 @@ fn command(act: &Act) -> Command {
     }
 }
 
-/// The bits of `kind` are the choices there are.
+/// The bits of `kind` select the options.
 fn grid_rule(base: i64, step: i64, lots: i64, kind: u8) -> GridRuleInput {
     let has = |bit: u8| kind & bit != 0;
     let word = |is_limit: bool| Some(if is_limit { "GLO" } else { "GMO" }.to_owned());
@@ -319,14 +320,14 @@ pub(crate) fn end() -> Timestamp {
     at(Market::Us, "2026-03-20 04:00")
 }
 
-/// An account that was lived through.
+/// The result of a run.
 pub(crate) struct Life {
     pub(crate) account: Account,
     pub(crate) entries: Vec<Entry>,
     pub(crate) outcomes: Vec<Outcome>,
 }
 
-/// Plays commands in the order of their instants, going through further instants on the way.
+/// Executes commands in the order of their instants, with additional stops in between.
 pub(crate) fn live(store: &Store, acts: &[Timed], settings: &[Setting], stops: &[Timestamp]) -> Life {
     let prepared: Vec<Command> = settings.iter().map(|setting| Command::Set(*setting)).collect();
     live_prepared(store, acts, prepared, stops)
@@ -389,7 +390,7 @@ pub(crate) fn live_until(store: &Store, acts: &[Timed], now: Timestamp) -> Accou
     account
 }
 
-/// The preparations of [`live`], then commands, and no advance beyond the last of them.
+/// The preparations of [`live`], then commands, without advancing beyond the last of them.
 fn live_with(engine: &Engine<'_>, acts: &[Timed]) -> Account {
     let mut account = Account::default();
     let prepare = |account: &mut Account, command: Command| {

@@ -1,5 +1,6 @@
-//! A trader with the Rust SDK. Reads from each line of standard input what to ask for, writes a line of JSON for the answer, or for
-//! the refusal. Who reads them knows what is right: `e2e/python/test_session.py`, run by `make e2e-rust`.
+//! A trader with the Rust SDK. Reads a request from each line of standard input, writes a line of
+//! JSON for the response or the refusal. `e2e/python/test_session.py`, run by `make e2e-rust`,
+//! compares them with the expected values.
 
 mod plain;
 
@@ -40,7 +41,7 @@ async fn main() -> Result<(), Failure> {
 struct Trader {
     trade: TradeContext,
     events: UnboundedReceiver<PushEvent>,
-    /// In the order in which they came.
+    /// In order of arrival.
     pushes: Vec<PushOrderChanged>,
 }
 
@@ -89,7 +90,7 @@ impl Trader {
         })
     }
 
-    /// Everything that was pushed so far, once it is so much.
+    /// All pushes so far, once there are `count` of them.
     async fn pushed(&mut self, count: u64) -> Result<Value, Failure> {
         while (self.pushes.len() as u64) < count {
             match tokio::time::timeout(PATIENCE, self.events.recv()).await? {

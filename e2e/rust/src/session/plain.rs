@@ -1,4 +1,4 @@
-//! Objects of the SDK with the names and in the values that every SDK has for them.
+//! Objects of the SDK, with the field names and values that all SDKs share.
 
 use std::fmt::Debug;
 

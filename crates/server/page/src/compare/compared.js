@@ -1,19 +1,20 @@
-// Other securities beside the one of the view, each as a line, in percent of the first candle that is visible.
+// Compares other securities with that of the view, each as a line, in percent of its first visible
+// candle.
 
 import { dateOf } from '../candles.js';
 import { percentChange, signed } from '../decimal.js';
 import { Feed } from '../feed.js';
 
-/** What a candle of two securities has in common: the instant within days, else the date. */
+/** The key that matches candles of two securities: the instant for clock periods, else the date. */
 export const keyOf = (candle, family) => (family === 'clock' ? candle.stamp : dateOf(candle));
 
-/** The candles of another security for each candle of the view; nothing where it has none. */
+/** The candle of another security for each candle of the view; undefined where it has none. */
 export function aligned(candles, others, family) {
   const found = new Map(others.map((candle) => [keyOf(candle, family), candle]));
   return candles.map((candle) => found.get(keyOf(candle, family)));
 }
 
-/** By how many percent a security has changed from the first of its candles that is visible to the one that is looked at. */
+/** The change of a security in percent, from its first visible candle to the candle at an index. */
 export function changeAt(row, from, index) {
   const first = row.slice(Math.max(from, 0), index + 1).find(Boolean);
   const last = row[index];
@@ -26,11 +27,11 @@ export class Compared {
     Object.assign(this, { ask, current, onChanged, others: new Map() });
   }
 
-  /** Those of the view, and no others. */
+  /** Shows exactly the compared securities of the view. */
   show() {
     const { view, chart, feed } = this.current();
     const wanted = view.compare && chart.candles.length > 0 ? view.compare.split(',') : [];
-    // Another feed is of another period or another time, or of candles that may have changed.
+    // A new feed has another period or time, or its candles may have changed.
     for (const [symbol, other] of this.others) if (!wanted.includes(symbol) || other.beside !== feed) this.drop(symbol);
     for (const symbol of wanted) if (!this.others.has(symbol)) this.add(symbol);
     this.refresh();
@@ -47,8 +48,8 @@ export class Compared {
   }
 
   /**
-   * Where another security is asked for first: beside the last candles of the view, which may be old. Within days that is an instant, since
-   * markets have clocks of their own.
+   * Where to start loading another security: at the last candles of the view, which may be old.
+   * Clock periods use an instant, since each market has its own clock.
    */
   end() {
     const { feed, chart, period } = this.current();
@@ -64,7 +65,7 @@ export class Compared {
     this.others.delete(symbol);
   }
 
-  /** One page, and whatever is wanted after it. */
+  /** Loads one page, then whatever else is needed. */
   async turn(symbol, way) {
     const other = this.others.get(symbol);
     other.isBusy = true;
@@ -82,7 +83,7 @@ export class Compared {
     this.onChanged();
   }
 
-  /** Another security is asked for as far as the view can be seen, a page at a time. */
+  /** Loads another security as far as the visible range reaches, a page at a time. */
   follow() {
     const { chart, feed: shown } = this.current();
     const range = chart.range();
@@ -93,19 +94,19 @@ export class Compared {
       if (beside !== shown || isBusy || refused || feed.candles.length === 0) continue;
       if (feed.candles[0].stamp > first.stamp && feed.hasOlder) this.turn(symbol, 'older');
       else if (feed.candles.at(-1).stamp < last.stamp && asked !== last.stamp) {
-        // Once for each new candle of the view: the other may have none.
+        // Once per new candle of the view: the other security may have none.
         this.others.get(symbol).asked = last.stamp;
         this.turn(symbol, 'newer');
       }
     }
   }
 
-  /** Lines for the candles that the library has. */
+  /** Redraws the lines for the candles in the library. */
   refresh() {
     const { chart, period } = this.current();
     let number = 0;
     for (const other of this.others.values()) {
-      // From the end: indicators begin with the first.
+      // Colours are taken from the end: indicators start with the first.
       other.colour = chart.palette[`study-${5 - number}`];
       number += 1;
       other.row = aligned(chart.candles, other.feed.candles, period.family);

@@ -1,4 +1,4 @@
-// The dialog for comparison: what is compared, and others to find by code or name.
+// The comparison dialog: the compared securities, and a search for others by code or name.
 
 import { openDialog } from '../dialog.js';
 import { el } from '../dom.js';
@@ -9,7 +9,7 @@ import { nameFor } from '../rank.js';
 const PAUSE_MS = 150;
 const FOUND_MAX = 6;
 
-/** `set` gets what has changed of the view, `search` finds securities. */
+/** `set` gets the changed part of the view, `search` finds securities. */
 export function openCompare(view, set, search) {
   let symbols = view.compare?.split(',') ?? [];
   const said = el('p', { class: 'said', role: 'status' });
@@ -54,7 +54,7 @@ export function openCompare(view, set, search) {
   box.addEventListener('keydown', (event) => {
     if (event.key !== 'Enter' || event.isComposing) return;
     event.preventDefault();
-    // A whole symbol is meant as typed, else what was found first.
+    // A complete symbol is used as typed, else the first result.
     add(symbolOf(box.value) ?? found.firstElementChild?.textContent.split(' ')[0] ?? box.value);
   });
   draw();

@@ -14,7 +14,7 @@ async function fill(who) {
   const sheet = el('section', { class: 'sheet' });
   const said = el('p', { class: 'said', role: 'status' });
   const show = async () => sheet.replaceChildren(...(await list(isAll, close)));
-  /** Once the page is there, a refusal takes the place of the list. */
+  /** After the first load, an error replaces the list. */
   const showAgain = () =>
     show().catch((error) => {
       if (error.name !== 'Refused') throw error;
@@ -27,7 +27,7 @@ async function fill(who) {
       said.textContent = phrase('closed', row.id, row.account);
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      // A connection that has ended meanwhile is no error.
+      // A connection that has ended meanwhile is not an error.
       said.textContent = error.status === 404 ? phrase('had_left', row.id) : phrase('not_closed', error.message);
       button.disabled = false;
     }

@@ -1,4 +1,5 @@
-// What is stored against what the calendar expects: a box for each security and day, and the gaps behind a box.
+// Stored candles compared with the calendar: a box for each security and day, and the gaps behind a
+// box.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -42,7 +43,10 @@ class CoverageView {
     this.detail = el('section', { class: 'sheet', 'aria-live': 'polite' }, el('p', { class: 'lead' }, phrase('choose')));
   }
 
-  /** Asks for the securities of a filter, those behind `after` if it is said; comes back when they are drawn, or with the refusal. */
+  /**
+   * Requests the securities of a filter, those after `after` if given; resolves when they are
+   * drawn, rejects with the refusal.
+   */
   async show(filter, after) {
     clearTimeout(this.timer);
     this.turn += 1;
@@ -50,7 +54,7 @@ class CoverageView {
     await this.load(this.turn);
   }
 
-  /** The same once the page is there: a refusal takes the place of the rows. */
+  /** The same after the first load: an error replaces the rows. */
   async change(filter) {
     try {
       await this.show(filter);
@@ -71,7 +75,10 @@ class CoverageView {
     if (data.uncounted > 0) this.timer = setTimeout(() => this.countOn(turn), COUNTING_MS);
   }
 
-  /** Asks again until the server has compared everything with the calendar, which it does a part at a time. */
+  /**
+   * Requests again until the server has compared everything with the calendar, which it does in
+   * parts.
+   */
   async countOn(turn) {
     if (document.hidden) {
       this.timer = setTimeout(() => this.countOn(turn), COUNTING_MS);
@@ -80,7 +87,7 @@ class CoverageView {
     try {
       await this.load(turn);
     } catch (error) {
-      // What is there stays; a reload tells what is wrong.
+      // The rows stay; a reload shows the error.
       if (error.name !== 'Refused') throw error;
     }
   }
@@ -93,10 +100,10 @@ class CoverageView {
     if (total === 0) words = isFiltered || this.who?.role !== 'operator' ? phrase('no_results') : nothingYet(this.who);
     else if (uncounted > 0) words = phrase('comparing', count(total - uncounted), count(total));
     if (this.status.textContent !== words) this.status.textContent = words;
-    // Rows that are drawn anew while more are compared leave the focus and the place where they were.
+    // Redrawing the rows while more are compared preserves the focus and the scroll position.
     const had = area.contains(document.activeElement) ? document.activeElement.textContent : undefined;
     const left = area.querySelector('.scroll')?.scrollLeft;
-    // Fewer rows than before leave their room: what is below stays where it is.
+    // The height never shrinks with fewer rows, so that the content below does not move.
     area.style.minHeight = `${area.offsetHeight}px`;
     area.replaceChildren(bar(data, filter), ...(total > 0 ? [heat(data, (symbol, date) => this.drill(symbol, date), left), legend()] : []));
     if (had) [...area.querySelectorAll('.symbol')].find((one) => one.textContent === had)?.focus({ preventScroll: true });
@@ -123,7 +130,7 @@ function bar({ start, end, today, next }, filter) {
 
 function heat(data, show, left) {
   const days = calendarDays(data.start, data.end);
-  // Two grids with rows of the same heights: the days move under their months, and the names stay.
+  // Two grids with rows of equal height: the days scroll under their months, and the names stay.
   const names = el('div', { class: 'names' }, el('span', {}), el('span', { class: 'lead' }, phrase('complete')));
   const strip = el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': phrase('heat') }, monthRow(days));
   for (const row of data.rows) {
@@ -157,7 +164,8 @@ function heat(data, show, left) {
     names.append(button, el('span', { class: complete < expected ? 'number warn' : 'number' }, share));
     strip.append(boxes);
   }
-  // The newest days are at the right end, which a phone would not show; it has a width once it is in the page.
+  // The newest days are at the right end, which is off screen on a phone. The width is known once
+  // the strip is in the page.
   requestAnimationFrame(() => {
     strip.scrollLeft = left ?? strip.scrollWidth;
   });
@@ -235,11 +243,11 @@ async function drill(detail, symbol, { start, end }, date) {
   detail.scrollIntoView({ block: 'nearest' });
 }
 
-// A thinly traded day has a gap every few minutes; the first ones tell the story.
+// A thinly traded day has a gap every few minutes; the first ones are enough.
 const GAPS_SHOWN = 6;
 const REASONS = { 'no trades': 'no trades', 'not loaded': 'not loaded' };
 
-// A daily candle is missed only once the day is over.
+// A daily candle counts as missing only once the day is over.
 function daily(day) {
   if (day.daily) return phrase('there');
   return day.daily_missing === null ? phrase('not_over') : el('span', { class: 'warn' }, phrase('missing'));

@@ -1,4 +1,4 @@
-// Calendar dates as text, for the heat map. Dates have no zone here: they are the markets' own.
+// Calendar dates as text, for the heat map. Dates have no zone here: they are market dates.
 
 import { phrase } from '../phrases/shared.js';
 
@@ -16,7 +16,7 @@ export function calendarDays(start, end) {
   return days;
 }
 
-/** Runs of one month, for the line above the boxes. A stump that is too short for its name gets none. */
+/** Runs of one month, for the line above the boxes. A run too short for its name gets no label. */
 export function monthSpans(days) {
   const spans = [];
   days.forEach((date, at) => {

@@ -1,4 +1,5 @@
-// What is said where nothing has been imported: an operator is told how to, with the store that this server has.
+// Shown where nothing has been imported: an operator gets the import command, with the store of
+// this server.
 
 import { commandFor } from '../command.js';
 import { phrase } from '../phrases/desk.js';

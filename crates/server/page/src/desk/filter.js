@@ -1,4 +1,5 @@
-// Which securities a page lists: a search, a market, an order. The address of the page names them.
+// The filter of a list of securities: a search, a market, an order. The address of the page
+// contains it.
 
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
@@ -8,10 +9,10 @@ import { REGIONS } from '../served-markets.js';
 const MARKETS = [...new Set(Object.values(REGIONS).map(({ market }) => market))];
 const ORDERS = { '': 'by_symbol', worst: 'worst_first' };
 const PAUSE_MS = 150;
-// What the server takes.
+// The maximum that the server accepts.
 const QUERY_MAX = 64;
 
-/** What an address asks for; what it does not know is left out. */
+/** The filter of an address; unknown values are left out. */
 export function filterOf(search) {
   const asked = new URLSearchParams(search);
   const market = (asked.get('market') ?? '').toUpperCase();
@@ -22,7 +23,7 @@ export function filterOf(search) {
   };
 }
 
-/** The filter and more as the query of an address, without what is empty. */
+/** The filter and more as a query string, without empty values. */
 export function queryOf(filter, more = {}) {
   return new URLSearchParams(Object.entries({ ...filter, ...more }).filter(([, value]) => value)).toString();
 }
@@ -33,7 +34,7 @@ export const pageWith = (path, filter, more) => {
   return addressOf(query ? `${path}?${query}` : path);
 };
 
-/** The form; `onChange` gets a filter when somebody has stopped typing or has chosen. */
+/** The form; `onChange` gets a filter after a pause in typing or after a choice. */
 export function filterForm(filter, onChange) {
   const query = el('input', {
     type: 'search',
@@ -64,7 +65,7 @@ export function filterForm(filter, onChange) {
   };
   query.addEventListener('input', (event) => {
     clearTimeout(timer);
-    // What an input method is still composing is not what somebody looks for.
+    // Text that an input method is still composing is not a search yet.
     if (!event.isComposing) timer = setTimeout(change, PAUSE_MS);
   });
   query.addEventListener('compositionend', change);

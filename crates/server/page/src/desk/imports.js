@@ -1,4 +1,4 @@
-// Files to import, what has been imported, and the rows that were refused.
+// Files to import, past imports, and the rejected rows.
 
 import { Refused, ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -31,7 +31,7 @@ async function fill(who) {
   const asked = new URLSearchParams(location.search);
   const said = el('p', { class: 'said', role: 'status' });
   const sheets = el('div', { class: 'sheets' });
-  /** Once the page is there, a refusal takes the place of the tables. */
+  /** After the first load, an error replaces the tables. */
   const refresh = async (words = '') => {
     said.textContent = words;
     try {
@@ -81,7 +81,7 @@ async function ledgerSheet(asked, who, refresh) {
   );
 }
 
-/** Only candles can be taken back, and only once. */
+/** Only candles can be undone, and only once. */
 function undoing({ import: number, kind, state: at }, refresh) {
   if (kind !== 'candles' || at === 'undone' || at === 'running') return undefined;
   const label = uploading('undo_one', number);

@@ -1,5 +1,5 @@
-// The paper account: assets, what it was worth day by day, positions, orders with their reasons, movements of cash, statements, and a
-// ticket for new orders. Start here; each part has a file in `portfolio/`.
+// The paper account: assets, equity by day, positions, orders with their reasons, cash movements,
+// statements, and a ticket for new orders. Start here; each part has a file in `portfolio/`.
 
 import { ask } from '../api.js';
 import { el } from '../dom.js';
@@ -56,7 +56,7 @@ async function fill() {
   ];
   const show = () => {
     for (const sheet of [...sheets, ticket]) sheet.show(state);
-    // The clock is for the eye: it would be announced every few seconds.
+    // The clock is not a live region: it would be announced every few seconds.
     Object.assign(fresh, { ariaLive: 'off', textContent: phrase('as_of', hongKongInstant(state.now.at).textContent) });
     fresh.dataset.state = 'fresh';
   };
@@ -65,7 +65,7 @@ async function fill() {
     show();
   }, { onLost: (error) => tellLost(fresh, error) });
 
-  /** What became of an order that was just sent; its state is known once the account has been asked. */
+  /** The outcome of a new order; its state is known after the account has been refreshed. */
   async function placed(id) {
     await live.now();
     const order = state.known.get(id);
@@ -81,14 +81,14 @@ async function fill() {
   const symbol = symbolOf(asked.get('symbol') ?? '');
   if (symbol) {
     ticket.begin(symbol, asked.get('side') === 'Sell' ? 'Sell' : 'Buy');
-    // Nothing can have the focus before it is in the page.
+    // An element cannot be focused before it is in the page.
     requestAnimationFrame(() => ticket.quantity.focus());
   }
   const [assets, ...books] = sheets.map(({ box }) => box);
   return [fresh, el('div', { class: 'portfolio' }, ticket.box, el('div', { class: 'books' }, assets, said, books))];
 }
 
-/** The numbers stay, and say that they are not of now. */
+/** The numbers stay, with a note that they are not current. */
 function tellLost(fresh, error) {
   fresh.dataset.state = 'lost';
   Object.assign(fresh, { ariaLive: 'polite', textContent: error.status === 401 ? phrase('signed_out') : phrase('lost', error.message) });

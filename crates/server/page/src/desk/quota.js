@@ -1,4 +1,4 @@
-// What the account has used this month, at which level, why, and what comes next.
+// Quota used by the account this month, its level and the reason, and the next level.
 
 import { lifting } from '../advice.js';
 import { ask, me } from '../api.js';
@@ -14,7 +14,7 @@ export const quota = { title: phrase('quota'), fill };
 
 async function fill() {
   const [{ data }, who] = await Promise.all([ask('/v1/quota'), me()]);
-  // The preview is last because its answer has room below it: nothing that is being read moves.
+  // The preview is last because its answer has space below it: nothing moves while it is read.
   return [summary(data, who), securities(data), rights(data), preview()];
 }
 
@@ -43,7 +43,7 @@ function summary(data, who) {
     meter(data),
     // Further securities are refused from here on.
     data.remaining === 0 && who.role === 'operator' ? el('div', { class: 'lift' }, lifting(who)) : undefined,
-    // The pages themselves are always answered in the newest form.
+    // The pages themselves always get responses in the newest form.
     who.api_date ? el('p', { class: 'lead' }, phrase('api_date', who.api_date)) : undefined,
   );
 }

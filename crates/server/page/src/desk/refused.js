@@ -1,4 +1,4 @@
-// A part of a desk page whose question was refused: the page stays, and the part says what to do.
+// A part of a dashboard page whose request was refused: the page stays, and the part shows advice.
 
 import { adviceElement, lifting } from '../advice.js';
 import { me } from '../api.js';
@@ -8,7 +8,8 @@ import { adviceFor } from '../refusal.js';
 export function refusal(error, again) {
   const advice = adviceFor(error, { here: whereIAm() });
   const { box } = adviceElement(advice, again);
-  // A desk page knows who is signed in, so that this is there at once; if nobody is, the rest stands all the same.
+  // A dashboard page already knows the signed-in account, so this resolves immediately; without an
+  // account the rest is shown anyway.
   if (advice.isLimit) me().then((who) => box.append(...lifting(who)), () => {});
   return box;
 }

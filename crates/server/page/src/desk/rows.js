@@ -1,55 +1,56 @@
-// The rows of a long list, which are asked for as they come into view. Nothing here needs a browser.
+// The rows of a long list, requested as they come into view. No browser API is used here.
 
-/** Rows that are asked for at a time. */
+/** Rows per request. */
 export const CHUNK = 100;
-/** Rows beyond both ends of what is in view, so that a short scroll shows no empty rows. */
+/** Extra rows at both ends of the view, so that a short scroll shows no empty rows. */
 const BEYOND = 12;
 
-/** The first row to draw and the one behind the last. */
+/** The first row to draw and the one after the last. */
 export function rowsInView({ top, height, rowHeight, total }) {
   const first = Math.floor(top / rowHeight);
   const behind = Math.ceil((top + height) / rowHeight);
   return [Math.max(0, Math.min(first - BEYOND, total)), Math.max(0, Math.min(behind + BEYOND, total))];
 }
 
-/** Where a list has to be scrolled to so that a row is in view whole. */
+/** The scroll position at which a row is entirely in view. */
 export function topFor(row, { top, height, rowHeight }) {
   const [begins, ends] = [row * rowHeight, (row + 1) * rowHeight];
   if (begins < top) return begins;
   return ends > top + height ? ends - height : top;
 }
 
-/** The row that a key leads to; nothing for another key. */
+/** The row that a key moves to; undefined for other keys. */
 export function rowAfterKey(key, row, { height, rowHeight, total }) {
   const screen = Math.max(1, Math.floor(height / rowHeight) - 1);
   const steps = { ArrowDown: row + 1, ArrowUp: row - 1, PageDown: row + screen, PageUp: row - screen, Home: 0, End: total - 1 };
   if (!Object.hasOwn(steps, key) || total === 0) return undefined;
-  // The first key marks the first row, whatever it is.
+  // The first key marks the first row, except End.
   return row < 0 && key !== 'End' ? 0 : Math.max(0, Math.min(steps[key], total - 1));
 }
 
 /**
- * The rows of one question. `fetchChunk(offset, limit)` gives `{ rows, total, … }`; `onChange` is called when rows have come, `onRefused` with
- * what kept them from coming. A chunk is asked for once until it comes or fails.
+ * The rows of one query. `fetchChunk(offset, limit)` returns `{ rows, total, … }`; `onChange` is
+ * called when rows have arrived, `onRefused` with the error. A chunk is requested once until it
+ * arrives or fails.
  */
 export class Rows {
   constructor(fetchChunk, { onChange = () => {}, onRefused = () => {} } = {}) {
     Object.assign(this, { fetchChunk, onChange, onRefused, chunks: new Map(), total: undefined, answer: undefined, isOver: false });
   }
 
-  /** The row of a place, or nothing until it has come. */
+  /** The row at an index, or undefined until it has arrived. */
   at(place) {
     return this.chunks.get(Math.floor(place / CHUNK))?.rows?.[place % CHUNK];
   }
 
-  /** Asks for what is missing of the rows from one place to before another. */
+  /** Requests the missing rows of a half-open range. */
   need(from, to) {
     for (let chunk = Math.floor(from / CHUNK); chunk * CHUNK < Math.max(to, from + 1); chunk += 1) {
       if (!this.chunks.has(chunk)) this.load(chunk);
     }
   }
 
-  /** Asks for a chunk, also if it is there: its rows stay until the new ones come. */
+  /** Requests a chunk, even if it is loaded: its rows stay until the new ones arrive. */
   async load(chunk) {
     const entry = this.chunks.get(chunk) ?? {};
     this.chunks.set(chunk, entry);
@@ -67,7 +68,7 @@ export class Rows {
     }
   }
 
-  /** What comes from now on is not looked at: another question is asked. */
+  /** Ignores later responses, because another query replaces this one. */
   end() {
     this.isOver = true;
   }

@@ -1,4 +1,5 @@
-// What is stored: a row for each security, however many there are. Only the rows in view are in the page.
+// The stored securities, one row each, however many there are. Only the rows in view are in the
+// DOM.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -13,9 +14,9 @@ import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from './rows.js';
 import { chartLink, count } from './table.js';
 
 const ROW_HEIGHT = 32;
-// The server compares some more securities with the calendar each time it is asked for the worst.
+// The server compares some more securities with the calendar at each request for the worst.
 const COUNTING_MS = 300;
-// While somebody drags the bar of the list, rows on the way are not asked for.
+// While the scrollbar is dragged, rows passed on the way are not requested.
 const SETTLED_MS = 60;
 
 export const securities = { title: phrase('securities_title'), early, fill };
@@ -24,7 +25,7 @@ const fetchPage = async (filter, offset, limit) => (await ask(`/v1/inventory?${q
 
 let first;
 
-/** The first rows are asked for before it is known who is signed in. */
+/** The first rows are requested before the signed-in account is known. */
 function early() {
   const filter = filterOf(location.search);
   const answer = fetchPage(filter, 0, CHUNK);
@@ -53,7 +54,7 @@ async function fill(who) {
     event.preventDefault();
     form.elements.query.focus();
   });
-  // For the bench: the page has the rows by the next frame.
+  // For the benchmark: the page shows the rows by the next frame.
   nextPicture().then(() => performance.mark('chandler:rows'));
   return [
     el('p', { class: 'lead' }, phrase('stored_means')),
@@ -74,14 +75,14 @@ function ranges(row, isWanted, isNamed) {
   const wanted = row.series.filter(({ period }) => isWanted(period));
   const range = ({ period, first, last }) => `${isNamed ? `${period} ` : ''}${phrase('range', first, last)}`;
   if (wanted.length === 0) return '–';
-  // Files of several periods may be more than fits into the column.
+  // The list of periods may be longer than the column.
   const words = wanted.map(range).join(', ');
   return el('span', { title: words }, words);
 }
 
 const gapsOf = (symbol) => addressOf(`/coverage?${new URLSearchParams({ query: symbol, symbol })}`);
 
-/** What is missing of the newest days; where a security ends is said apart. */
+/** Gaps in the newest days; the end of a security's data is reported separately. */
 function gaps({ symbol, series, missing, partial, expected, after_last: afterLast }) {
   if (missing + partial + afterLast === 0) return expected > 0 ? phrase('no_gaps') : '–';
   const end = series.map(({ last }) => last).sort().at(-1);
@@ -113,7 +114,9 @@ class SecurityList {
     new ResizeObserver(() => this.draw()).observe(this.box);
   }
 
-  /** Begins anew with a filter; comes back when the first rows are there, or with their refusal. */
+  /**
+   * Restarts with a filter; resolves when the first rows have arrived, rejects with their refusal.
+   */
   async show(filter) {
     this.rows?.end();
     clearTimeout(this.timer);
@@ -125,7 +128,7 @@ class SecurityList {
     if (rows === this.rows) this.count();
   }
 
-  /** Asks again until the server has compared everything with the calendar. */
+  /** Requests again until the server has compared everything with the calendar. */
   count() {
     const { rows } = this;
     if (!(rows.answer?.uncounted > 0)) return;
@@ -167,19 +170,19 @@ class SecurityList {
     const cells = COLUMNS.map(([, kind, of]) => el('span', { role: 'gridcell', class: kind }, row ? of(row) : '…'));
     const line = el('div', { role: 'row', id: `row-${place}`, 'aria-rowindex': place + 2, class: 'long-row' }, cells);
     line.style.top = `${place * ROW_HEIGHT}px`;
-    // The list is one stop of the Tab key; Enter opens the chart of the row that is marked, with Shift its gaps.
+    // The list is one tab stop; Enter opens the chart of the marked row, Shift+Enter its gaps.
     for (const link of line.querySelectorAll('a')) link.tabIndex = -1;
     return line;
   }
 
   say() {
     const { total, answer } = this.rows;
-    // It keeps its room, so that nothing below moves.
+    // The hidden list retains its space, so that nothing below moves.
     this.box.classList.toggle('empty', total === 0);
     let words = total === 1 ? phrase('listed_one') : phrase('listed', count(total));
     if (total === 0) words = answer.store_is_empty ? nothingYet(this.who) : phrase('no_results');
     else if (answer.uncounted > 0) words = phrase('comparing', count(total - answer.uncounted), count(total));
-    // What is said already is not said again with each scroll.
+    // Unchanged text is not announced again with each scroll.
     if (this.status.textContent !== words) this.status.textContent = words;
   }
 

@@ -1,9 +1,9 @@
-// Sends a file as the body of a request. Not with fetch, which does not say how much has been sent.
+// Sends a file as the body of a request. Not with fetch, which does not report upload progress.
 
 import { Refused, UNREACHABLE, withCsrf } from '../api.js';
 import { addressOf } from '../base.js';
 
-/** `onProgress` gets the part that has been sent, from 0 to 1; `signal` ends it. */
+/** `onProgress` gets the sent fraction, from 0 to 1; `signal` aborts. */
 export const sendFile = (path, file, options = {}) =>
   withCsrf((csrfToken) => send(path, file, { ...options, csrfToken }));
 
@@ -16,7 +16,8 @@ function send(path, file, { csrfToken, onProgress, signal }) {
     request.setRequestHeader('x-csrf', csrfToken);
     request.upload.addEventListener('progress', ({ loaded, total }) => total > 0 && onProgress?.(loaded / total));
     request.addEventListener('load', () => settle(request, resolve, reject));
-    // The server closes the connection of a file that is too large, too, and then there is no answer to read.
+    // The server also closes the connection of a file that is too large, and then there is no
+    // response to read.
     const lost = () => reject(new Refused({ status: UNREACHABLE, message: 'the connection was cut' }));
     request.addEventListener('error', lost);
     request.addEventListener('abort', () => reject(new DOMException('stopped', 'AbortError')));

@@ -1,10 +1,13 @@
-// Tables of the desk pages: each column says how a row fills it.
+// Tables of the dashboard pages: each column defines its cells.
 
 import { addressOf } from '../base.js';
 import { grouped } from '../decimal.js';
 import { el } from '../dom.js';
 
-/** `columns` of `{ title, of, kind }`, kind `number` or `wide`; `none` is what an empty table says. */
+/**
+ * `columns` of `{ title, of, kind }`, kind `number` or `wide`; `none` is the text of an empty
+ * table.
+ */
 export function table(caption, columns, rows, none) {
   if (rows.length === 0) return el('p', { class: 'lead' }, none);
   const head = columns.map(({ title, kind }) => el('th', { scope: 'col', class: kind }, title));
@@ -26,7 +29,7 @@ export function table(caption, columns, rows, none) {
   );
 }
 
-/** `2026-11-15 21:25:24 UTC`, as exact as it was told. */
+/** `2026-11-15 21:25:24 UTC`, as precise as the response. */
 export function instant(rfc3339) {
   if (!rfc3339) return '';
   const [, date, clock, zone] = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.\d+)?(Z|[+-]\d\d:\d\d)$/.exec(rfc3339) ?? [];
@@ -41,7 +44,10 @@ export function instant(rfc3339) {
 
 const HONG_KONG_MS = 8 * 3_600_000;
 
-/** `2026-12-01` for the midnight with which that date begins in Hong Kong, whose dates count for accounts; else with the time. */
+/**
+ * `2026-12-01` for midnight in Hong Kong, whose dates apply to accounts; any other instant includes
+ * the time.
+ */
 export function hongKongDate(rfc3339) {
   const text = new Date(Date.parse(rfc3339) + HONG_KONG_MS).toISOString();
   const [date, clock] = [text.slice(0, 10), text.slice(11, 19)];

@@ -1,4 +1,5 @@
-// The community: `/topics` is the list and where topics are written, `/topics/12` one of them with its replies. Each part has a file in `topics/`.
+// The community: `/topics` is the list with the form for new topics, `/topics/12` one topic with
+// its replies. Each part has a file in `topics/`.
 
 import { addressOf, pathHere } from '../base.js';
 import { el } from '../dom.js';

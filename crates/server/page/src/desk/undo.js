@@ -1,4 +1,4 @@
-// Undoing an import: first what it would take back, then the question whether to.
+// Undoes an import: first shows what would be removed, then asks for confirmation.
 
 import { ask } from '../api.js';
 import { grouped } from '../decimal.js';

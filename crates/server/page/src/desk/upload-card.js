@@ -1,4 +1,4 @@
-// One file that was sent: what it would do, its import with progress, and what became of it.
+// One uploaded file: its dry run, its import with progress, and the result.
 
 import { UNREACHABLE, ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -13,7 +13,10 @@ import { checkedWords, facts, importedWords, percentDone, plain, sizeWords } fro
 
 const POLL_MS = 500;
 
-/** The card, and a way to have its file looked at. `around` is told of what has changed, and that the card is gone. */
+/**
+ * The card, and a function that starts the dry run of its file. The callbacks report that stored
+ * data changed and that the card was removed.
+ */
 export function uploadCard(upload, { onChange, onGone }) {
   const path = `/v1/uploads/${encodeURIComponent(upload.upload)}`;
   const body = el('div', { class: 'report' });
@@ -30,7 +33,9 @@ export function uploadCard(upload, { onChange, onGone }) {
     actions,
   );
 
-  /** The buttons of a state. The focus stays in the card when the button that had it is gone. */
+  /**
+   * Shows the buttons of a state. If the focused button disappears, the focus stays in the card.
+   */
   const offer = (...buttons) => {
     const hadFocus = actions.contains(document.activeElement);
     actions.replaceChildren(...buttons.filter(Boolean));
@@ -53,7 +58,7 @@ export function uploadCard(upload, { onChange, onGone }) {
     await ask(path, { method: 'DELETE' });
     onGone(box);
   };
-  // What is imported is what was looked at, with the same options.
+  // The import uses the same options as the dry run.
   let options;
   const looking = async (more = {}) => {
     said.textContent = phrase('looking');
@@ -86,10 +91,13 @@ export function uploadCard(upload, { onChange, onGone }) {
       button('look', () => looking()),
       button('remove_file', remove),
     );
-    // What a file does not say has to be said in the form.
+    // Values that the file lacks have to be entered in the form.
     if (has('failed')) form.open();
   };
-  /** The import as it is now; as it was while the server does not answer, which goes on with it or is back soon. */
+  /**
+   * The current state of the import; the previous one while the server does not answer, since it
+   * continues or returns soon.
+   */
   const newest = async (before) => {
     try {
       const { data } = await ask(path);
@@ -118,7 +126,7 @@ export function uploadCard(upload, { onChange, onGone }) {
     else showWaiting();
     onChange();
   };
-  /** What was undone can be looked at and imported once more. */
+  /** An undone file can be checked and imported again. */
   const showUndone = (words) => {
     form.box.hidden = false;
     showWaiting();
@@ -138,7 +146,7 @@ export function uploadCard(upload, { onChange, onGone }) {
     );
   };
 
-  // Other answers make another import: it is looked at before it can begin.
+  // Other options make another import: it has to be checked before it can start.
   form.box.addEventListener('input', () => {
     if (options) offer(button('look', () => looking(), 'main'), button('remove_file', remove));
     options = undefined;
@@ -152,7 +160,7 @@ export function uploadCard(upload, { onChange, onGone }) {
 
 const plainInstant = (rfc3339) => `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)} UTC`;
 
-/** What a dry run says of one file. */
+/** The dry run report of one file. */
 function checkedFile(report) {
   const { text, isBad } = checkedWords(report);
   return el(
@@ -214,7 +222,7 @@ function firstRows(rows) {
   return el('div', {}, el('h4', {}, phrase('first_rows')), table(phrase('first_rows'), columns, rows, ''));
 }
 
-/** The same of a table of trades. */
+/** The same for a table of trades. */
 function firstTrades(rows = []) {
   if (rows.length === 0) return undefined;
   const columns = [

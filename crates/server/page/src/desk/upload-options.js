@@ -1,4 +1,4 @@
-// What a person knows better than the file, as the flags of `chandler import`.
+// Import options that override the detection, as the flags of `chandler import`.
 
 import { el } from '../dom.js';
 import { phrase } from '../phrases/uploads.js';
@@ -6,7 +6,10 @@ import { phrase } from '../phrases/uploads.js';
 const MINUTES = [1, 5, 15, 30, 60];
 const REGIONS = ['HK', 'US', 'SH', 'SZ'];
 
-/** Fields of a request and what each is called here; `plain` of upload-words.js says the same of the flags. */
+/**
+ * Fields of a request and their labels; `plain` of upload-words.js maps the flags to the same
+ * labels.
+ */
 const fieldsOf = (id) => ({
   symbol: [phrase('symbol'), text('AAPL.US')],
   region: [phrase('market_of'), choice(REGIONS.map((region) => [region, region]))],
@@ -22,7 +25,7 @@ const fieldsOf = (id) => ({
   strict: [phrase('strict'), tick()],
 });
 
-/** `values` are those that say something; `open` shows the form. */
+/** `values` are the non-empty ones; `open` shows the form. */
 export function optionsForm(id) {
   const fields = Object.entries(fieldsOf(id));
   const rows = fields.map(([name, [title, field]]) => {

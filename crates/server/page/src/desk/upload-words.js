@@ -1,4 +1,4 @@
-// Reports of imports in words. Nothing here touches the page.
+// Import reports as text. No DOM access.
 
 import { commandFor, word } from '../command.js';
 import { grouped } from '../decimal.js';
@@ -14,7 +14,7 @@ export function sizeWords(bytes) {
   return `${grouped(Math.floor(tenths / 10))}${tenths % 10 ? `.${tenths % 10}` : ''} MiB`;
 }
 
-/** Why a file is not even sent, or nothing. A folder has no type, and a size that says nothing. */
+/** Why a file is not sent, or undefined. A folder has no type, and its size is meaningless. */
 export function unsendable({ name, size }, isFolder, { bytesMax, who }) {
   if (isFolder) return phrase('no_folder', name);
   if (size === 0) return phrase('file_empty', name);
@@ -35,7 +35,10 @@ const BASES = { as_traded: 'as_traded', split_adjusted: 'split_adjusted', forwar
 const TIMES = { dates: 'dates', utc_midnights: 'utc_midnights', wall_clock: 'wall_clock', instants: 'instants' };
 const ORDERS = { month_first: 'month_first', day_first: 'day_first' };
 
-/** What was understood of a file: `{ title, value, why, isGuess }` each, in the order in which people check it. */
+/**
+ * The detected properties of a file: `{ title, value, why, isGuess }` each, in the order in which
+ * people check them.
+ */
 export function facts({ names, symbols, first, last, understood }) {
   const facts = [];
   if (names.length > 0) {
@@ -82,13 +85,13 @@ function symbolWords(names, symbols) {
   return more > 0 ? phrase('symbols_many', shown, grouped(more)) : shown;
 }
 
-/** `2026-11-13`, or `2026-11-13 09:30` by the market's clock. */
+/** `2026-11-13`, or `2026-11-13 09:30` in market time. */
 const pointWords = (rfc3339, isDaily) => (isDaily ? rfc3339.slice(0, 10) : `${rfc3339.slice(0, 10)} ${rfc3339.slice(11, 16)}`);
 
 const counts = (key, { added, replaced, unchanged, quarantined }) =>
   phrase(key, grouped(added), grouped(replaced), grouped(unchanged), grouped(quarantined));
 
-/** What a dry run says of one file, and whether it is bad news. */
+/** The dry run result of one file, and whether it is a failure. */
 export function checkedWords(report) {
   const { outcome, message } = report;
   if (outcome === 'known') return { text: phrase('known_file', day(message)), isBad: false };
@@ -97,7 +100,7 @@ export function checkedWords(report) {
   return { text: counts('would', report), isBad: false };
 }
 
-/** The same of a file that was imported. */
+/** The same for an imported file. */
 export function importedWords(report) {
   if (report.outcome === 'imported') return { text: `${phrase('imported')} ${counts('did', report)}`, isBad: false };
   if (report.outcome === 'stopped') return { text: phrase('stopped'), isBad: false };
@@ -107,7 +110,7 @@ export function importedWords(report) {
 /** `2026-11-13 10:00 UTC` for an instant in UTC. */
 const day = (instant) => `${instant.slice(0, 10)} ${instant.slice(11, 16)} UTC`;
 
-/** Messages name the flags of the command line; here they are fields of a form. */
+/** Messages name command-line flags; here they are form fields. */
 const FIELDS = {
   symbol: 'symbol',
   region: 'market_of',
@@ -128,5 +131,5 @@ const FIELDS = {
 export const plain = (message) =>
   message.replace(/--([a-z]+(?:-[a-z]+)*)/g, (flag, name) => (FIELDS[name] ? `\u201c${phrase(FIELDS[name])}\u201d` : flag)).replace(/\.$/, '');
 
-/** Whole percent of what has been read, 99 at most while it runs: the last flush is still to be written. */
+/** The percentage read, at most 99 while it runs: the last flush is still to be written. */
 export const percentDone = ({ bytes_done: done, bytes }) => Math.min(99, Math.floor((100 * done) / Math.max(bytes, 1)));

@@ -1,5 +1,6 @@
-// Files are dropped on the page of imports, or on that of the chart while there is nothing to show, or chosen, and sent to the server one after the other. What was sent before is there
-// again when the page is opened anew.
+// Files are dropped on the import page, or on the chart page while it is empty, or chosen in a
+// dialog, and sent to the server one after the other. Files sent earlier are listed again when the
+// page is reopened.
 
 import { UNREACHABLE, ask } from '../api.js';
 import { el } from '../dom.js';
@@ -8,7 +9,7 @@ import { sendFile } from './send-file.js';
 import { uploadCard } from './upload-card.js';
 import { sizeWords, unsendable } from './upload-words.js';
 
-/** For an operator; `onChange` is called when what is stored has changed. */
+/** For an operator; `onChange` is called when stored data has changed. */
 export async function uploadsSheet(who, onChange = () => {}) {
   const { data } = await ask('/v1/uploads');
   const said = el('p', { class: 'said', role: 'status' });
@@ -35,7 +36,10 @@ export async function uploadsSheet(who, onChange = () => {}) {
   return sheet;
 }
 
-/** The same for everybody else: a dropped file is not taken, nor opened by the browser in the place of the page. */
+/**
+ * For other accounts: a dropped file is neither accepted nor opened by the browser in place of the
+ * page.
+ */
 export function refuseDrops() {
   const said = el('p', { class: 'said', role: 'status' });
   takeDrops(said, () => {
@@ -44,7 +48,10 @@ export function refuseDrops() {
   return said;
 }
 
-/** Files may be dropped anywhere while the sheet is there: beside the target the browser would open them instead of this page. */
+/**
+ * Files may be dropped anywhere while the sheet is shown: outside the target the browser would
+ * navigate to them.
+ */
 function takeDrops(sheet, take) {
   const hasFiles = (event) => sheet.isConnected && event.dataTransfer?.types.includes('Files');
   document.addEventListener('dragover', (event) => {
@@ -67,15 +74,15 @@ function takeDrops(sheet, take) {
 function droppedFiles({ items, files }) {
   const dropped = [...items].filter(({ kind }) => kind === 'file');
   if (dropped.length === 0) return [...files].map((file) => ({ file, isFolder: false }));
-  // Both have to be asked for before the event is over.
+  // Both have to be read before the event ends.
   const one = (item) => ({ file: item.getAsFile(), isFolder: item.webkitGetAsEntry?.()?.isDirectory === true });
   return dropped.map(one).filter(({ file }) => file);
 }
 
-/** Takes files one after the other, also while the ones before are on their way. */
+/** Accepts files one after the other, also while earlier ones are being sent. */
 function taker({ bytesMax, who }, { cards, said, around }) {
   let last = Promise.resolve();
-  // Of several files each may have its reason.
+  // Each of several files may have its own reason.
   const tell = (words) => {
     said.textContent = [said.textContent, words].filter(Boolean).join('\n');
   };
@@ -107,7 +114,7 @@ function taker({ bytesMax, who }, { cards, said, around }) {
   };
 }
 
-/** A file on its way: how much of it has been sent, and a way to stop. */
+/** A file being sent: its progress, and a stop button. */
 function sendingCard(file) {
   const stop = new AbortController();
   const title = phrase('sending', file.name);

@@ -1,4 +1,4 @@
-// What the operator's pages say.
+// Texts of the operator's pages.
 
 import { phrasesOf } from '../phrase.js';
 

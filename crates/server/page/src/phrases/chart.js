@@ -1,4 +1,4 @@
-// What the chart page says beyond what is in its document.
+// Texts of the chart page that are not in its document.
 
 import { phrasesOf } from '../phrase.js';
 

@@ -1,4 +1,4 @@
-// What the account and operator pages say.
+// Texts of the account and operator pages.
 
 import { phrasesOf } from '../phrase.js';
 

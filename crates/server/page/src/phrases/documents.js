@@ -1,4 +1,4 @@
-// The words that are in the documents from the start. The build puts them in; no script carries them.
+// Texts that are in the documents from the start. The build inserts them; no script contains them.
 
 import { MINUTES } from '../served-periods.js';
 

@@ -1,4 +1,4 @@
-// What indicators, comparison, copying and saving say.
+// Texts of indicators, comparison, copying and saving.
 
 import { phrasesOf } from '../phrase.js';
 

@@ -1,4 +1,4 @@
-// What the portfolio page says.
+// Texts of the portfolio page.
 
 import { phrasesOf } from '../phrase.js';
 

@@ -1,4 +1,4 @@
-// What every page may have to say: who is signed in, refusals and what to do about them, dates.
+// Texts that every page may need: the signed-in account, refusals with advice, dates.
 
 import { phrasesOf } from '../phrase.js';
 

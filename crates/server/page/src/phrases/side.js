@@ -1,4 +1,4 @@
-// What the panel beside the chart says: lists, figures, capital flow, grids.
+// Texts of the panel next to the chart: lists, figures, capital flow, grids.
 
 import { phrasesOf } from '../phrase.js';
 

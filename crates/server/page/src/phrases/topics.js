@@ -1,4 +1,4 @@
-// What the pages of the community say.
+// Texts of the community pages.
 
 import { phrasesOf } from '../phrase.js';
 

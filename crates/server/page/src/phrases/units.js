@@ -1,4 +1,4 @@
-// Letters of large numbers. A table of its own, as small scripts use it.
+// Unit letters of large numbers. A separate table, because small scripts use it.
 
 import { phrasesOf } from '../phrase.js';
 

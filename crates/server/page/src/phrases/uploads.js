@@ -1,4 +1,4 @@
-// What is said about files that are sent to be imported.
+// Texts about uploaded files.
 
 import { phrasesOf } from '../phrase.js';
 

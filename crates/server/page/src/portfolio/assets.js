@@ -1,4 +1,4 @@
-// What the account is worth, and what it has in each currency.
+// The net worth of the account, and its assets in each currency.
 
 import { table } from '../desk/table.js';
 import { el } from '../dom.js';

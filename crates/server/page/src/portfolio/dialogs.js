@@ -1,4 +1,4 @@
-// What is asked and told about one order, above the page: its story, other terms, and whether to cancel it.
+// Dialogs of one order: its history, a change of its terms, and its cancellation.
 
 import { ask } from '../api.js';
 import { refusal } from '../desk/refused.js';
@@ -10,7 +10,7 @@ import { PRICE_FIELDS, amount, feeWords, typeOf } from './words.js';
 
 const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
 
-/** Everything that happened to an order. Sentences are the server's. */
+/** Every event of an order. Sentences come from the server. */
 export async function showStory(id) {
   const body = el('div', { class: 'story-body', tabindex: 0 });
   open('story', phrase('story', id), body, el('div', { class: 'choices' }, el('span', {}), closing('dismiss')));
@@ -27,7 +27,7 @@ export async function showStory(id) {
 }
 
 function step({ at, local, words, because, fill, reason }) {
-  // Charges have a table of their own, in the language of the page.
+  // Charges have a separate table, in the language of the page.
   const isCharge = (line) => fill?.fees.some(({ code }) => line.startsWith(`${code} `));
   const rules = because.filter((line) => !isCharge(line));
   return el(
@@ -51,7 +51,7 @@ function charges({ quantity, price, amount: value, currency, fees, fee_total: to
   );
 }
 
-/** A request that changes something: a refusal is told in the dialog, a success closes it. */
+/** Sends a change: a refusal is shown in the dialog, a success closes it. */
 function sending(box, said, send) {
   let isSending = false;
   return async (event) => {
@@ -70,7 +70,7 @@ function sending(box, said, send) {
   };
 }
 
-/** `onDone` is told in words what was done. */
+/** `onDone` gets a text that describes the change. */
 export function confirmCancel(order, onDone) {
   const id = order.order_id;
   const said = el('p', { class: 'said warn', role: 'status' });

@@ -1,4 +1,5 @@
-// What the account was worth day by day, as a line. A drawing of our own: the library of the chart page weighs more than this page.
+// The equity of the account by day, as a line. Drawn without a library: that of the chart page is
+// larger than this page.
 
 import { minus, percentOf, signed } from '../decimal.js';
 import { el } from '../dom.js';
@@ -8,7 +9,7 @@ import { amount, directionOf, signedAmount } from './words.js';
 const [WIDTH, HEIGHT] = [1000, 200];
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** Points as served, the last of them brought up to what the account is worth now. */
+/** The points of the response, the last one updated to the current net worth. */
 export function pointsOf(equity, now) {
   const points = equity?.points ?? [];
   const last = points.at(-1);
@@ -16,11 +17,14 @@ export function pointsOf(equity, now) {
   return [...points.slice(0, -1), { ...last, at: now.at, net_assets: now.totals.net_assets }];
 }
 
-/** Where points lie in a box of this size, and the values at its upper and lower edge; one point is a level line. */
+/**
+ * Positions of points in a box of this size, and the values at its upper and lower edge; a single
+ * point is a horizontal line.
+ */
 export function placed(points, width = WIDTH, height = HEIGHT) {
   const values = points.map(({ net_assets: text }) => Number(text));
   const [low, high] = [Math.min(...values), Math.max(...values)];
-  // Of an account that is worth the same every day, the line is in the middle.
+  // If the account is worth the same every day, the line is in the middle.
   const room = high === low ? Math.max(Math.abs(high) * 0.01, 1) : (high - low) * 0.08;
   const [bottom, top] = [low - room, high + room];
   const x = (at) => (points.length === 1 ? width / 2 : (at / (points.length - 1)) * width);
@@ -71,7 +75,7 @@ export function equitySheet() {
     event.preventDefault();
     keys[event.key]();
   });
-  // What moves with the market is for the eye; what keys have gone to is announced.
+  // Market updates are not announced; moves by keys are.
   stage.addEventListener('focus', () => (told.ariaLive = 'polite'));
   stage.addEventListener('blur', () => (told.ariaLive = 'off'));
   stage.addEventListener('pointermove', (event) => {
@@ -86,7 +90,7 @@ export function equitySheet() {
     if (points.length === 0) return look(undefined);
     const drawing = placed(points);
     places = drawing.places;
-    // A single day is a line from edge to edge, too.
+    // A single day is also a line from edge to edge.
     const [first, last] = [places[0], places.at(-1)];
     const along = places.length === 1 ? `M0 ${first.y}H${WIDTH}` : `M${places.map(({ x, y }) => `${x.toFixed(1)} ${y.toFixed(1)}`).join('L')}`;
     line.setAttribute('d', along);

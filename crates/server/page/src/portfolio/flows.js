@@ -1,4 +1,4 @@
-// Movements of cash, newest first.
+// Cash movements, newest first.
 
 import { chartLink, hongKongInstant, table } from '../desk/table.js';
 import { el } from '../dom.js';

@@ -1,4 +1,4 @@
-// Orders that are open, and those that have ended, each with its reason.
+// Open orders, and closed ones, each with its reason.
 
 import { chartLink, hongKongInstant, table } from '../desk/table.js';
 import { el } from '../dom.js';
@@ -6,7 +6,7 @@ import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, rowButton, sheetOf } from './sheet.js';
 import { amount, priceWords, sideWords, statusWords } from './words.js';
 
-/** `on` has what is done with an order: `why`, `change`, `cancel`. */
+/** `on` has the actions on an order: `why`, `change`, `cancel`. */
 export function openOrdersSheet(on) {
   const { box, body } = sheetOf('open-orders', phrase('open_orders'));
   const show = ({ openOrders, now }) => {
@@ -63,7 +63,7 @@ function filled(order) {
   return el('span', {}, share, ' ', el('small', {}, isAny ? phrase('at_price', order.executed_price) : ''));
 }
 
-/** The reason stands beside the state, in the words of the server. */
+/** The reason is next to the state, verbatim from the server. */
 function state({ status, msg, remark }) {
   const isBad = status === 'RejectedStatus';
   return el(

@@ -1,4 +1,4 @@
-// What is held, what it cost, and what it would bring.
+// Positions with their cost and their value at the current price.
 
 import { chartLink, table } from '../desk/table.js';
 import { percentOf, signed } from '../decimal.js';

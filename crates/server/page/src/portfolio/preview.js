@@ -1,4 +1,5 @@
-// What an order would come to, before it is sent: the verdict with its reason, each charge, cash and buying power before and after.
+// The preview of an order before it is sent: the verdict with its reason, each charge, cash and
+// buying power before and after.
 
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
@@ -6,7 +7,7 @@ import { amount, feeWords } from './words.js';
 
 const VERDICTS = { accepted: 'verdict_accepted', rejected: 'verdict_rejected', refused: 'verdict_refused' };
 
-/** The verdict in words, with the server's reason where it is a bad one. */
+/** The verdict as text, with the server's reason if it is negative. */
 export function verdictWords({ verdict, reason }) {
   const said = phrase(VERDICTS[verdict] ?? 'verdict_refused');
   return reason ? `${said}: ${reason.words}` : said;

@@ -1,9 +1,9 @@
-// Parts of the page that are shown anew while they are looked at. A part has its size from the start, what has not changed is left
-// alone, and focus and scroll position stay where they were.
+// Parts of the page that are refreshed while they are visible. A part has its size from the start,
+// unchanged content is not redrawn, and focus and scroll position are preserved.
 
 import { el } from '../dom.js';
 
-/** A titled sheet, `body` of which is filled by `fillSheet`. `head` is put beside the title. */
+/** A titled sheet, whose `body` is filled by `fillSheet`. `head` is placed next to the title. */
 export function sheetOf(name, title, ...head) {
   const body = el('div', { class: 'steady' });
   const box = el('section', { class: `sheet ${name}`, 'aria-label': title }, el('div', { class: 'row' }, el('h2', {}, title), ...head), body);
@@ -12,7 +12,10 @@ export function sheetOf(name, title, ...head) {
 
 const shown = new WeakMap();
 
-/** Fills a part, unless it shows the same already. `make` returns its elements; `what` is what they are made of. */
+/**
+ * Fills a part, unless its content is unchanged. `make` returns its elements; `what` is the data
+ * that they depend on.
+ */
 export function fillSheet(body, what, make) {
   const text = JSON.stringify(what);
   if (shown.get(body) === text) return;
@@ -29,6 +32,6 @@ export function fillSheet(body, what, make) {
   (same ?? fresh)?.focus({ preventScroll: true });
 }
 
-/** A button of a row, which is found again by its key when the rows are made anew. */
+/** A button of a row, which is found again by its key when the rows are recreated. */
 export const rowButton = (key, label, name, onclick) =>
   el('button', { type: 'button', 'data-key': key, 'aria-label': name, onclick }, label);

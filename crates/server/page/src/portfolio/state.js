@@ -1,11 +1,11 @@
-// What the page knows of an account. One small question is asked again and again; lists are asked for again only when something has
-// happened to the account, which its number of entries says.
+// The state of an account. One small request is polled; lists are requested again only when the
+// account's number of journal entries has changed.
 
 import { isOpen } from './words.js';
 
 const ROWS_A_PAGE = 50;
 const HONG_KONG_S = 8 * 3600;
-// A date is over when it is this long gone in Hong Kong, as the server reckons.
+// The server closes a date this long after its end in Hong Kong.
 const OVER_AFTER_S = 9 * 3600;
 const DAY_S = 86_400;
 
@@ -16,7 +16,10 @@ export class AccountState {
     this.forget();
   }
 
-  /** Orders by their number. Those that have ended stay known when they are no longer among today's. */
+  /**
+   * Forgets the orders, which are stored by number. Closed ones stay known after they leave today's
+   * list.
+   */
   forget() {
     this.known = new Map();
     this.hasEarlier = false;
@@ -27,7 +30,9 @@ export class AccountState {
     return (await this.ask(path)).data;
   }
 
-  /** Asks how the account is, and for what has changed with it. Whether anything has. */
+  /**
+   * Requests the state of the account, and the lists that have changed. Returns whether any did.
+   */
   async refresh() {
     const before = this.now;
     const now = await this.get('/v1/asset/portfolio');
@@ -38,11 +43,11 @@ export class AccountState {
     if (isRewound) this.forget();
     const asked = [];
     if (hasHappened || isNextDay) asked.push(this.askToday(now, isNew), this.askFlows(now));
-    // With a rate that has come, or is gone, other days have a value.
+    // When an exchange rate appears or disappears, other days have a value.
     if (isNextDay || !before.totals !== !now.totals) asked.push(this.askEquity());
     if (isNextDay) asked.push(this.askStatements());
     await Promise.all(asked);
-    // Only now, so that what could not be asked for is asked for again.
+    // Assigned last, so that a failed request is repeated.
     this.now = now;
     return asked.length > 0;
   }
@@ -51,7 +56,7 @@ export class AccountState {
     this.equity = await this.get('/v1/asset/equity');
   }
 
-  /** Those of the last weeks and months; a new one is made when a day has begun. */
+  /** Statements of the last weeks and months; a new one is made when a day has begun. */
   async askStatements() {
     const list = async (type) => (await this.get(`/v1/statement/list?statement_type=${type}&limit=${ROWS_A_PAGE}`)).list;
     const [daily, monthly] = await Promise.all([list(1), list(2)]);
@@ -64,11 +69,11 @@ export class AccountState {
     const isGone = (order) => !today.has(order.order_id) && isOpen(order);
     const hasLost = [...this.known.values()].some(isGone);
     for (const order of orders) this.known.set(order.order_id, order);
-    // One that was open, and has ended on a day that is over, is in the history alone.
+    // An order that was open and was closed on a past day is only in the history.
     if (isNew || hasLost) await this.askHistory(now.at);
   }
 
-  /** The newest of all that were submitted up to an instant. */
+  /** The newest orders submitted up to an instant. */
   async askHistory(end) {
     const { orders, has_more: hasMore } = await this.get(`/v1/trade/order/history?start_at=1&end_at=${end}`);
     for (const order of orders) this.known.set(order.order_id, order);
@@ -108,7 +113,7 @@ export class AccountState {
     return this.hasEarlier || this.pastOrders.length > this.ordersShown;
   }
 
-  /** Shows more of the past, and asks for what is not known of it yet. */
+  /** Shows more past orders, and requests those not loaded yet. */
   async moreOrders() {
     this.ordersShown += ROWS_A_PAGE;
     if (!this.hasEarlier || this.pastOrders.length >= this.ordersShown) return;
@@ -116,5 +121,5 @@ export class AccountState {
   }
 }
 
-/** The day that an instant counts for, as a number. */
+/** The day that an instant counts towards, as a number. */
 export const dayOf = (at) => Math.floor((Number(at) + HONG_KONG_S - OVER_AFTER_S) / DAY_S);

@@ -10,13 +10,16 @@ import { fillSheet, rowButton, sheetOf } from './sheet.js';
 /** `20260318` as `2026-03-18`. */
 export const dashed = (dt) => String(dt).replace(/^(\d{4})(\d\d)(\d\d)$/, '$1-$2-$3');
 
-/** Dates and months in one list, newest first; a month after the date that it ends with. */
+/** Dates and months in one list, newest first; a month comes after its last date. */
 export function listOf({ daily, monthly }) {
   const rows = [...monthly.map((row) => ({ ...row, kind: 'monthly' })), ...daily.map((row) => ({ ...row, kind: 'daily' }))];
   return rows.sort((a, b) => b.dt - a.dt || a.kind.localeCompare(b.kind));
 }
 
-/** The path of a file on this server: the address itself may be a public one that this page is not at. */
+/**
+ * The path of a file on this server: the URL itself may be a public one with another host than this
+ * page.
+ */
 export const pathOf = (url) => url.slice(url.indexOf('/files/statement/'));
 
 export function statementsSheet() {
@@ -52,7 +55,7 @@ export function statementsSheet() {
 async function download(key) {
   const { url } = (await ask(`/v1/statement/download?file_key=${encodeURIComponent(key)}`)).data;
   const href = addressOf(pathOf(url));
-  // Asked for first: a link that is refused would replace the page by the refusal.
+  // Fetched first: following a refused link would replace the page with the error.
   const answer = await fetch(href).catch(() => undefined);
   if (!answer?.ok) {
     const { message = 'the server does not answer' } = (await answer?.json().catch(() => undefined)) ?? {};

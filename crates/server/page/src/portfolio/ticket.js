@@ -1,5 +1,6 @@
-// The order ticket. Nothing is sent before its cost is on the screen, and nothing is sent twice: each order has a name of its own,
-// which stays the same when the button is pressed again or the answer was lost.
+// The order ticket. Nothing is sent before its cost is shown, and nothing is sent twice: each order
+// has an idempotency key, which stays the same when the button is pressed again or the response was
+// lost.
 
 import { ask } from '../api.js';
 import { el } from '../dom.js';
@@ -12,19 +13,19 @@ import { bill, verdictWords } from './preview.js';
 import { PRICE_FIELDS, TYPES, amount, sideWords, typeOf } from './words.js';
 
 const PAUSE_MS = 250;
-// By the market's clock: prices and hours move with it, and with them what an order would come to.
+// In market time: prices and hours change with it, and so does the preview of an order.
 const STALE_S = 60;
 const DECIMAL = /^\d+(\.\d+)?$/;
 const SUBMITTED = { price: 'submitted_price' };
 
-/** A name that no other order has. `randomUUID` is not there where a page is served without TLS. */
+/** A unique idempotency key. `randomUUID` is unavailable on a page served without TLS. */
 export function requestName() {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return `page-${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;
 }
 
 export class Ticket {
-  /** `onPlaced` gets the number of an order, and returns what to say of it. */
+  /** `onPlaced` gets the number of an order, and returns the text to show. */
   constructor(onPlaced) {
     Object.assign(this, { onPlaced, symbol: undefined, previewed: undefined, name: requestName(), isSending: false });
     this.build();
@@ -32,11 +33,11 @@ export class Ticket {
       this.choose(symbol);
       this.quantity.focus();
     });
-    // A whole symbol counts when the box is left with Tab, too.
+    // A complete symbol also counts when the box is left with Tab.
     this.input.addEventListener('keydown', (event) => {
       const typed = event.key === 'Tab' && this.input.value !== this.symbol ? symbolOf(this.input.value) : undefined;
       if (!typed) return;
-      // Choosing goes on to the quantity, and the key would go one further.
+      // Choosing moves the focus to the quantity, and the Tab key would move it once more.
       event.preventDefault();
       this.search.choose(typed);
     });
@@ -101,7 +102,10 @@ export class Ticket {
     this.box = el('section', { class: 'sheet ticket', 'aria-label': phrase('ticket') }, this.readOnly, this.head, this.form);
   }
 
-  /** How the account is: one that may not trade has no ticket, and what was reckoned a while ago is reckoned anew. */
+  /**
+   * Updates with the account: one that may not trade has no ticket, and an outdated preview is
+   * repeated.
+   */
   show({ now }) {
     this.form.hidden = now.read_only;
     this.head.hidden = now.read_only;
@@ -114,7 +118,7 @@ export class Ticket {
     if (!this.form.hidden) this.input.focus();
   }
 
-  /** Begins an order: of a position, or of the security of another page. */
+  /** Starts an order for a position, or for the security of another page. */
   begin(symbol, side) {
     this.search.set(symbol);
     this.choose(symbol, side);
@@ -128,7 +132,7 @@ export class Ticket {
     this.tellName();
   }
 
-  /** What the security is called, and its lot. */
+  /** Shows the name of the security, and its lot. */
   async tellName() {
     const { symbol } = this;
     this.named.textContent = '\u00a0';
@@ -138,7 +142,7 @@ export class Ticket {
       const lot = data.lot > 1 ? phrase('lot', data.lot) : '';
       this.named.textContent = [data.currency, lot, nameFor(data)].filter(Boolean).join(' · ') || '\u00a0';
     } catch (error) {
-      // A ticket without the name is still a ticket; whether there is such a security, the preview says.
+      // The ticket works without the name; the preview reports whether the security exists.
       if (error.name !== 'Refused') throw error;
     }
   }
@@ -147,7 +151,7 @@ export class Ticket {
     return this.sides.querySelector(':checked').value;
   }
 
-  /** The body of the request; nothing while something is missing. */
+  /** The body of the request; undefined while something is missing. */
   terms() {
     const { fields } = typeOf(this.type.value);
     const values = Object.fromEntries(fields.map((name) => [SUBMITTED[name] ?? name, this.prices[name].value.trim()]));
@@ -168,13 +172,17 @@ export class Ticket {
     };
   }
 
-  /** Something is different: what was reckoned is no longer so, and the next order is another one. */
+  /**
+   * Called when a field changes: the preview is outdated, and the next order gets a new idempotency
+   * key.
+   */
   changed() {
     const market = this.symbol && marketOf(this.symbol)?.market;
     const { fields } = typeOf(this.type.value);
     for (const name of Object.keys(PRICE_FIELDS)) this.rows[name].hidden = !fields.includes(name);
     this.rows.expires.hidden = this.force.value !== 'GTD';
-    // There all the time: a security is chosen when the server has answered, and nothing may move then.
+    // Always in the form: a security is chosen when the server has answered, and the layout must
+    // not shift then.
     this.hours.disabled = market !== 'US';
     if (this.hours.disabled) this.hours.value = 'RTH_ONLY';
     for (const option of this.type.options) option.disabled = Boolean(typeOf(option.value).isHongKong) && market === 'US';
@@ -227,17 +235,19 @@ export class Ticket {
     const { terms } = this.previewed;
     try {
       const { data } = await ask('/v1/trade/order', { method: 'POST', body: { ...terms, client_request_id: this.name } });
-      // The next one needs a quantity of its own, so that one key too many sends nothing.
+      // The next order needs a new quantity, so that one key press too many sends nothing.
       this.quantity.value = '';
       this.changed();
       this.said.textContent = await this.onPlaced(data.order_id);
-      // Not if the reader has gone elsewhere meanwhile. A disabled button has lost the focus to the document.
+      // Not if the user has moved elsewhere meanwhile. Disabling the button moved the focus to the
+      // document.
       const { activeElement } = document;
       if (activeElement === document.body || this.form.contains(activeElement)) this.quantity.focus();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
       this.said.textContent = phrase('not_done', error.message);
-      // The same name again: if the order was taken and only the answer was lost, it is not taken twice.
+      // The idempotency key is unchanged: if the order was accepted and only the response was lost,
+      // it is not accepted twice.
       this.button.disabled = false;
     } finally {
       this.isSending = false;
@@ -245,7 +255,8 @@ export class Ticket {
   }
 }
 
-// Sentences of the server: what of the request is not kept, and what the stored candles mean for the order.
+// Sentences of the server: which parts of the request are not honoured, and how the stored candles
+// affect the order.
 const noteList = (notes) => el('ul', { class: 'notes' }, notes.map((note) => el('li', {}, note)));
 const field = (label, box) => el('p', { class: 'field' }, el('label', { for: box.id }, label), box);
 const decimal = (id) => el('input', { id, type: 'text', inputmode: 'decimal', autocomplete: 'off' });

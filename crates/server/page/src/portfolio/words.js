@@ -1,5 +1,5 @@
-// The closed sets of orders, charges and movements of cash, in the language of the page. What is not known here, an operator's own
-// charge for one, is shown as it was served.
+// Labels of orders, charges and cash movements, in the language of the page. Unknown values, such
+// as a custom charge of the operator, are shown verbatim.
 
 import { grouped, signed } from '../decimal.js';
 import { phrase } from '../phrases/portfolio.js';
@@ -23,9 +23,7 @@ const STATUSES = {
 };
 const FINAL = ['FilledStatus', 'CanceledStatus', 'RejectedStatus', 'ExpiredStatus', 'PartialWithdrawal'];
 
-/**
- * What each type of order asks for. `isHongKong` are those that no other market has.
- */
+/** The fields of each order type. `isHongKong` marks those that no other market has. */
 export const TYPES = [
   { code: 'LO', name: 'type_LO', fields: ['price'] },
   { code: 'MO', name: 'type_MO', fields: [] },
@@ -40,7 +38,7 @@ export const TYPES = [
   { code: 'ODD', name: 'type_ODD', fields: ['price'], isHongKong: true },
 ];
 
-/** The prices that an order may have, and what they are called. */
+/** The prices that an order may have, and their labels. */
 export const PRICE_FIELDS = {
   price: 'limit',
   trigger_price: 'trigger',
@@ -99,11 +97,11 @@ export function priceWords({ order_type: type, price, trigger_price: trigger, tr
   return parts.filter(Boolean).join(', ');
 }
 
-/** An amount with its sign, as it is read. */
+/** An amount with its sign, for display. */
 export const signedAmount = (text) => signed(grouped(text));
 export const amount = (text) => grouped(text).replace('-', '\u2212');
 
-/** Whether something is more or less than nothing, for its colour. */
+/** Whether an amount is positive, negative or zero, for its colour. */
 export function directionOf(text) {
   if (text === undefined || text === null || !/[1-9]/.test(text)) return 'level';
   return text.startsWith('-') ? 'fall' : 'rise';

@@ -1,9 +1,9 @@
-// What is on the screen as a command: for the command line, for curl and for the Python SDK.
+// The current view as a command: for the command line, for curl and for the Python SDK.
 
 import { CANDLES_A_CALL } from '../served-limits.js';
 
 const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
-/** For a shell: in quotes, where it would read something else. */
+/** A word, quoted for a shell if needed. */
 const quoted = (text) => (/^[\w.,:/@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`);
 
 export function cliOf({ symbol, period, adjust, session, before }, server) {
@@ -21,7 +21,9 @@ export function curlOf({ symbol, period, adjust, session, before }, server) {
   return `curl -H "Authorization: Bearer $CHANDLER_TOKEN" '${server}/v1/quote/history-candlesticks?${String(query).replaceAll('%3A', ':')}'`;
 }
 
-/** Addresses and keys are those of the environment, which `chandler account create` prints. */
+/**
+ * The address and keys come from the environment variables that `chandler account create` prints.
+ */
 export function pythonOf({ symbol, period, adjust, session, before }) {
   const span = { day: 'Day', week: 'Week', month: 'Month', quarter: 'Quarter', year: 'Year' }[period] ?? `Min_${Number.parseInt(period, 10)}`;
   const basis = adjust === 'forward' ? 'ForwardAdjust' : 'NoAdjust';

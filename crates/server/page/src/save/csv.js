@@ -1,4 +1,5 @@
-// Candles as a file that `chandler import` reads back: numbers as they were served, times with the market's offset.
+// Candles as a file that `chandler import` can read: numbers unchanged from the response, times
+// with the market's offset.
 
 const COLUMNS = ['open', 'high', 'low', 'close', 'volume', 'turnover'];
 
@@ -7,7 +8,7 @@ export function csvOf(symbol, candles) {
   return `${['symbol', 'time', ...COLUMNS].join(',')}\n${lines.map((line) => `${line}\n`).join('')}`;
 }
 
-/** A name for a file that says what is in it. */
+/** A file name that describes its content. */
 export function fileName({ symbol, period, adjust }, candles, ending) {
   const date = (candle) => candle.time.slice(0, 10);
   const basis = adjust === 'forward' ? '-adjusted' : '';

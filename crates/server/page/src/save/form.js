@@ -1,4 +1,4 @@
-// The dialog for taking what is on the screen elsewhere: commands to copy, a file of candles, a picture.
+// The export dialog: commands to copy, a file of candles, a picture.
 
 import { BASE } from '../base.js';
 import { dateOf } from '../candles.js';
@@ -10,10 +10,10 @@ import { cliOf, curlOf, pythonOf } from './commands.js';
 import { csvOf, fileName } from './csv.js';
 import { pictureOf } from './picture.js';
 
-/** `legends` gives the words over the chart. */
+/** `legends` returns the legend texts of the chart. */
 export function openSave({ view, feed, chart, facts, period }, legends, nameOf) {
   const said = el('p', { class: 'said', role: 'status' });
-  // The address follows scrolling; the view is where it began.
+  // The address follows scrolling; the view still has its original point.
   const { before } = parseLink(location.search).view;
   const shown = { ...view, before };
   const server = location.origin + BASE;
@@ -48,7 +48,10 @@ export function openSave({ view, feed, chart, facts, period }, legends, nameOf) 
   );
 }
 
-/** The clipboard is there for pages of this machine and over TLS; elsewhere what is selected can be copied. */
+/**
+ * The clipboard is available only on localhost and over TLS; elsewhere the text is selected for
+ * copying.
+ */
 async function copied(code, text, said) {
   try {
     await navigator.clipboard.writeText(text);
@@ -63,6 +66,6 @@ function save(blob, name) {
   const address = URL.createObjectURL(blob);
   const link = el('a', { href: address, download: name });
   link.click();
-  // The browser has begun by then.
+  // By then the download has started.
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }

@@ -1,14 +1,14 @@
-// The chart as a picture: what is on the screen, with a line that says what it is.
+// The chart as a picture: the visible candles, with a caption.
 
 import { FONT } from '../palette.js';
 
 const HEAD = 44;
 const LEGEND = 17;
 
-/** `legends` are the words over the panes, which are no part of the canvas. */
+/** `legends` are the texts over the panes, which are not part of the canvas. */
 export function pictureOf({ chart, palette, container }, { title, line, legends }) {
   const shot = chart.takeScreenshot(true, false);
-  // The library has canvases as fine as the screen; words are as large on them as they are on the page.
+  // The canvases of the library have the resolution of the screen; texts are scaled to match.
   const ratio = shot.width / container.clientWidth;
   const canvas = document.createElement('canvas');
   canvas.width = shot.width;

@@ -1,4 +1,4 @@
-// Capital flow and distribution as numbers and places: what is drawn, and the sums that are read.
+// Capital flow and distribution: numbers, sums, and positions of the drawing.
 
 import { minus, plus } from '../decimal.js';
 
@@ -6,17 +6,23 @@ export const SIZES = ['large', 'medium', 'small'];
 const DAY_MIN = 1440;
 const minute = (clock) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3, 5));
 
-/** The minutes of a whole day of regular hours, and at least as many as there are lines. `sessions` as the server tells them. */
+/**
+ * The minutes of a whole day of regular hours, and at least the number of lines. `sessions` come
+ * from the server.
+ */
 export function minutesOf(sessions, lines) {
   const regular = sessions.filter(({ session }) => session === 0);
   const whole = regular.reduce((sum, { start, end }) => sum + minute(end) - minute(start), 0);
   return Math.max(whole, lines.length, 2);
 }
 
-/** `16:00`, when regular hours end; nothing where they are not known. */
+/** `16:00`, the end of regular hours; undefined if they are unknown. */
 export const endOf = (sessions) => sessions.filter(({ session }) => session === 0).at(-1)?.end;
 
-/** Where the running total lies in a box of this size, with zero always in it; the day is as wide as it will be in the end. */
+/**
+ * Positions of the running total in a box of this size, which always includes zero; the width is
+ * that of the whole day.
+ */
 export function flowPlaces(lines, minutes, width, height) {
   const values = lines.map(({ inflow }) => Number(inflow));
   const [low, high] = [Math.min(0, ...values), Math.max(0, ...values)];
@@ -27,10 +33,13 @@ export function flowPlaces(lines, minutes, width, height) {
   return { places: values.map((value, at) => ({ x: x(at), y: y(value) })), zero: y(0), high: lineAt(lines, high), low: lineAt(lines, low) };
 }
 
-/** The highest or lowest total as it was served; zero is one too. */
+/** The highest or lowest total, unchanged from the response; zero is included. */
 const lineAt = (lines, value) => lines.find(({ inflow }) => Number(inflow) === value)?.inflow ?? '0.000';
 
-/** What came in and went out by size, the difference of each, all of it together, and bars as shares of the longest. */
+/**
+ * Inflow and outflow by size, the difference of each, the total, and bars as fractions of the
+ * longest.
+ */
 export function distributionOf({ capital_in: come, capital_out: gone }) {
   const longest = Math.max(...SIZES.flatMap((size) => [Number(come[size]), Number(gone[size])])) || 1;
   const share = (text) => Number(text) / longest;
@@ -43,8 +52,8 @@ export function distributionOf({ capital_in: come, capital_out: gone }) {
 }
 
 /**
- * Minutes east of Greenwich on the day of a first minute. The page keeps no table of zones, but the first line is that of the opening,
- * whose time on the market's clock has been served.
+ * Minutes east of Greenwich on the day of a first minute. The page has no zone table, but the first
+ * line is that of the opening, whose market time comes from the server.
  */
 export function offsetFrom(sessions, stamp) {
   const opening = sessions.find(({ session }) => session === 0);
@@ -55,5 +64,5 @@ export function offsetFrom(sessions, stamp) {
   return east < -12 * 60 ? east + DAY_MIN : east;
 }
 
-/** `2026-11-13 10:31` by the market's clock. */
+/** `2026-11-13 10:31` in market time. */
 export const wallText = (stamp, offset) => new Date((stamp + offset * 60) * 1000).toISOString().slice(0, 16).replace('T', ' ');

@@ -42,7 +42,7 @@ export class FiguresPanel extends SecurityPanel {
     for (const [at, { words, exact, missing }] of figureRows(figures).entries()) {
       const cell = this.cells[at];
       cell.title = missing ? phrase(missing) : (exact ?? '');
-      // A dash says nothing to the ear.
+      // A dash is meaningless to a screen reader.
       if (missing) cell.replaceChildren(el('span', { 'aria-hidden': 'true' }, '–'), el('span', { class: 'unseen' }, phrase(missing)));
       else cell.textContent = words;
     }

@@ -1,4 +1,5 @@
-// Shares, per-share figures and ratios as they are read: which rows there are, and what is written where a number is missing.
+// Shares, per-share figures and ratios for display: the rows, and the text where a number is
+// missing.
 
 import { shortAmount } from '../amounts.js';
 import { grouped } from '../decimal.js';
@@ -7,7 +8,7 @@ const exact = (text) => grouped(text).replace('-', '\u2212');
 const percent = (text) => `${exact(text)}%`;
 const short = (value) => shortAmount(String(value));
 
-/** By field of the answer. A ratio has the field of the amount that it is a ratio to. */
+/** By field of the response. A ratio names the amount that it depends on in `to`. */
 const ROWS = [
   { field: 'total_market_value', phrase: 'figure_market_value', words: short, to: 'total_shares' },
   { field: 'pe_ttm_ratio', phrase: 'figure_pe', words: exact, to: 'eps_ttm' },
@@ -29,7 +30,10 @@ const STORED = ['total_shares', 'circulating_shares', 'hk_shares', 'eps', 'eps_t
 /** Whether any figure of a security is stored. */
 export const isAnyKnown = (figures) => STORED.some((field) => figures[field] !== null);
 
-/** What each row shows: `words` and the `exact` number if they differ, or the phrase that says why there is no number. */
+/**
+ * The content of each row: `words` and the `exact` number if they differ, or the phrase that
+ * explains the missing number.
+ */
 export function figureRows(figures) {
   const isPriced = figures.last_done !== null;
   return ROWS.map(({ field, words, to }) => {

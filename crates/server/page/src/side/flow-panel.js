@@ -1,5 +1,5 @@
-// Capital flow and distribution of the day beside the chart, for securities of which single trades are stored. Asked for while it is
-// looked at.
+// Capital flow and distribution of the day next to the chart, for securities with stored trades.
+// Polled while it is visible.
 
 import { abbreviated, grouped, signed } from '../decimal.js';
 import { el } from '../dom.js';
@@ -56,12 +56,12 @@ export class FlowPanel extends SecurityPanel {
     const { data } = await this.ask(factsPath(symbol));
     if (this.symbol !== symbol) return false;
     if (data.capital_flow === 'known') return true;
-    // Nothing to ask for again: trades come with an import.
+    // No polling needed: trades arrive with an import.
     this.live.stop();
     this.said.textContent = '';
     this.body.hidden = true;
     this.none.hidden = false;
-    // No import would help a warrant or an option, so none is advised.
+    // No import would help for a warrant or an option, so none is suggested.
     const advice =
       data.capital_flow === 'unavailable'
         ? [el('p', {}, phrase('flow_unavailable'))]
@@ -87,7 +87,7 @@ export class FlowPanel extends SecurityPanel {
   }
 }
 
-/** One size: its difference, and bars for what came and what went. */
+/** One size: its difference, and bars for inflow and outflow. */
 function sum(title, { come, gone, net, comeShare, goneShare }) {
   const bar = (name, text, share, direction) => {
     const row = el('div', { class: 'bar' }, el('dt', {}, phrase(name)), el('dd', {}, grouped(text)));
@@ -111,7 +111,7 @@ function drawn(name, attributes) {
   return element;
 }
 
-/** The running total by minute, along which keys and the pointer move. */
+/** The running total by minute, with a cursor for keys and pointer. */
 function curve() {
   const told = el('p', { class: 'told' });
   const [high, low, from, to] = ['high', 'low', 'from', 'to'].map((name) => el('span', { class: name, 'aria-hidden': 'true' }));
@@ -141,7 +141,7 @@ function curve() {
   stage.addEventListener('keydown', (event) => {
     if (!keys[event.key] || lines.length === 0) return;
     event.preventDefault();
-    // The same keys move along the candles.
+    // The chart uses the same keys to move along its candles.
     event.stopPropagation();
     keys[event.key]();
   });

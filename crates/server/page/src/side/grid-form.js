@@ -1,4 +1,5 @@
-// The form of a grid: the main fields of its rule. What cannot be right is said beside the field before anything is sent.
+// The form of a grid: the main fields of its rule. Invalid values are reported next to the field
+// before anything is sent.
 
 import { grouped } from '../decimal.js';
 import { openDialog } from '../dialog.js';
@@ -21,13 +22,15 @@ const choices = {
   rth: ['form_hours', [[1, 'hours_regular'], [2, 'hours_more']]],
 };
 
-/** `grid` is the one to change; without it a new one. `onDone` gets the number of a new one. */
+/**
+ * `grid` is the one to change; undefined creates a new one. `onDone` gets the number of a new grid.
+ */
 export function gridForm({ ask, symbol, info, grid, onDone }) {
   const start = grid ? fieldsOf(grid) : startOf(info);
   const offered = { ...choices };
-  // Other markets have no other hours.
+  // Other markets have no extended hours.
   if (marketOf(symbol)?.market !== 'US') delete offered.rth;
-  // A date is not asked for here; a grid that has one keeps it.
+  // The form has no date field; a grid with an expiry date retains it.
   if (start.force === UNTIL_DATE) offered.force = ['form_force', [...choices.force[1], [UNTIL_DATE, 'force_gtd']]];
   const id = (name) => `grid-${name}`;
   const numbers = Object.fromEntries(
@@ -42,7 +45,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
   );
   if (start.force === 0) selects.force.value = '0';
   const multiple = el('input', { type: 'checkbox', checked: start.isMultiple });
-  // An operator may ask for it; it is given once, for all grids.
+  // An operator may require this consent; it is given once, for all grids.
   const agree = grid || info.channel_infos?.strategy_granted ? undefined : el('input', { type: 'checkbox' });
   const said = el('p', { class: 'said warn', role: 'status' });
   const field = (name, label, box) => el('p', { class: 'field' }, el('label', { for: id(name) }, phrase(label)), box);
@@ -113,7 +116,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
   preview();
 }
 
-/** What the server would make of it, a moment after the last key. */
+/** Requests a preview from the server, a moment after the last key press. */
 function previewing(ask, verdict, bodyOf) {
   let timer;
   let latest;
@@ -140,7 +143,7 @@ function previewing(ask, verdict, bodyOf) {
   };
 }
 
-/** How often it could trade on the way to its bounds, and what buying all the way takes. */
+/** How many trades are possible up to its bounds, and the cash that buying all the way needs. */
 export function previewWords({ verdict, reason, sales, purchases, currency, available_cash: cash }) {
   if (verdict === 'refused') return phrase('preview_refused', reason?.words ?? '');
   const spent = `${currency} ${grouped(purchases.amount)}`;

@@ -1,4 +1,4 @@
-// The grids of a security beside its chart: how one is doing, what can be done with it, and a form for another.
+// The grids of a security next to its chart: the state of one, its actions, and a form for another.
 
 import { openDialog } from '../dialog.js';
 import { grouped, signed } from '../decimal.js';
@@ -27,7 +27,10 @@ export function statusWords({ status, sleeping_reason: asleep, suspend_reason: b
 }
 
 export class GridPanel {
-  /** `onTold` when there is something else on the chart; `onTrading` when the account has done something. */
+  /**
+   * `onTold` is called when the marks on the chart change; `onTrading` after a change to the
+   * account.
+   */
   constructor(ask, { onTold, onTrading, say }) {
     Object.assign(this, { ask, onTrading, say });
     this.grids = new Grids(ask, () => {
@@ -84,7 +87,7 @@ export class GridPanel {
     return undefined;
   }
 
-  /** A choice among several; the chart has the lines of the chosen one. */
+  /** A choice among several grids; the chart shows the lines of the chosen one. */
   which() {
     const { grids, chosen } = this.grids;
     const words = (grid) => `${dayOf(grid.created_at)} · ${worded(STATUSES, grid.status)}`;
@@ -148,7 +151,7 @@ export class GridPanel {
     );
   }
 
-  /** One of the operations on a grid that there is. A refusal stays until something else is told. */
+  /** Sends an operation on an existing grid. A refusal stays until another message replaces it. */
   async send(name, { order_id: id }) {
     if (this.isSending) return;
     this.isSending = true;
@@ -187,7 +190,7 @@ export class GridPanel {
     );
   }
 
-  /** The form, for a new grid or another rule of one. */
+  /** The form, for a new grid or for a change of the rule of one. */
   async openForm(grid) {
     const { symbol } = this.grids;
     try {

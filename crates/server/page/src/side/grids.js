@@ -1,5 +1,5 @@
-// What the page knows of the grids of a security: all of them in brief, and one of them with its triggers. They are asked for again when
-// the account's journal has gone on, which the chart hears anyway.
+// The grids of a security: all of them in brief, and one of them with its triggers. They are
+// requested again when the account's journal has advanced, which the chart polls anyway.
 
 import { BY_PERCENT, isLive, levelsOf, sideOf, trimmed } from './levels.js';
 import { phrase } from '../phrases/side.js';
@@ -8,13 +8,13 @@ const GRIDS_MAX = 50;
 const TRIGGERS_MAX = 100;
 
 export class Grids {
-  /** `onTold` is called when there is something else to show. */
+  /** `onTold` is called when the content changes. */
   constructor(ask, onTold) {
     Object.assign(this, { ask, onTold });
     this.forget(undefined);
   }
 
-  /** Another security: nothing is known of it, and nothing asked until somebody says that the account trades. */
+  /** Switches to another security: nothing is requested until the account is known to trade. */
   forget(symbol) {
     Object.assign(this, { symbol, grids: undefined, chosen: undefined, triggers: [], info: undefined, refusal: undefined, wanted: undefined });
   }
@@ -23,12 +23,16 @@ export class Grids {
     return (await this.ask(`${path}?${new URLSearchParams(query)}`)).data;
   }
 
-  /** Asks anew. What was known stays when that is refused, and the refusal is told beside it. */
+  /**
+   * Requests the grids again. If that is refused, the known ones stay and the refusal is shown with
+   * them.
+   */
   async refresh() {
     const { symbol } = this;
     if (!symbol) return;
     const mine = {};
-    // Two may be under way, as after a button and with the journal: the later one counts.
+    // Two requests may run concurrently, such as after a button and a journal change: the later one
+    // counts.
     this.latest = mine;
     const isOld = () => this.latest !== mine || this.symbol !== symbol;
     try {
@@ -48,7 +52,10 @@ export class Grids {
     this.onTold();
   }
 
-  /** The one that somebody has chosen; else the one that is shown, or another that lives; else what was shown, which has ended. */
+  /**
+   * The grid to show: the one chosen by the user; else the shown one if active, or another active
+   * one; else the shown one, which has ended.
+   */
   pick(grids) {
     const shown = grids.find(({ order_id: id }) => id === this.chosen?.order_id);
     const alive = shown && isLive(shown) ? shown : grids.find(isLive);
@@ -57,13 +64,13 @@ export class Grids {
 
   about(id) {
     return Promise.all([
-      // Why it sleeps or is suspended, and until when it is valid, is in its detail alone.
+      // The reason for sleep or suspension, and the expiry, are only in its detail.
       this.get('/v1/gridtrading/detail', { order_id: id, limit: 1 }).then(({ suspend_reason, sleeping_reason, expire_time }) => ({ suspend_reason, sleeping_reason, expire_time })),
       this.get('/v1/gridtrading/trigger_history_list', { grid_order_id: id, page: 1, limit: TRIGGERS_MAX }).then((data) => data.trigger_orders ?? []),
     ]);
   }
 
-  /** Price steps, the lot and the last price of the security. */
+  /** Requests price steps, the lot and the last price of the security. */
   async learn() {
     const { symbol } = this;
     const info = await this.get('/v1/orders/info', { symbol });
@@ -80,7 +87,10 @@ export class Grids {
     return this.info?.bid_sizes ?? [];
   }
 
-  /** The chosen grid over the candles, while it lives: its base, what comes next, its bounds. */
+  /**
+   * The lines of the chosen grid over the candles, while it is active: its base, its next levels,
+   * its bounds.
+   */
   get lines() {
     const grid = this.chosen;
     if (!grid || !isLive(grid)) return [];

@@ -1,5 +1,5 @@
-// Grid trading, as far as it can be reckoned without a server: the levels that come next, the rule that a form makes, and where triggers
-// lie among the candles. Prices are exact decimals.
+// The client-side part of grid trading: the next levels, the rule that a form makes, and the
+// positions of triggers among the candles. Prices are exact decimals.
 
 import { dateOf, firstIndex } from '../candles.js';
 import { compared, minus, plus, times, toMultiple } from '../decimal.js';
@@ -10,7 +10,7 @@ export const BY_PERCENT = 2;
 /** A trigger is dated by the end of the minute that caused it. */
 const CANDLE_S = 60;
 const BUY = 1;
-/** The time in force that has a date. */
+/** The time in force with a date. */
 export const UNTIL_DATE = 6;
 
 export const isLive = ({ status }) => status === 'Performing' || status === 'Suspended';
@@ -18,8 +18,8 @@ export const sideOf = ({ action }) => (action === BUY ? 'Buy' : 'Sell');
 export const baseOf = (grid) => grid.current_base_price || grid.submitted_base_price;
 
 /**
- * The next prices at which a grid sells and buys; nothing beyond a bound, where it does not trade. `ticks` are the price steps of the
- * security by range, as `GET /v1/orders/info` tells them.
+ * The next prices at which a grid sells and buys; undefined beyond a bound, where it does not
+ * trade. `ticks` are the price steps of the security by range, as in `GET /v1/orders/info`.
  */
 export function levelsOf(grid, ticks = []) {
   const base = baseOf(grid);
@@ -39,10 +39,13 @@ function rounded(price, ticks, direction) {
   return trimmed(tick && /[1-9]/.test(tick) ? toMultiple(price, tick, direction) : price);
 }
 
-/** `306.00` is 306 on a label. */
+/** Removes trailing zeros: `306.00` is 306 on a label. */
 export const trimmed = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
 
-/** Indexes of candles with the triggers that they caused. A trigger of a candle that is not shown is nowhere. */
+/**
+ * Maps candle indexes to the triggers that they caused. Triggers of candles that are not shown are
+ * left out.
+ */
 export function placeTriggers(candles, triggers, period) {
   const placed = new Map();
   for (const trigger of triggers) {
@@ -72,8 +75,8 @@ export const dotsOf = (candles, placed) =>
 const DECIMAL = /^\d+(\.\d+)?$/;
 
 /**
- * The rule that the fields of the form make, or the name of what is wrong with them. The server checks again; here it is said before
- * anything is sent, and beside the field.
+ * The rule that the fields of the form make, or the name of the error. The server checks again;
+ * here the error is shown before anything is sent, next to the field.
  */
 export function ruleOf(fields) {
   const { base, lower, upper, up, down, quantity, least, most } = fields;
@@ -109,7 +112,10 @@ export function ruleOf(fields) {
   };
 }
 
-/** The rule of a grid with what was changed in the form. What the form does not show, or shows once for both sides, stays as it is. */
+/**
+ * The rule of a grid with the changes of the form. Values that the form does not show, or shows
+ * once for both sides, stay unchanged.
+ */
 export function changedRule(grid, rule) {
   const before = fieldsOf(grid);
   const isSame = (name, field) => rule[name] === before[field];
@@ -124,7 +130,10 @@ export function changedRule(grid, rule) {
   };
 }
 
-/** What the form begins with: round a price, five percent each way in steps of one, a lot at a time. */
+/**
+ * The initial fields of the form: around a price, five percent each way in steps of one, one lot
+ * per trade.
+ */
 export function startOf(info) {
   const price = info.last_done;
   const lot = info.lot_size && /[1-9]/.test(info.lot_size) ? trimmed(info.lot_size) : '1';
@@ -136,7 +145,7 @@ export function startOf(info) {
   };
 }
 
-/** The same of a grid that there is. */
+/** The same for an existing grid. */
 export function fieldsOf(grid) {
   const isPercent = grid.trigger_price_type === BY_PERCENT;
   return {

@@ -1,4 +1,5 @@
-// Lists beside the chart, and the star at the security. The list that is shown is the one that the star adds to.
+// Watchlists next to the chart, and the star of the security. The star adds to the list that is
+// shown.
 
 import { addressOf } from '../base.js';
 import { openDialog } from '../dialog.js';
@@ -8,11 +9,11 @@ import { remember, remembered } from '../memory.js';
 import { phrase } from '../phrases/side.js';
 import { NAME_MAX, Watchlists, ordered } from './watchlists.js';
 
-/** Another program may have changed them; that is not urgent. */
+/** Another client may have changed the lists; that is not urgent. */
 const EVERY_MS = 10_000;
 
 export class ListsPanel {
-  /** `go` opens a security; `say` tells what was done to the ear and the eye. */
+  /** `go` opens a security; `say` shows and announces a text. */
   constructor(ask, { go, say }) {
     Object.assign(this, { go, say, symbol: undefined, isEditing: false });
     this.lists = new Watchlists(ask, () => this.show());
@@ -21,7 +22,7 @@ export class ListsPanel {
     this.star.addEventListener('click', () => this.press());
   }
 
-  /** Fills its place in the page, once it is wanted. */
+  /** Fills its container when the panel is first opened. */
   mount(box) {
     this.box = box;
     this.choice = el('select', { 'aria-label': phrase('group'), onchange: () => this.choose(this.choice.value) });
@@ -38,7 +39,7 @@ export class ListsPanel {
     box.replaceChildren(el('div', { class: 'row' }, this.choice, create), el('div', { class: 'row ways' }, rename, drop, edit), this.said, this.rows);
   }
 
-  /** The lists, and the prices of the one that is shown. */
+  /** Requests the lists, and the prices of the one that is shown. */
   async refresh() {
     await this.lists.refresh();
     await this.lists.quote(this.group);
@@ -54,7 +55,10 @@ export class ListsPanel {
     this.live.stop();
   }
 
-  /** The security of the chart, once it is there. The star is asked for once; who looks at the lists sees them change. */
+  /**
+   * The security of the chart, once it is shown. The star is requested once; while the lists are
+   * visible they are polled.
+   */
   async watch(symbol) {
     this.symbol = symbol;
     this.show();
@@ -62,7 +66,7 @@ export class ListsPanel {
     try {
       await this.lists.refresh();
     } catch (error) {
-      // A chart without a star is still a chart; the next view asks again.
+      // The chart works without a star; the next view retries.
       if (error.name !== 'Refused') throw error;
     }
   }
@@ -89,7 +93,7 @@ export class ListsPanel {
     if (this.said) this.said.textContent = error.status === 401 ? phrase('sign_in') : phrase('lost', error.message);
   }
 
-  /** Does something that may be refused, and says so. */
+  /** Runs an action that may be refused, and reports the refusal. */
   async attempt(work) {
     try {
       await work();
@@ -115,7 +119,10 @@ export class ListsPanel {
     });
   }
 
-  /** Which lists a security is in. Not watching it any more is a button of its own, since that takes it off all of them. */
+  /**
+   * The lists that contain a security. Unwatching it has a separate button, since that removes it
+   * from all lists.
+   */
   chooseLists(symbol) {
     const { lists } = this;
     const said = el('p', { class: 'said warn', role: 'status' });
@@ -165,7 +172,7 @@ export class ListsPanel {
     this.said.textContent = '';
     this.choice.replaceChildren(...groups.map((one) => el('option', { value: one.id, selected: one === group }, `${this.nameOf(one)} (${one.securities.length})`)));
     this.choice.value = group.id;
-    // The list of all is nobody's to rename or to delete.
+    // The list of all securities cannot be renamed or deleted.
     this.tools.rename.disabled = this.tools.drop.disabled = group === all;
     const securities = ordered(group.securities);
     const focused = document.activeElement?.closest('.watched') && document.activeElement.dataset.key;
@@ -173,7 +180,7 @@ export class ListsPanel {
     const none = phrase(group === all ? 'lists_none' : 'group_none');
     this.rows.replaceChildren(...(securities.length > 0 ? securities.map((one, at) => this.row(one, at, securities)) : [el('li', { class: 'lead' }, none)]));
     this.rows.scrollTop = scrollTop;
-    // The row of a key press is made anew, and the next press is meant for it too.
+    // The row is recreated after a key press, and the next key press is for it too.
     if (focused) [...this.rows.querySelectorAll('[data-key]')].find((one) => one.dataset.key === focused)?.focus({ preventScroll: true });
   }
 
@@ -200,7 +207,7 @@ export class ListsPanel {
         'aria-current': symbol === this.symbol ? 'true' : undefined,
         title: phrase('watched_since', new Date(Number(since) * 1000).toISOString().slice(0, 10)),
         onclick: (event) => {
-          // With a modifier it is for another tab, and the browser's.
+          // With a modifier the browser opens another tab.
           if (event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
           event.preventDefault();
           this.go(symbol);
@@ -235,7 +242,7 @@ export class ListsPanel {
     this.show();
   }
 
-  /** For a new list, or another name of one. */
+  /** For a new list, or to rename one. */
   askName(group) {
     const name = el('input', { id: 'group-name', type: 'text', maxlength: NAME_MAX, autocomplete: 'off', required: true, value: group?.name ?? '' });
     const said = el('p', { class: 'said warn', role: 'status' });

@@ -1,12 +1,15 @@
-// A panel about the security of the chart. It asks the server while it is open, and shows nothing of a former security.
+// A panel about the security of the chart. It polls the server while it is open, and never shows
+// data of a previous security.
 
 import { Live } from '../live.js';
 import { phrase } from '../phrases/side.js';
 
-/** Prices move by the minute; and a chart has questions of its own, which count with these. */
+/**
+ * Prices move by the minute; the chart polls too, and its requests share the rate limit with these.
+ */
 const EVERY_MS = 15_000;
 
-/** A panel has `mount(box)`, which makes `said`, `clear()`, and `load(symbol)`, which may fail. */
+/** A panel has `mount(box)`, which sets `said`, `clear()`, and `load(symbol)`, which may fail. */
 export class SecurityPanel {
   constructor(ask) {
     Object.assign(this, { ask, symbol: undefined, sessions: [], isOpen: false });
@@ -44,7 +47,7 @@ export class SecurityPanel {
     try {
       await this.load(symbol);
     } catch (error) {
-      // A refusal for this security says nothing about the next one, whose request follows.
+      // A refusal for this security does not apply to the next one, whose request follows.
       if (this.symbol === symbol || error.name !== 'Refused') throw error;
     }
   }

@@ -1,4 +1,5 @@
-// The panel beside the chart, a drawer above it where the screen is narrow: lists, figures, capital flow, grids, one at a time. Start here.
+// The panel next to the chart, a drawer above it on a narrow screen: lists, figures, capital flow,
+// grids, one at a time. Start here.
 
 import { byId } from '../dom.js';
 import { remember } from '../memory.js';
@@ -10,15 +11,18 @@ import { dotsOf, placeTriggers } from './levels.js';
 import { ListsPanel } from './lists-panel.js';
 
 const NAMES = ['lists', 'figures', 'flow', 'grid'];
-/** As in the stylesheet: below this the panel lies above the chart. */
+/** Same as in the stylesheet: below this width the panel covers the chart. */
 const DRAWER = '(max-width: 1000px)';
 
 export class Side {
-  /** `go` opens a security, `onMarks` draws the chart's marks anew, `onTrading` asks how the account is, `say` tells in words what was done. */
+  /**
+   * `go` opens a security, `onMarks` redraws the chart's marks, `onTrading` refreshes the account,
+   * `say` shows and announces a text.
+   */
   constructor(ask, { go, onMarks, onTrading, say }) {
     this.root = document.documentElement;
     const away = (symbol) => {
-      // What was chosen is under a drawer.
+      // A drawer would cover the chosen security.
       if (this.isDrawer) this.close();
       go(symbol);
     };
@@ -36,7 +40,7 @@ export class Side {
     byId('side').addEventListener('keydown', (event) => {
       if (event.key === 'Escape' && this.isDrawer) this.close();
     });
-    // What was open is open again; early.js has made room for it before the first paint.
+    // The last open panel opens again; early.js reserved its space before the first paint.
     const before = this.root.dataset.side;
     delete this.root.dataset.side;
     if (NAMES.includes(before)) this.open(before);
@@ -78,14 +82,16 @@ export class Side {
     if (isInside) this.button.focus();
   }
 
-  /** A key for a panel opens it with the focus in it, and closes it when it is there already. */
+  /** The key of a panel opens and focuses it, or closes it if it is open. */
   toggle(name) {
     if (this.shown === name) return this.close();
     this.open(name);
     return byId('side-tabs').querySelector(`[value=${name}]`).focus();
   }
 
-  /** Another security is being opened: nothing of the former one may be seen with it. */
+  /**
+   * Called before another security is opened: data of the previous one must not be visible with it.
+   */
   leaveFor(symbol) {
     if (symbol !== this.grids.symbol) this.watch(undefined);
   }
@@ -95,19 +101,25 @@ export class Side {
     for (const panel of Object.values(this.panels)) panel.watch(symbol, sessions);
   }
 
-  /** What the chart shows of the grid: lines, a dot for each trigger, and words at the candles that caused them. */
+  /**
+   * The grid's marks for the chart: lines, a dot for each trigger, and texts at the candles that
+   * caused them.
+   */
   marks(candles, period) {
     const placed = placeTriggers(candles, this.grids.triggers, period);
     const words = new Map([...placed].map(([index, triggers]) => [index, triggers.map(triggerWords)]));
     return { lines: this.grids.lines, dots: dotsOf(candles, placed), words };
   }
 
-  /** The account's journal has gone on. */
+  /** The account's journal has advanced. */
   traded() {
     if (this.panels.grid.isOffered) this.grids.refresh();
   }
 
-  /** The account was asked whether it trades. Grids of one that does not are asked for only where they are looked at. */
+  /**
+   * It is now known whether the account trades. Grids of an account that does not are requested
+   * only when their panel is open.
+   */
   settle() {
     this.panels.grid.settle();
   }

@@ -1,15 +1,15 @@
-// The lists of the account: groups of securities, of which one holds all that are watched. Changes are sent one after the other, each to
-// what the one before has left.
+// The watchlists of the account: groups of securities, one of which holds all watched ones. Changes
+// are sent one after the other, each based on the result of the previous one.
 
-/** Characters of a name that the server takes. */
+/** The maximum length of a name that the server accepts. */
 export const NAME_MAX = 40;
-/** The group of all that an account watches has this number for everybody. */
+/** The id of the group of all watched securities, the same for every account. */
 const ALL = '1';
-/** Securities whose prices are asked for at once. */
+/** Securities per price request. */
 export const PORTION = 200;
 
 export class Watchlists {
-  /** `onTold` is called when they are others than before. */
+  /** `onTold` is called when the lists have changed. */
   constructor(ask, onTold) {
     Object.assign(this, { ask, onTold, groups: undefined, prices: new Map(), turn: Promise.resolve() });
   }
@@ -21,7 +21,10 @@ export class Watchlists {
     if (!isSame) this.onTold();
   }
 
-  /** The last prices of the securities of a group. Those that have none, or that the account may not see, stay without. */
+  /**
+   * The last prices of the securities of a group. Those without a price, or that the account may
+   * not see, have none.
+   */
   async quote(group) {
     const symbols = group?.securities.map((one) => one.symbol) ?? [];
     const before = JSON.stringify([...this.prices]);
@@ -50,7 +53,7 @@ export class Watchlists {
     return group.securities.some((one) => one.symbol === symbol);
   }
 
-  /** One change after the other, then what has become of it. */
+  /** Sends one change after the other, then loads the result. */
   change(send) {
     const mine = this.turn.then(async () => {
       try {
@@ -59,7 +62,7 @@ export class Watchlists {
         await this.refresh();
       }
     });
-    // The next one goes on after a refusal, which is told to whoever asked for this one.
+    // Later changes continue after a refusal, which the caller of this change gets.
     this.turn = mine.catch(() => {});
     return mine;
   }
@@ -72,12 +75,12 @@ export class Watchlists {
     return this.change(() => this.put({ id, securities: [symbol], mode: 'add' }));
   }
 
-  /** From the group of all it is gone everywhere. */
+  /** Removing from the group of all removes it from every group. */
   remove(id, symbol) {
     return this.change(() => this.put({ id, securities: [symbol], mode: 'remove' }));
   }
 
-  /** The number of the new group, which begins with a security if one is given. */
+  /** Returns the id of the new group, which starts with a security if one is given. */
   async create(name, securities = []) {
     let id;
     await this.change(async () => {
@@ -100,7 +103,10 @@ export class Watchlists {
     return this.change(() => this.ask('/v1/watchlist/pinned', { method: 'POST', body }));
   }
 
-  /** By one place up or down, among what is pinned or among the rest; in the list as it is by then, which somebody else may have changed. */
+  /**
+   * Moves a security by one place, among the pinned or among the others; in the current list, which
+   * another client may have changed.
+   */
   move(id, symbol, step) {
     return this.change(async () => {
       await this.refresh();
@@ -112,10 +118,10 @@ export class Watchlists {
   }
 }
 
-/** Pinned ones first; otherwise as they are kept. */
+/** Pinned ones first; otherwise in stored order. */
 export const ordered = (securities) => [...securities.filter((one) => one.is_pinned), ...securities.filter((one) => !one.is_pinned)];
 
-/** The same list if there is nowhere to go. */
+/** Returns the same list if the security cannot move. */
 export function moved(securities, symbol, step) {
   const at = securities.findIndex((one) => one.symbol === symbol);
   const to = at + step;

@@ -1,6 +1,6 @@
-// Averages over columns of numbers. A place without a value is NaN, at the beginning alone.
+// Averages over columns of numbers. A missing value is NaN, and only at the start.
 
-/** The mean of the last `length` values. The sum is exact where the values are whole. */
+/** The mean of the last `length` values. The sum is exact for integers. */
 export function movingAverage(values, length) {
   const out = new Float64Array(values.length).fill(NaN);
   let sum = 0;
@@ -12,10 +12,13 @@ export function movingAverage(values, length) {
   return out;
 }
 
-/** Each value counts for 2 / (length + 1); begins with the mean of the first `length` values. */
+/**
+ * Exponential average with weight 2 / (length + 1); starts with the mean of the first `length`
+ * values.
+ */
 export const exponentialAverage = (values, length) => smoothed(values, length, 2, length + 1);
 
-/** A value counts for `share` / `whole`. Values may begin with places without one. */
+/** Exponential average with weight `share` / `whole`. Values may start with NaN. */
 function smoothed(values, length, share, whole) {
   const out = new Float64Array(values.length).fill(NaN);
   let first = 0;
@@ -34,15 +37,18 @@ function smoothed(values, length, share, whole) {
 }
 
 /**
- * After how many values the first of an exponential average counts for less than a millionth: a view knows a part of history, and before
- * that an average would depend on where that part begins.
+ * After how many values the start of an exponential average weighs less than a millionth. A view
+ * holds part of the history, and before that the average would depend on where that part starts.
  */
 export function settledAfter(share, whole) {
   const left = 1 - share / whole;
   return left <= 0 ? 0 : Math.ceil(Math.log(1e-6) / Math.log(left));
 }
 
-/** Mean and the mean plus and minus `width` standard deviations of the `length` values (of a population: divided by their number). */
+/**
+ * Mean, and mean plus and minus `width` standard deviations of `length` values (population: divided
+ * by their number).
+ */
 export function bollinger(values, length, width) {
   const middle = movingAverage(values, length);
   const [upper, lower] = [middle.slice(), middle.slice()];

@@ -1,4 +1,4 @@
-// Every indicator of a view as columns, one value for each candle: what is drawn, and what is read as text.
+// Every indicator of a view as columns, one value for each candle: numbers to draw, and texts.
 
 import { bollinger, exponentialAverage, movingAverage, settledAfter } from './averages.js';
 import { macd, relativeStrength, stochastic } from './oscillators.js';
@@ -9,7 +9,7 @@ import { textOf, ticksOf } from './ticks.js';
 const SHARE_SCALE = 2;
 
 const exponential = (length) => settledAfter(2, length + 1) + length;
-/** After how many candles what was before the first no longer matters. */
+/** After how many candles the unknown history before the first no longer matters. */
 const SETTLES = {
   ma: () => 0,
   ema: (lengths) => Math.max(...lengths.map(exponential)),
@@ -19,7 +19,9 @@ const SETTLES = {
   kdj: ([length, smoothK, smoothD]) => length + settledAfter(1, smoothK) + settledAfter(1, smoothD),
 };
 
-/** Lines of each indicator; `size` is how many of its units make one of the scale at the right. */
+/**
+ * Lines of each indicator; `size` is how many of its units make one unit of the scale at the right.
+ */
 const LINES = {
   ma: ({ close, scale }, lengths) => prices(scale, lengths.map((length) => [`MA ${length}`, movingAverage(close, length)])),
   ema: ({ close, scale }, lengths) => prices(scale, lengths.map((length) => [`EMA ${length}`, exponentialAverage(close, length)])),
@@ -40,20 +42,25 @@ const LINES = {
   },
 };
 
-/** In ticks; as text with some more decimals than prices have, where differences would vanish otherwise. */
+/**
+ * In ticks; texts have some more decimals than prices, where differences would vanish otherwise.
+ */
 const prices = (scale, columns, more = 0) =>
   columns.map(([label, values]) => ({ label, values, size: 10 ** scale, textAt: (at) => textOf(values[at] * 10 ** more, scale + more) }));
 
 const shares = (columns) =>
   columns.map(([label, values]) => ({ label, values, size: 1, textAt: (at) => textOf(values[at] * 10 ** SHARE_SCALE, SHARE_SCALE) }));
 
-/** Candles before the first that is shown without which an indicator of the view would be another. */
+/** How many candles before the first visible one the indicators of the view depend on. */
 export function settling(view) {
   const on = STUDY_NAMES.filter((name) => view[name]);
   return Math.max(0, ...on.map((name) => SETTLES[name](numbersOf(view[name]))));
 }
 
-/** The indicators of a view. Where history goes on before the candles, what depends on that is left out. */
+/**
+ * The indicators of a view. If there is history before the loaded candles, values that depend on it
+ * are left out.
+ */
 export function computed(candles, view, reachesBeginning) {
   const ticks = ticksOf(candles);
   return STUDY_NAMES.filter((name) => view[name]).map((name) => {

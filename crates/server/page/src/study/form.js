@@ -1,11 +1,11 @@
-// The dialog for indicators: which, and with which numbers. A change is on the chart at once.
+// The indicator dialog: which ones, and with which parameters. A change is drawn immediately.
 
 import { openDialog } from '../dialog.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/extras.js';
 import { STUDIES, STUDY_NAMES, settingOf } from './settings.js';
 
-/** `set` gets what has changed of the view. */
+/** `set` gets the changed part of the view. */
 export function openStudies(view, set) {
   const said = el('p', { class: 'said', role: 'status' });
   const rows = STUDY_NAMES.map((name) => row(name, view[name], set, said));

@@ -1,4 +1,4 @@
-// What the lines are and what they say at the candle that is looked at: words over the chart, at the top of each pane.
+// The legend: names of the lines and their values at the inspected candle, at the top of each pane.
 
 import { el } from '../dom.js';
 
@@ -29,7 +29,7 @@ export class Legend {
   place() {
     const heights = this.chart.chart.panes().map((pane) => pane.getHeight());
     for (const { pane, box } of this.boxes) {
-      // A line is between two panes.
+      // Panes are separated by a line of one pixel.
       const above = heights.slice(0, pane).reduce((sum, height) => sum + height + 1, 0);
       box.style.top = `${above + TOP}px`;
     }

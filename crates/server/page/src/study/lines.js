@@ -1,8 +1,9 @@
-// Indicators as they are drawn: columns of values, of which only the visible are looked at. The chart library would take a point of its
-// own for each value of each line, which for fifty thousand candles is felt.
+// Draws indicators from columns of values, reading only the visible ones. The chart library would
+// allocate a point for each value of each line, which is noticeably slow for fifty thousand
+// candles.
 
 const GUIDE_DASH = [4, 4];
-/** The library's number for a logarithmic scale. */
+/** The library's constant for a logarithmic scale. */
 const LOGARITHMIC = 1;
 
 export class Lines {
@@ -20,13 +21,13 @@ export class Lines {
     return this.views;
   }
 
-  /** `lines` have a column each, `start` is the candle that the library counts from. */
+  /** `lines` have a column each, `start` is the first candle in the library. */
   show(shown) {
     this.shown = shown;
     this.requestUpdate?.();
   }
 
-  /** The scale has room for what is visible. */
+  /** Makes the scale include the visible values. */
   autoscaleInfo(first, last) {
     let [low, high] = [Infinity, -Infinity];
     const { lines, start, guides } = this.shown;
@@ -73,8 +74,9 @@ export class Lines {
   }
 
   /**
-   * From a value to its height. Asked of the library twice, where the scale is even; for each value where it is logarithmic, which has no
-   * place for zero and less: the lower of two wide bands may come there.
+   * Maps a value to its height. A linear scale needs two calls to the library; a logarithmic scale
+   * needs one per value, and has no position for zero or less, which the lower of two wide bands
+   * may reach.
    */
   heights() {
     const at = (value) => this.series.priceToCoordinate(value);
@@ -84,7 +86,7 @@ export class Lines {
   }
 }
 
-/** The values that can be seen, one more at either end. */
+/** The visible values, plus one at either end. */
 function ends({ range, start }, values) {
   return { first: Math.max(Math.floor(range.from) - 1 + start, 0), last: Math.min(Math.ceil(range.to) + 1 + start, values.length - 1) };
 }

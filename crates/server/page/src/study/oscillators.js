@@ -1,9 +1,13 @@
-// Indicators with a pane of their own, over columns of whole numbers. A place without a value is NaN. Columns of fifty thousand values are
-// dear to make and to throw away, so that what is done with is written over.
+// Indicators with a separate pane, over columns of integers. A missing value is NaN. Allocating
+// columns of fifty thousand values is expensive, so columns that are no longer needed are
+// overwritten.
 
 import { exponentialAverage } from './averages.js';
 
-/** The quick exponential average less the slow one, an average of that, and what is between the two. */
+/**
+ * The fast exponential average minus the slow one, an average of that, and the difference of the
+ * two.
+ */
 export function macd(close, fast, slow, signal) {
   const [difference, bars] = [exponentialAverage(close, fast), exponentialAverage(close, slow)];
   for (let at = 0; at < close.length; at += 1) difference[at] -= bars[at];
@@ -12,7 +16,10 @@ export function macd(close, fast, slow, signal) {
   return { difference, signal: line, bars };
 }
 
-/** Rises as a share of all changes, each averaged as Wilder does, 0 to 100. Without any change it is in the middle. */
+/**
+ * Rises as a percentage of all changes, each averaged as Wilder does, 0 to 100. Without any change
+ * it is 50.
+ */
 export function relativeStrength(close, length) {
   const out = new Float64Array(close.length).fill(NaN);
   let [rises, falls] = [0, 0];
@@ -36,8 +43,9 @@ export function relativeStrength(close, length) {
 }
 
 /**
- * Where the close lies between the lowest and the highest of `length` candles, smoothed twice: K and D begin at 50, each new value counts
- * for a third where the smoothing is 3; J is 3 K - 2 D. Candles without a range say nothing, and K and D stay.
+ * The position of the close between the lowest and the highest of `length` candles, smoothed twice:
+ * K and D start at 50, each new value weighs a third if the smoothing is 3; J is 3 K - 2 D. Without
+ * a price range K and D stay unchanged.
  */
 export function stochastic({ high, low, close }, length, smoothK, smoothD) {
   const [k, d] = [extremes(high, length, 1), extremes(low, length, -1)];
@@ -61,8 +69,8 @@ export function stochastic({ high, low, close }, length, smoothK, smoothD) {
 }
 
 /**
- * The highest of the last `length` values, or with -1 the lowest, in one pass: a queue of places whose values only get less extreme, in a
- * ring, since it never has more than `length` of them.
+ * The maximum of the last `length` values, or with -1 the minimum, in one pass: a monotonic queue
+ * of indexes in a ring buffer, since it never has more than `length` entries.
  */
 function extremes(values, length, sign) {
   const out = new Float64Array(values.length);

@@ -1,5 +1,6 @@
-// The indicators that a chart can have, and their settings as they are in an address: `ma=5,10,20`, `boll=20,2`, `macd=12,26,9`.
-// A setting is text in one spelling, so that two views can be compared; what is reckoned with is `numbersOf` it.
+// The available indicators, and their settings as in an address: `ma=5,10,20`, `boll=20,2`,
+// `macd=12,26,9`. A setting is text in a canonical form, so that two views can be compared;
+// `numbersOf` parses it.
 
 const LENGTH_MAX = 500;
 const LINES_MAX = 5;
@@ -8,10 +9,10 @@ const isLength = (number) => Number.isInteger(number) && number >= 1 && number <
 /** Several lines of one kind, each by its length. */
 const lengths = (numbers, most = LINES_MAX) => numbers.length <= most && numbers.every(isLength) && new Set(numbers).size === numbers.length;
 
-/** In the order in which they are offered. */
+/** In the order of the menu. */
 export const STUDY_NAMES = ['ma', 'ema', 'boll', 'macd', 'rsi', 'kdj'];
 
-/** `isPane` for those with a pane of their own. */
+/** `isPane` for those with a separate pane. */
 export const STUDIES = {
   ma: { usual: '5,10,20', isRight: (numbers) => lengths(numbers) },
   ema: { usual: '12,26', isRight: (numbers) => lengths(numbers) },
@@ -31,7 +32,7 @@ export const STUDIES = {
 const isTenth = (number) => Math.abs(number * 10 - Math.round(number * 10)) < 1e-9;
 const SETTING = /^\d{1,3}(\.\d)?(,\d{1,3}(\.\d)?)*$/;
 
-/** A setting in its one spelling, from what was typed; nothing if the indicator cannot be reckoned with it. */
+/** A typed setting in its canonical form; undefined if it is invalid for the indicator. */
 export function settingOf(name, text) {
   const plain = text.replace(/\s+/g, '').replaceAll('，', ',');
   if (!SETTING.test(plain)) return undefined;
@@ -41,5 +42,5 @@ export function settingOf(name, text) {
 
 export const numbersOf = (setting) => setting.split(',').map(Number);
 
-/** The indicators of a view that have a pane of their own. */
+/** The indicators of a view with a separate pane. */
 export const panesOf = (view) => STUDY_NAMES.filter((name) => STUDIES[name].isPane && view[name] !== undefined);

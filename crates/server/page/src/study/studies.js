@@ -1,4 +1,5 @@
-// The indicators of the view on the chart: overlays on the prices, and a pane for each of the others.
+// The indicators of the view on the chart: overlays on the prices, and a pane for each of the
+// others.
 
 import { computed, settling } from './compute.js';
 import { Lines } from './lines.js';
@@ -13,23 +14,23 @@ export class Studies {
     Object.assign(this, { current, overlay: undefined, drawn: new WeakMap(), shown: [] });
   }
 
-  /** Candles before the visible ones without which a line would be another. */
+  /** How many candles before the visible ones the lines depend on. */
   settling() {
     return settling(this.current().view);
   }
 
-  /** Everything anew, after other candles or other settings. */
+  /** Recomputes everything, after the candles or settings changed. */
   show() {
     const { view, feed, chart } = this.current();
     const start = performance.now();
     this.shown = chart.candles.length > 0 ? computed(chart.candles, view, feed.reachesBeginning) : [];
     this.colour();
     this.refresh();
-    // For the bench.
+    // For the benchmark.
     performance.measure('chandler:studies', { start });
   }
 
-  /** Overlays share the colours; each pane begins with the first. */
+  /** Overlays share the colours; each pane starts with the first. */
   colour() {
     const { palette } = this.current().chart;
     let overlays = 0;
@@ -43,7 +44,7 @@ export class Studies {
     }
   }
 
-  /** What draws in a pane, by the series of its scale. */
+  /** The drawing primitive of a pane, by the series of its scale. */
   linesOf(series) {
     if (!this.drawn.has(series)) {
       const lines = new Lines();
@@ -53,7 +54,10 @@ export class Studies {
     return this.drawn.get(series);
   }
 
-  /** As many decimals at the scale of a pane as prices have: those of a security that costs cents would all be 0.00. */
+  /**
+   * The scale of a pane has as many decimals as prices: for a security that costs cents all labels
+   * would be 0.00.
+   */
   scale(series, size) {
     const drawn = this.linesOf(series);
     const decimals = Math.max(Math.round(Math.log10(size)), DECIMALS_MIN);
@@ -62,7 +66,7 @@ export class Studies {
     series.applyOptions({ priceFormat: { type: 'custom', minMove: 10 ** -decimals, formatter: (value) => value.toFixed(decimals) } });
   }
 
-  /** The same lines for other candles of the library, or in other colours. */
+  /** Redraws the same lines for another window of candles, or in other colours. */
   refresh() {
     const { chart } = this.current();
     const { start, end, candles, palette } = chart;
@@ -71,7 +75,7 @@ export class Studies {
     const overlays = this.shown.filter(({ name }) => !STUDIES[name].isPane).flatMap(({ lines }) => lines);
     if (overlays.length > 0 && !this.overlay) chart.price.attachPrimitive((this.overlay = new Lines()));
     this.overlay?.show(state(candles.length > 0 ? overlays : []));
-    // A scale is there while its series has a candle to the right of the left edge.
+    // The library shows a scale only while its series has a candle to the right of the left edge.
     const ends = candles.length > 0 ? [...new Set([start, end - 1])] : [];
     for (const [name, series] of chart.panes) {
       const { lines } = this.shown.find((study) => study.name === name) ?? { lines: [] };
@@ -83,7 +87,7 @@ export class Studies {
     }
   }
 
-  /** What each indicator says at a candle, by pane: 0 for the prices. */
+  /** The values of each indicator at a candle, by pane: 0 for the prices. */
   legends(index) {
     const panes = [...this.current().chart.panes.keys()];
     return this.shown.map(({ name, setting, lines }) => ({

@@ -1,12 +1,13 @@
-// Prices as whole numbers of their last decimal ("ticks"). A float holds those exactly, so that sums, differences, highest and lowest
-// of them are exact too; only a division rounds, once, by less than a part in 2^53.
+// Prices as integers in units of their last decimal ("ticks"). A float holds those exactly, so that
+// sums, differences, maximum and minimum are exact too; only a division rounds, once, by less than
+// a part in 2^53.
 
 import { decimalsOf, written } from '../decimal.js';
 
-/** Of the candles that were asked about last: a page of older ones leaves most of them as they are. */
+/** Cache of the last candles: a page of older ones leaves most of them unchanged. */
 let last = { candles: [], scale: 0, columns: [] };
 
-/** Highs, lows and closes of candles, and of how many decimals a tick is. */
+/** Highs, lows and closes of candles in ticks, and the number of decimals of a tick. */
 export function ticksOf(candles) {
   const { shared, until } = overlap(last.candles, candles);
   const known = shared > 0 ? last.scale : 0;
@@ -30,7 +31,10 @@ export function ticksOf(candles) {
   return { scale, high, low, close };
 }
 
-/** How many candles at the end of two lists are the same, and where they begin in the second. The pages meet in one that is not. */
+/**
+ * How many candles at the end of two lists are the same, and where they start in the second. The
+ * candle that two pages share is not the same object.
+ */
 function overlap(before, candles) {
   const shared = before.length - 1;
   const until = candles.length - shared;

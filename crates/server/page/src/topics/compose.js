@@ -1,4 +1,4 @@
-// Writing a topic, with what it will look like beside it. Nothing that was typed is lost when the server refuses it.
+// The form for a topic, with a preview. Typed text is not lost when the server refuses it.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -9,10 +9,10 @@ import { TOPIC_LIMITS } from '../served-topics.js';
 import { bodyOf, labels } from './draw.js';
 import { symbolsIn, wordsOf } from './mentions.js';
 
-/** Characters as the server counts them: an emoji is one, whatever it takes in memory. */
+/** Characters as the server counts them: an emoji is one, whatever its size in memory. */
 export const lengthOf = (text) => [...text].length;
 
-/** What would be refused, in words, before it is sent; nothing if it may be sent. */
+/** The reason for which the server would refuse the topic, as text; undefined if it may be sent. */
 export function wrongWith({ kind, title, body, tickers, hashtags }) {
   const most = TOPIC_LIMITS[kind];
   if (kind === 'article' && title === '') return phrase('title_missing');
@@ -27,7 +27,7 @@ export function wrongWith({ kind, title, body, tickers, hashtags }) {
   return long === undefined ? undefined : phrase('hashtag_long', TOPIC_LIMITS.hashtag);
 }
 
-/** The boxes of the form, by their names. */
+/** The inputs of the form, by name. */
 function boxesOf(symbol) {
   const kinds = ['post', 'article'].map((kind) =>
     el('label', {}, el('input', { type: 'radio', name: 'kind', value: kind, checked: kind === 'post' }), el('span', {}, phrase(kind === 'post' ? 'post' : 'article'))),
@@ -63,7 +63,7 @@ function formOf({ kinds, title, body, length, tickers, hashtags, preview, said }
   );
 }
 
-/** The form, folded until it is wanted. `symbol` is what the topic will be about, if that is known. */
+/** The form, folded until it is opened. `symbol` is the security of the topic, if known. */
 export function composer(symbol) {
   const boxes = boxesOf(symbol);
   const form = formOf(boxes);
@@ -106,7 +106,7 @@ export function composer(symbol) {
   return { box, focus };
 }
 
-/** How long it is, and what it will look like. */
+/** Updates the length and the preview. */
 function show({ kind, title, body, tickers, hashtags }, { length, preview }) {
   length.textContent = phrase('length', lengthOf(body), TOPIC_LIMITS[kind]);
   const symbols = [...new Set([...tickers.map(symbolOf).filter(Boolean), ...symbolsIn(title), ...symbolsIn(body)])];

@@ -1,5 +1,5 @@
-// Topics as elements. Every text becomes a text node; no text is ever parsed as HTML. Each paragraph has a direction of its own, so that
-// marks of direction end with it.
+// Topics as elements. Every text becomes a text node and is never parsed as HTML. Each paragraph
+// has its own text direction, so that bidi control characters end with it.
 
 import { addressOf } from '../base.js';
 import { hongKongInstant } from '../desk/table.js';
@@ -19,7 +19,7 @@ export function bodyOf(kind, text, tickers) {
 function drawBlock(block, known) {
   const inlines = (all) => all.flatMap((one) => drawInline(one, known));
   switch (block.kind) {
-    // The page has its own first heading, and the topic the second.
+    // The page has the first heading, and the topic the second.
     case 'heading':
       return el(`h${Math.min(block.level + 2, 6)}`, { dir: 'auto' }, inlines(block.inlines));
     case 'code':
@@ -35,7 +35,7 @@ function drawBlock(block, known) {
   }
 }
 
-/** One element, or several. */
+/** One inline node as one or several elements. */
 function drawInline(inline, known) {
   const inner = () => inline.inlines.flatMap((one) => drawInline(one, known));
   switch (inline.kind) {
@@ -48,7 +48,7 @@ function drawInline(inline, known) {
     case 'emphasis':
       return el('em', {}, inner());
     case 'link':
-      // A link within a link would be none: what it is called is text.
+      // A link within a link is invalid: its label is plain text.
       return outside(inline.href, textOf(inline));
     default:
       return linked(inline.text, known);
@@ -68,7 +68,7 @@ function linked(text, known) {
   });
 }
 
-/** Who wrote it, when, and what became of it. */
+/** Author, time, and state. */
 export function byline({ author, created_at: at }, ...more) {
   return el('p', { class: 'byline' }, el('bdi', {}, author.name), ' · ', hongKongInstant(at), more.map((one) => [' · ', one]).flat());
 }
@@ -80,6 +80,6 @@ export function labels({ tickers, hashtags }) {
   return el('ul', { class: 'chips', 'aria-label': phrase('about') }, about, hashtags.map((word) => el('li', {}, el('bdi', {}, `#${word}`))));
 }
 
-/** That it is hidden, for its author. */
+/** A note for the author that the topic is hidden. */
 export const hiddenNote = ({ hidden, hidden_because: reason }) =>
   hidden ? el('p', { class: 'warn' }, reason ? phrase('hidden_because', reason) : phrase('hidden')) : undefined;

@@ -1,4 +1,4 @@
-// The list: everybody's topics, one's own, those about a security; for operators, what is hidden.
+// The list: all topics, one's own, those about a security; for operators, hidden ones.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -12,7 +12,7 @@ import { byline, hiddenNote, labels } from './draw.js';
 
 const PAGE = 20;
 
-/** What the address asks for. */
+/** The query of the address. */
 export function listAsked(search) {
   const given = new URLSearchParams(search);
   const show = ['mine', 'hidden'].includes(given.get('show')) ? given.get('show') : 'all';

@@ -1,16 +1,18 @@
-// Articles: a part of Markdown as a tree. Headings, paragraphs, lists, quotes, code, rules; strong, emphasis, code, links. Everything else
-// is text, HTML too. Nothing here touches the document: `draw.js` makes elements of the tree, and text of its leaves.
+// Articles: a subset of Markdown as a tree. Headings, paragraphs, lists, quotes, code, rules;
+// strong, emphasis, code, links. Everything else is text, including HTML. No DOM access: `draw.js`
+// makes elements of the tree, and text nodes of its leaves.
 
 const QUOTES_MAX = 4;
 const DEPTH_MAX = 6;
-// Whoever writes a line decides how long these search it, so each of them reads it once: no part may match what the next one also could.
+// The input is untrusted, so each expression must run in linear time: no part may match what the
+// next part could also match.
 const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/s;
 const FENCE = /^ {0,3}(`{3,}|~{3,})/;
 const QUOTE = /^ {0,3}> ?/;
 const RULE = /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/;
 const ITEM = /^ {0,3}(?:([-*+])|(\d{1,9})[.)])[ \t]+(\S.*)$/s;
 
-/** The blocks of a text, in their order. */
+/** The blocks of a text, in order. */
 export const parseMarkdown = (text) => blocksOf(text.replaceAll('\r\n', '\n').replaceAll('\r', '\n').split('\n'), 0);
 
 function blocksOf(lines, depth) {
@@ -25,7 +27,7 @@ function blocksOf(lines, depth) {
 
 const isQuote = (line, depth) => depth < QUOTES_MAX && QUOTE.test(line);
 
-/** The block that begins at a line, and where the next one does. */
+/** The block that starts at a line, and the start of the next one. */
 function blockAt(lines, at, depth) {
   const line = lines[at];
   if (line.trim() === '') return [undefined, at + 1];
@@ -45,7 +47,7 @@ function blockAt(lines, at, depth) {
   return [{ kind: 'paragraph', inlines: inlinesOf(joined(lines.slice(at, end))) }, end];
 }
 
-/** What a heading says: signs at its end, after a space, close it. */
+/** The text of a heading: closing `#` signs after a space are removed. */
 function headingText(rest) {
   const text = rest.trim();
   let end = text.length;
@@ -72,7 +74,7 @@ function listAt(lines, at, isOrdered) {
   while (end < lines.length) {
     const item = ITEM.exec(lines[end]);
     if (item && (item[2] !== undefined) === isOrdered) items.push([item[3]]);
-    // A line that is moved in goes on with the item before it.
+    // An indented line continues the previous item.
     else if (/^[ \t]+\S/.test(lines[end]) && items.length > 0) items.at(-1).push(lines[end]);
     else break;
     end += 1;
@@ -80,10 +82,10 @@ function listAt(lines, at, isOrdered) {
   return [{ kind: 'list', isOrdered, items: items.map((all) => inlinesOf(joined(all))) }, end];
 }
 
-/** Lines of a paragraph are one; two spaces at the end of a line break it. */
+/** Joins the lines of a paragraph; two spaces at the end of a line break it. */
 const joined = (lines) => lines.map((line, at) => (at < lines.length - 1 && line.endsWith('  ') ? `${line.trim()}\n` : `${line.trim()} `)).join('').trim();
 
-/** What is in a paragraph: `text`, `break`, `code`, `strong`, `emphasis`, `link`. */
+/** The inline nodes of a paragraph: `text`, `break`, `code`, `strong`, `emphasis`, `link`. */
 export function inlinesOf(text, depth = 0) {
   const out = [];
   let plain = '';
@@ -91,7 +93,8 @@ export function inlinesOf(text, depth = 0) {
     if (plain) out.push({ kind: 'text', text: plain });
     plain = '';
   };
-  // What has no end after some place has none after a later one: without this a text of opening marks alone would be searched again and again.
+  // A mark without an end after one position has none after a later one: without this, a text of
+  // opening marks would take quadratic time.
   const endless = new Set();
   const find = (mark, from) => {
     if (endless.has(mark)) return -1;
@@ -141,7 +144,7 @@ function emphasisAt(text, at, mark, kind, find, depth) {
   if (!text.startsWith(mark, at)) return undefined;
   const from = at + mark.length;
   const end = find(mark, from);
-  // A mark stands at words on its inner side; an underscore within a word is none.
+  // A mark must touch non-space on its inner side; an underscore within a word is not a mark.
   if (end <= from || /\s/.test(text[from]) || /\s/.test(text[end - 1])) return undefined;
   if (mark[0] === '_' && (isWord(text[at - 1]) || isWord(text[end + mark.length]))) return undefined;
   return { inline: { kind, inlines: inlinesOf(text.slice(from, end), depth + 1) }, end: end + mark.length };
@@ -159,12 +162,12 @@ function linkAt(text, at, find, depth) {
   return { inline: { kind: 'link', href, inlines: inlinesOf(name, depth + 1) }, end: end + 1 };
 }
 
-/** An address of the web as it may be linked to; nothing for any other, such as one that is a script. */
+/** An http or https address that may be linked; undefined for any other, such as a script. */
 export function webAddress(text) {
   if (!/^https?:\/\/[^\s<>"]+$/i.test(text)) return undefined;
   try {
     const url = new URL(text);
-    // What stands before an @ is no part of where the link leads, and could be taken for it.
+    // The part before an @ is not the host, and could be mistaken for it.
     const isPlain = url.username === '' && url.password === '';
     return ['http:', 'https:'].includes(url.protocol) && isPlain ? url.href : undefined;
   } catch {

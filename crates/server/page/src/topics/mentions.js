@@ -1,15 +1,15 @@
-// Symbols and addresses in a text. Which symbols are links, the server has said with the topic.
+// Symbols and addresses in a text. The server listed with the topic which symbols are links.
 
 import { symbolOf } from '../link.js';
 import { REGIONS } from '../served-markets.js';
 import { webAddress } from './markdown.js';
 
 const REGION = Object.keys(REGIONS).join('|');
-// Dashes before a symbol are of the sentence.
+// Dashes before a symbol belong to the sentence.
 const WRITTEN = String.raw`(?=[A-Z0-9.])(?<![A-Za-z0-9.]-*)[A-Z0-9.][A-Z0-9.\-]{0,27}\.(?:${REGION})(?![A-Za-z0-9])`;
 const SYMBOL = new RegExp(WRITTEN, 'g');
 const FOUND = new RegExp(String.raw`https?:\/\/[^\s<>"]+|${WRITTEN}`, 'g');
-/** What ends a sentence ends the address in it. */
+/** Punctuation that ends a sentence also ends an address in it. */
 const TAIL = '.,;:!?\'")]}。，；：！？）」';
 
 function withoutTail(address) {
@@ -18,7 +18,9 @@ function withoutTail(address) {
   return address.slice(0, end);
 }
 
-/** `{ text }`, `{ text, symbol }` or `{ text, href }`, which together are the text. */
+/**
+ * Splits a text into `{ text }`, `{ text, symbol }` or `{ text, href }`, whose texts add up to it.
+ */
 export function piecesOf(text, tickers) {
   const pieces = [];
   let from = 0;
@@ -41,8 +43,8 @@ export function piecesOf(text, tickers) {
   return pieces;
 }
 
-/** Every symbol in a text, as the server will find them: in addresses, too. */
+/** Every symbol in a text, as the server finds them: also in addresses. */
 export const symbolsIn = (text) => [...text.matchAll(SYMBOL)].map(([found]) => symbolOf(found)).filter(Boolean);
 
-/** Symbols or words that were typed, between spaces and commas; each once. */
+/** Typed symbols or words, separated by spaces and commas; each once. */
 export const wordsOf = (typed) => [...new Set(typed.split(/[\s,，、;；]+/u).filter(Boolean))];

@@ -1,4 +1,4 @@
-// One topic with its replies, oldest first, and a reply of one's own.
+// One topic with its replies, oldest first, and a form for a reply.
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
@@ -17,14 +17,14 @@ export async function threadPage(id, who) {
   const { item } = topic;
   const thread = new Thread(item, who);
   thread.add(first.items);
-  // Whole characters, and whatever direction they turn to ends with them.
+  // Cut at whole characters, and isolated so that its text direction ends with it.
   const name = [...(item.title || item.description)].slice(0, 60).join('');
   document.title = `\u2068${name}\u2069 · Chandler`;
   listen({ r: () => thread.focus() });
   return [back, topicSheet(item, who), thread.box];
 }
 
-/** Whom a reply is to. */
+/** The author that a reply is addressed to. */
 const replyTo = ({ author }) => el('bdi', {}, phrase('reply_to', author.name));
 const get = async (path) => (await ask(path)).data;
 const repliesPath = (id, page) => `/v1/content/topics/${id}/comments?${new URLSearchParams({ order: 'oldest', size: PAGE, page })}`;
@@ -43,7 +43,10 @@ function topicSheet(topic, who) {
   );
 }
 
-/** For operators: a reason, and nobody else sees it any more. It stays where it is until the page is opened again, so that nothing moves. */
+/**
+ * For operators: hides it from other accounts, with a reason. A hidden reply stays on the page
+ * until the page is reopened, so that the layout does not shift.
+ */
 function hiding(id, name, onHidden) {
   const reason = el('input', { type: 'text', 'aria-label': phrase('reason'), placeholder: phrase('reason'), maxlength: TOPIC_LIMITS.reason, required: true });
   const said = el('span', { role: 'status' });
@@ -86,7 +89,8 @@ class Thread {
       this.said,
     );
     const head = el('h2', {}, phrase('replies'));
-    // A hidden topic takes no replies. The form is above them, so that it stays where it is when there are more.
+    // A hidden topic takes no replies. The form is above the replies, so that it does not move when
+    // more arrive.
     this.box = el('section', { class: 'sheet thread' }, head, topic.hidden ? undefined : form, this.none, this.list, el('p', { class: 'row' }, this.more));
     this.answer(undefined);
   }
@@ -97,7 +101,7 @@ class Thread {
 
   add(replies) {
     for (const reply of replies) {
-      // A page that was cut while somebody else wrote may have a reply twice.
+      // If a reply was written between two page requests, they may contain the same reply twice.
       if (this.known.has(reply.id)) continue;
       this.known.set(reply.id, reply);
       this.list.append(this.row(reply));
@@ -127,7 +131,7 @@ class Thread {
     );
   }
 
-  /** What the next reply is to: another reply, or the topic. */
+  /** Sets what the next reply is to: another reply, or the topic. */
   answer(reply) {
     this.replyTo = reply;
     this.to.replaceChildren(

@@ -1,4 +1,4 @@
-//! Lines of scripts that are about grids.
+//! Script lines about grids.
 
 use market::Timestamp;
 use trading::{
@@ -69,7 +69,8 @@ fn forget(rule: &mut GridRuleInput, field: &str) {
     }
 }
 
-/// `grid 700.HK …`, `regrid 1 …`, `ungrid 1`, `suspend 1`, `restart 1`, `agree`; `None` for what is about no grid.
+/// `grid 700.HK …`, `regrid 1 …`, `ungrid 1`, `suspend 1`, `restart 1`, `agree`; `None` for other
+/// lines.
 pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp) -> Option<Command> {
     let id = |number: &str| GridId::of(account, number.parse().expect("the number of a grid"));
     let command = match words {
@@ -94,7 +95,7 @@ pub fn command(words: &[&str], account: u64, instant: impl Fn(&str) -> Timestamp
     Some(command)
 }
 
-/// `grid? 1`, `levels 1`, `history 1`; `None` for what is about no grid.
+/// `grid? 1`, `levels 1`, `history 1`; `None` for other lines.
 pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Option<Vec<String>> {
     let grid = |number: &str| {
         let id = GridId::of(account.number(), number.parse().expect("the number of a grid"));
@@ -111,7 +112,7 @@ pub fn answer(words: &[&str], account: &Account, view: &MarketView<'_>) -> Optio
     }
 }
 
-/// `301 Sell 100 level` of each trigger, with what a grid sleeps for.
+/// `301 Sell 100 level` for each trigger, with the sleeping reason.
 pub fn triggers(entries: &[Entry]) -> Vec<String> {
     let line = |entry: &Entry| match &entry.event {
         Event::GridTriggered(trigger) => {

@@ -1,4 +1,4 @@
-//! A market in memory.
+//! An in-memory market.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -45,11 +45,11 @@ pub fn at(market: Market, local: &str) -> Timestamp {
     Timestamp(wall.to_zoned(zone(market)).expect("inside jiff's range").timestamp().as_second())
 }
 
-/// Candles and everything else that a feed tells.
+/// Candles and all other data of a feed.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     pub candles: BTreeMap<Symbol, Vec<EffectiveCandle>>,
-    /// Everything that was stored, daily candles of days that are not coarse included.
+    /// Everything that was stored, including daily candles of days that are not coarse.
     stored: BTreeMap<Symbol, Vec<EffectiveCandle>>,
     pub securities: BTreeMap<Symbol, Security>,
     pub lots: Vec<(Symbol, Date, Quantity)>,
@@ -60,7 +60,7 @@ pub struct Store {
 }
 
 impl Store {
-    /// A minute, `O H L C V`, of whatever lane has its stamp.
+    /// A minute, `O H L C V`, in the lane of its stamp.
     pub fn add(&mut self, symbol: &Symbol, time: Timestamp, values: &[&str], arrived: Option<Timestamp>) {
         let price = |index: usize| Price::parse(values[index]).unwrap_or_else(|_| panic!("{values:?}"));
         let venue = venues().of(symbol.market());
@@ -173,7 +173,7 @@ impl Feed for Store {
 
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price> {
         let all = self.candles.get(symbol)?;
-        // A day of minutes before the instant is enough, unless there is none.
+        // A day of minutes before the instant is enough, unless it is empty.
         let end = all.partition_point(|effective| effective.at <= at);
         let tail = &all[end.saturating_sub(3)..all.len().min(end + 3)];
         let mut near: Vec<EffectiveCandle> = tail.to_vec();

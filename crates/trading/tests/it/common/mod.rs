@@ -1,8 +1,8 @@
-//! Scripts in, transcripts out: what the golden tables are written with.
+//! Scripts and transcripts for the golden tables.
 //!
-//! A script is a list of lines. `given …` prepares the account and the store; a line that begins with a clock reading does
-//! something then; lines that begin with `>` are what must come of the line above them. Clock readings are market-local and
-//! belong to the last `day`.
+//! A script is a list of lines. `given …` prepares the account and the store; a line that begins
+//! with a time acts at that time; lines that begin with `>` are the expected output of the line
+//! above them. Times are market-local and belong to the last `day`.
 #![allow(dead_code, unreachable_pub, reason = "every test file takes its own part of this module")]
 
 mod grid;

@@ -1,4 +1,4 @@
-//! Reads scripts and plays them.
+//! Parses and runs scripts.
 
 use market::{Market, Price, Timestamp};
 use trading::{
@@ -11,7 +11,7 @@ use super::grid;
 use super::market::{Store, at, date, symbol, tables};
 use super::show;
 
-/// An account, its market and where the script stands.
+/// An account, its market and the position in the script.
 pub struct Player {
     pub store: Store,
     pub account: Account,
@@ -23,7 +23,7 @@ pub struct Player {
 
 const NUMBER: u64 = 10_000_104;
 
-/// Plays a script and compares what comes of each line with the lines that begin with `>`.
+/// Runs a script and compares the output of each line with the lines that begin with `>`.
 pub fn check(script: &str) {
     let mut player = Player::new(script);
     let mut expected: Vec<String> = Vec::new();
@@ -41,12 +41,12 @@ pub fn check(script: &str) {
     player.check_fold();
 }
 
-/// Plays a script without looking at what comes of it.
+/// Runs a script and ignores its output.
 pub fn play(script: &str) -> Player {
     play_as(NUMBER, script)
 }
 
-/// The same for an account of another number.
+/// Like [`play`], for an account with another number.
 pub fn play_as(account: u64, script: &str) -> Player {
     let mut player = Player::numbered(account, script);
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('>')) {
@@ -56,7 +56,8 @@ pub fn play_as(account: u64, script: &str) -> Player {
 }
 
 impl Player {
-    /// With everything that the script stores, whenever it is told: a store is there before anybody asks.
+    /// Stores all data of the script first, wherever its lines are: a store is complete before it
+    /// is queried.
     pub fn new(script: &str) -> Player {
         Player::numbered(NUMBER, script)
     }
@@ -82,7 +83,7 @@ impl Player {
         at(self.market, &format!("{} {clock}", self.day))
     }
 
-    /// Lines that are about the store; returns whether this was one.
+    /// Handles lines about the store; returns whether this was one.
     fn stored(&mut self, line: &str) -> bool {
         let words: Vec<&str> = line.split_whitespace().collect();
         match words.as_slice() {
@@ -107,7 +108,8 @@ impl Player {
                     self.store.add(&of, time, values, arrived);
                 }
             }
-            // The daily candle of the script's day, `O H L C V`, and when it arrived if that was late.
+            // The daily candle of the script's day, `O H L C V`, and when it arrived if that was
+            // late.
             ["daily", of, values @ ..] => {
                 let of = symbol(of);
                 let (values, late) = values.split_at(5);
@@ -153,7 +155,7 @@ impl Player {
         true
     }
 
-    /// What comes of a line.
+    /// The output of a line.
     pub fn line(&mut self, line: &str) -> Vec<String> {
         if line.starts_with("clock ") || line.starts_with("day ") {
             self.stored(line);
@@ -193,7 +195,7 @@ impl Player {
                 let terms = terms(&words, |clock| self.instant(clock));
                 self.handle_shown(&Command::submit(terms), now)
             }
-            // An account that is answered as of a date before order types were withdrawn.
+            // An account with an API date before order types were withdrawn.
             ["dated", words @ ..] => {
                 let terms = terms(words, |clock| self.instant(clock));
                 let request = Submit { terms, takes_withdrawn: true };
@@ -213,7 +215,7 @@ impl Player {
         }
     }
 
-    /// What a question is answered with.
+    /// The answer to a query.
     pub fn ask(&self, words: &[&str], now: Timestamp) -> Vec<String> {
         let engine = Engine::new(&self.store, tables());
         let view = engine.view(now);
@@ -293,7 +295,7 @@ impl Player {
         self.outcomes.iter().flat_map(|outcome| &outcome.pushes)
     }
 
-    /// The journal as text and back gives the same account, and so does a snapshot.
+    /// Checks that the journal, written and parsed, gives the same account, and so does a snapshot.
     pub fn check_fold(&self) {
         let text: Vec<String> =
             self.entries.iter().map(|entry| serde_json::to_string(entry).unwrap()).collect();
@@ -313,7 +315,7 @@ impl Player {
     }
 }
 
-/// `cash HKD 500000`, `position 700.HK 300 310.4`, `credit 400000`, `set touch touch` and the like.
+/// `cash HKD 500000`, `position 700.HK 300 310.4`, `credit 400000`, `set touch touch` and so on.
 fn operator(text: &str) -> Command {
     let words: Vec<&str> = text.split_whitespace().collect();
     let money = |text: &str| Money::parse(text).unwrap_or_else(|_| panic!("{text:?} is no amount"));

@@ -1,4 +1,4 @@
-//! Values as the transcripts print them.
+//! The printed form of values in transcripts.
 
 use market::{Market, Price, Timestamp};
 use trading::{
@@ -8,7 +8,7 @@ use trading::{
 
 use super::market::{symbol, zone};
 
-/// The wall clock at an instant, with its date when that is another than `today`.
+/// The local time of an instant, with its date if it is not `today`.
 pub fn clock(market: Market, at: Timestamp, today: &str) -> String {
     let zoned = jiff::Timestamp::from_second(at.0).expect("inside jiff's range").to_zoned(zone(market));
     let form = if zoned.strftime("%Y-%m-%d").to_string() == today { "%H:%M:%S" } else { "%Y-%m-%d %H:%M:%S" };
@@ -113,7 +113,7 @@ pub fn fees_line(order: &Order, tables: &trading::Tables) -> String {
     format!("{} = {}", rows.collect::<Vec<_>>().join(" · "), order.fee_total().text())
 }
 
-/// Where a trailing order by an amount would be released now.
+/// The current release price of an order trailing by an amount.
 pub fn stop_line(order: &Order) -> String {
     let (Some(Watch::Trail(best)), Some(amount)) = (order.standing.watch, order.terms.trailing_amount) else {
         return format!("#{} follows nothing", order.id.number());
@@ -122,7 +122,7 @@ pub fn stop_line(order: &Order) -> String {
     format!("#{} stop {}", order.id.number(), Price(best.0 + away).text(2))
 }
 
-/// Cash flow of what happened, a line a row.
+/// The cash flows of outcomes, one per line.
 pub fn flow_lines(outcomes: &[Outcome]) -> Vec<String> {
     let entries = outcomes.iter().flat_map(|outcome| &outcome.entries);
     let flows = entries.flat_map(ledger::cash_flows);

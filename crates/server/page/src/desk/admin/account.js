@@ -1,5 +1,5 @@
-// One account: its terms, its rights, how its owner signs in, and its end. Whatever changes can be taken back from the line that says so, except a
-// revocation, which asks first.
+// One account: its terms, its rights, its sign-in methods, and its revocation. Every change can be
+// undone from its status line, except a revocation, which is confirmed first.
 
 import { ask } from '../../api.js';
 import { addressOf } from '../../base.js';
@@ -12,7 +12,7 @@ import { showLink } from './link.js';
 import { askToRevoke } from './revoke.js';
 import { termsForm } from './terms.js';
 
-/** Refusals after which what is on the page is not what is on the server. */
+/** Refusals after which the page no longer matches the server. */
 const OUTDATED = [404, 409];
 
 export async function showAccount(reference, who) {
@@ -24,7 +24,7 @@ export async function showAccount(reference, who) {
   const tell = (words, undo) => {
     const button = undo && el('button', { type: 'button', onclick: undo }, phrase('undo'));
     said.replaceChildren(...[words, ' ', button].filter(Boolean));
-    // A dialog above the page keeps the focus, and the keys.
+    // An open dialog retains the focus, and the keys.
     if (!document.querySelector('dialog[open]')) said.focus({ preventScroll: true });
   };
   const again = async () => {
@@ -38,7 +38,10 @@ export async function showAccount(reference, who) {
       return undefined;
     }
   };
-  /** Does something and says what came of it. `undo` gets the account as it is then, and gives the request that takes it back. */
+  /**
+   * Runs a change and reports its result. `undo` gets the updated account and sends the reverse
+   * request.
+   */
   const act = async (work, words, undo) => {
     try {
       await work();
@@ -64,7 +67,7 @@ export async function showAccount(reference, who) {
       );
     },
     lift: (account) => actions.save(account, { ...fieldsOf(account.terms), ...UNLIMITED }),
-    /** `former` is what the account had of it. */
+    /** `former` is the previous state of this right. */
     grant: (right, former) =>
       act(() => grant(right), phrase('granted', plain(right)), () => (former.granted ? grant(former) : withdraw(right))),
     withdraw: (right) => act(() => withdraw(right), phrase('withdrawn', plain(right)), () => grant(right)),
@@ -139,7 +142,7 @@ function rights(account, actions) {
   const columns = [
     { title: phrase('package'), of: plain },
     { title: phrase('state'), of: state },
-    // Before the times, so that a phone shows it.
+    // Before the times, so that it is visible on a phone.
     { title: '', of: button },
     { title: phrase('times'), of: times },
   ];

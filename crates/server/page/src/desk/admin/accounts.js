@@ -1,4 +1,4 @@
-// All accounts, with a search; and a form for a new one.
+// All accounts, with a search; and a form for a new account.
 
 import { ask } from '../../api.js';
 import { addressOf } from '../../base.js';
@@ -13,7 +13,7 @@ import { isSpent, referenceOf } from './forms.js';
 import { forOperators } from './shell.js';
 
 const PAGE = 50;
-/** Milliseconds without a key before the search is sent. */
+/** Milliseconds without a key press before the search is sent. */
 const TYPING = 200;
 
 export const accounts = forOperators('/admin', 'accounts', (who) => {
@@ -41,7 +41,7 @@ async function list(query) {
     const text = search.value.trim();
     const asked = new URLSearchParams({ limit: PAGE, ...(text && { query: text }), ...(after && { after }) });
     const { data } = await ask(`/v1/admin/accounts?${asked}`);
-    // A later question has been asked meanwhile.
+    // A later request was sent meanwhile.
     if (mine !== turn) return;
     rows = after ? [...rows, ...data.accounts] : data.accounts;
     draw(data);

@@ -1,4 +1,5 @@
-// Who did what to whom, latest first, by account, kind and time. The filters are in the address, so that a link keeps them.
+// The audit log, latest first, filtered by account, kind and time. The filters are in the address,
+// so that a link includes them.
 
 import { ask } from '../../api.js';
 import { addressOf } from '../../base.js';
@@ -10,7 +11,7 @@ import { auditAsked } from './forms.js';
 import { forOperators } from './shell.js';
 
 const PAGE = 100;
-/** Kinds that are offered; any other can be typed (docs/operating.md has them all). */
+/** The suggested kinds; any other can be typed (docs/operating.md lists them all). */
 const EVENTS = [
   'account.created', 'account.changed', 'account.revoked', 'right.granted', 'right.withdrawn', 'password.link.issued',
   'password.link.withdrawn', 'password.set', 'password.removed', 'level.changed', 'levels.changed', 'quota.spent', 'login.accepted',
@@ -22,7 +23,7 @@ export const audit = forOperators('/admin/audit', 'audit', async () => {
   return [el('section', { class: 'sheet' }, filters(given), ...(await rows(given)))];
 });
 
-/** Sent by the browser itself, as the query of this page. */
+/** The browser itself submits this form, as the query of this page. */
 function filters(given) {
   const input = (name, more) => el('input', { id: `audit-${name}`, name, value: given.get(name) ?? '', autocomplete: 'off', spellcheck: 'false', ...more });
   const labelled = (name, label, more) => [el('label', { for: `audit-${name}` }, label), input(name, more)];
@@ -43,7 +44,7 @@ async function rows(given) {
   try {
     ({ data } = await ask(`/v1/admin/audit?${auditAsked(location.search, PAGE)}`));
   } catch (error) {
-    // A filter that cannot be; whatever else is wrong is said in place of the page.
+    // An invalid filter; any other error replaces the page.
     if (error.name !== 'Refused' || ![400, 404].includes(error.status)) throw error;
     const words = error.status === 404 ? phrase('no_account', given.get('account')) : phrase('not_done', error.message);
     return [el('p', { class: 'warn said', role: 'status' }, words)];

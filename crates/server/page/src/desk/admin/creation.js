@@ -1,4 +1,4 @@
-// The form for a new account, and its credentials, which are shown this once.
+// The form for a new account, and its credentials, which are shown only once.
 
 import { ask } from '../../api.js';
 import { BASE, addressOf } from '../../base.js';
@@ -11,7 +11,7 @@ import { UNLIMITED, accountPath, exportsOf, newAccount, referenceOf } from './fo
 import { closing, passwordLink } from './link.js';
 import { choice, field, tick } from './shell.js';
 
-/** `onCreated` is called once the account is there. */
+/** `onCreated` is called once the account exists. */
 export function creation(onCreated) {
   const name = el('input', { type: 'text', required: true, maxlength: ACCOUNT_LIMITS.name, autocomplete: 'off', spellcheck: 'false' });
   const role = choice([['user', phrase('user')], ['operator', phrase('operator')]], 'user');
@@ -74,7 +74,7 @@ export function creation(onCreated) {
 
 export const levels = () => [['', phrase('level_earned')], ...[1, 2, 3, 4, 5, 6].map((level) => [String(level), String(level)])];
 
-/** Above the page: it is to be read before anything else is done, and closing it puts the secrets away. */
+/** A modal dialog: the credentials must be read first, and closing it discards them. */
 function showCreated(data) {
   const { account } = data;
   const reference = referenceOf(account);

@@ -1,8 +1,9 @@
-// What the operator's forms send, and numbers as the operator's pages write them. Nothing here touches the page.
+// Request bodies of the operator's forms, and number formats of the operator's pages. No DOM
+// access.
 
 import { ACCOUNT_LIMITS, MARKETS } from '../../served-accounts.js';
 
-/** What an account without limits has. */
+/** The terms of an account without limits. */
 export const UNLIMITED = {
   quota: String(ACCOUNT_LIMITS.quota),
   rate: 'unlimited',
@@ -13,12 +14,15 @@ export const UNLIMITED = {
 /** Whether further securities are refused to an account this month. */
 export const isSpent = ({ used, limit, revoked_at: revokedAt }) => !revokedAt && used >= limit;
 
-/** How an account is named in an address: browsers take a part of dots alone out of it, so that such a name needs its number. */
+/**
+ * How an account is named in a path: browsers remove the segments `.` and `..`, so such a name
+ * needs its number.
+ */
 export const referenceOf = ({ account, account_id: id }) => (/^\.{1,2}$/.test(account) ? String(id) : account);
 
 export const accountPath = (reference, rest = '') => `/v1/admin/accounts/${encodeURIComponent(reference)}${rest}`;
 
-/** The terms of an account as the fields of its form. */
+/** The terms of an account as form fields. */
 export const fieldsOf = ({ level, quota, rate, connections, floors, read_only: readOnly, api_date: apiDate }) => ({
   level: level === null ? '' : String(level),
   quota: quota === null ? '' : String(quota),
@@ -33,25 +37,25 @@ const number = (text) => (text === '' ? null : Number(text));
 const words = (text) => (text === '' ? null : text);
 const READ = { level: number, quota: number, rate: words, connections: Number, floors: words, read_only: Boolean, api_date: words };
 
-/** The fields that differ, as they are sent. One that was emptied goes back to what everybody has. */
+/** The changed fields, as sent. An emptied field returns to the default. */
 export function termsChange(before, after) {
   const change = {};
   for (const [name, read] of Object.entries(READ)) {
     const value = typeof after[name] === 'string' ? after[name].trim() : after[name];
-    // A number of connections cannot go back to anything: an account always has one.
+    // The number of connections has no default: every account has an explicit one.
     if (value === before[name] || (name === 'connections' && value === '')) continue;
     change[name] = read(value);
   }
   return change;
 }
 
-/** The change that takes another one back. */
+/** The change that undoes another. */
 export const undoOf = (terms, change) => Object.fromEntries(Object.keys(change).map((name) => [name, terms[name]]));
 
-/** The terms that a new account has without a word about them, as fields. */
+/** The default terms of a new account, as fields. */
 const USUAL = { level: '', quota: '', rate: '', connections: '', floors: '', read_only: false, api_date: '' };
 
-/** `packages` are those that are ticked; the markets are what everybody gets, and are not said. */
+/** `packages` are the ticked ones; the markets are granted by default and not sent. */
 export function newAccount({ name, role, region, packages, ...terms }) {
   const change = termsChange(USUAL, { ...USUAL, ...terms });
   const isUsual = packages.length === MARKETS.length && MARKETS.every((market) => packages.includes(market));
@@ -64,7 +68,10 @@ export function newAccount({ name, role, region, packages, ...terms }) {
   };
 }
 
-/** Lines for a shell, with the names and values that `chandler account create` prints. `url` is where the server is. */
+/**
+ * Shell export lines, with the names and values that `chandler account create` prints. `url` is the
+ * address of the server.
+ */
 export function exportsOf(url, { app_key: key, app_secret: secret, access_token: token }) {
   const socket = `${url.replace(/^http/, 'ws')}/v2`;
   const values = {
@@ -74,7 +81,7 @@ export function exportsOf(url, { app_key: key, app_secret: secret, access_token:
   return [...lines('LONGBRIDGE'), ...lines('LONGPORT'), `export NO_PROXY='${new URL(url).hostname}'`].join('\n');
 }
 
-/** What is asked of the audit: the filters that are filled in, and the row to go on before. */
+/** The query of the audit log: the filled-in filters, and the row to continue before. */
 export function auditAsked(search, limit) {
   const given = new URLSearchParams(search);
   const asked = ['account', 'event', 'since', 'before'].map((name) => [name, (given.get(name) ?? '').trim()]);
@@ -83,7 +90,7 @@ export function auditAsked(search, limit) {
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 
-/** `1.5 GiB`; a dash for what is not known. */
+/** `1.5 GiB`; a dash for an unknown size. */
 export function bytesText(bytes) {
   if (bytes === null || bytes === undefined) return '–';
   let [size, step] = [bytes, 0];
@@ -91,7 +98,7 @@ export function bytesText(bytes) {
   return `${step === 0 ? size : size.toFixed(size >= 100 ? 0 : 1)} ${SIZES[step]}`;
 }
 
-/** The two largest units of a time, as `[[3, 'd'], [4, 'h']]`. */
+/** The two largest units of a duration, as `[[3, 'd'], [4, 'h']]`. */
 export function spanOf(seconds) {
   const units = [
     ['d', 86_400],
@@ -109,5 +116,5 @@ export function spanOf(seconds) {
   return parts.slice(0, 2);
 }
 
-/** A part of a whole in percent, with a decimal; a dash where there is no whole. */
+/** A part of a whole in percent, with one decimal; a dash if the whole is zero. */
 export const shareText = (part, whole) => (whole > 0 ? `${((100 * part) / whole).toFixed(1)} %` : '–');

@@ -1,4 +1,4 @@
-// A password link that was just given out: shown above the page, this once.
+// A newly issued password link: shown in a dialog, only once.
 
 import { BASE } from '../../base.js';
 import { openDialog } from '../../dialog.js';

@@ -1,4 +1,4 @@
-// The question before an account is revoked: nothing brings it back, so its name has to be typed.
+// Confirms the revocation of an account. It cannot be undone, so the name has to be typed.
 
 import { openDialog } from '../../dialog.js';
 import { el } from '../../dom.js';

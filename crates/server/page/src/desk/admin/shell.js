@@ -1,4 +1,4 @@
-// What the operator's pages have in common: the way from one to another, and the refusal of everybody else.
+// Shared by the operator's pages: the links between them, and the refusal of other accounts.
 
 import { Refused } from '../../api.js';
 import { addressOf } from '../../base.js';
@@ -11,7 +11,7 @@ const PAGES = [
   ['/admin/status', 'status'],
 ];
 
-/** A page of the desk for operators alone. The server checks again whatever it is asked. */
+/** A dashboard page for operators only. The server checks every request again. */
 export function forOperators(path, name, fill) {
   const title = phrase(name);
   return {
@@ -56,13 +56,14 @@ export function choice(options, chosen) {
   return select;
 }
 
-/** Text to be passed on, with a button that copies it. */
+/** Text to pass on, with a copy button. */
 export function copied(label, text) {
   const shown = el('input', { type: 'text', class: 'secret', readonly: true, value: text, 'aria-label': label });
   const button = el('button', { type: 'button' }, phrase('copy'));
   button.addEventListener('click', async () => {
     shown.select();
-    // Browsers give the clipboard to pages over https and on this machine alone; elsewhere the text is selected for the keys.
+    // Browsers allow clipboard access only over https and on localhost; elsewhere the text is
+    // selected for copying by key.
     const isDone = await navigator.clipboard?.writeText(text).then(
       () => true,
       () => false,

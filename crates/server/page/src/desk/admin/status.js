@@ -1,4 +1,4 @@
-// What the server has, does and warns of: `/status` as a page.
+// Contents, activity and warnings of the server: `/status` as a page.
 
 import { askDocument } from '../../api.js';
 import { addressOf } from '../../base.js';

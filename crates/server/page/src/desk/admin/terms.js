@@ -1,4 +1,4 @@
-// The form with the terms of an account. What is left alone is not sent.
+// The form with the terms of an account. Unchanged fields are not sent.
 
 import { el } from '../../dom.js';
 import { phrase } from '../../phrases/admin.js';
@@ -7,7 +7,7 @@ import { levels } from './creation.js';
 import { UNLIMITED, fieldsOf } from './forms.js';
 import { choice, field, tick } from './shell.js';
 
-/** `onSave` gets the account that the form was made for, and the fields as they are then. */
+/** `onSave` gets the account that the form was made for, and the current fields. */
 export function termsForm(account, onSave) {
   const fields = fieldsOf(account.terms);
   const text = (value, more) => el('input', { type: 'text', autocomplete: 'off', spellcheck: 'false', value, ...more });
