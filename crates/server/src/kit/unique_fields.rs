@@ -1,12 +1,12 @@
-//! JSON as a tree, for bodies that are changed before they are decoded. The tree of `serde_json` takes the last of two fields of one name; then
-//! the decoded body would have no trace of the first, which a plain body is refused for.
+//! Parses JSON into a tree and rejects duplicate fields, for bodies that are changed before they
+//! are decoded. `serde_json::Value` would silently use the last of two fields with the same name.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The fields of an object. In it and in everything below it no object has two fields of one name.
+/// The fields of an object. Duplicate field names are rejected at every depth.
 pub(crate) fn parse(json: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     match serde_json::from_slice(json)? {
         Unique(Value::Object(fields)) => Ok(fields),

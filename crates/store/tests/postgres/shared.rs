@@ -302,7 +302,7 @@ fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
     let heartbeat = nodes[0].shared().heartbeat("node 1", "first").unwrap();
     assert_eq!((heartbeat.nodes, heartbeat.ended), (2, vec![(first, SlotEnding::Superseded)]));
     let again = nodes[0].shared().heartbeat("node 1", "first").unwrap();
-    assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the seat");
+    assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the slot");
     nodes[0].shared().leave(first);
     assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().ended.is_empty());
     // And once more, at its current node.
