@@ -62,7 +62,7 @@ describe('the operator’s desk', () => {
       await page.getByLabel('Search').fill('tallow');
       await page.getByText('1 of 1').waitFor();
       await page.getByRole('link', { name: 'Kit Tallow' }).click();
-      await page.getByText('A password link is out until').waitFor();
+      await page.getByText('A password link is valid until').waitFor();
     }, { complaints: [/status of 409: POST .*\/v1\/admin\/accounts$/] });
     await on.visit({ viewport: PHONE }, async (visitor) => {
       const { page } = visitor;
@@ -90,7 +90,7 @@ describe('the operator’s desk', () => {
       await save.click();
       await page.getByText('0 / 250').waitFor();
       await undo.click();
-      await page.getByText('Taken back').waitFor();
+      await page.getByText('Undone.').waitFor();
       await page.getByText('0 / 100').waitFor();
       await page.getByLabel('History calls').fill('often');
       await save.click();
@@ -147,7 +147,7 @@ describe('the operator’s desk', () => {
       await page.keyboard.press('Enter');
       await page.getByText('Lou Beacon is revoked').waitFor();
       assert.equal(await revoke.count(), 0);
-      await page.getByRole('link', { name: 'What happened to it' }).click();
+      await page.getByRole('link', { name: 'Its audit log' }).click();
       await page.getByRole('row').filter({ hasText: 'account.revoked' }).filter({ hasText: 'left us' }).filter({ hasText: OPERATOR }).waitFor();
       await visitor.open(on.at(`/admin?account=${encodeURIComponent(OPERATOR)}`));
       await revoke.click();

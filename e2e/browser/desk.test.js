@@ -136,7 +136,7 @@ describe('the connections page', () => {
   it('shows operators the lines of everybody', async () => {
     const child = await program(on.people[USER]);
     await at(OPERATOR, '/connections', async (page, visitor) => {
-      await page.getByText('Nobody is connected.').waitFor();
+      await page.getByText('There are no open connections.').waitFor();
       await page.getByRole('link', { name: 'All accounts' }).click();
       await page.getByRole('cell', { name: USER }).first().waitFor();
       await visitor.look('desk-connections-all');
@@ -247,13 +247,13 @@ describe('the pages of operators', () => {
       // The same file again, with the keyboard, and one that is not a table.
       const [chooser] = await Promise.all([page.waitForEvent('filechooser'), choose.press('Enter')]);
       await chooser.setFiles({ name: 'DROP.US.csv', mimeType: 'text/csv', buffer: Buffer.from(rows) });
-      await page.getByText(/This very file was imported already/).waitFor();
+      await page.getByText(/This file was already imported/).waitFor();
       await drop(page, 'picture.png', '\u0089PNG\r\n\u001a\n\u0000\u0000');
       await page.getByRole('article', { name: 'picture.png' }).getByText(/^This file cannot be imported/).waitFor();
 
       await card.getByRole('button', { name: 'Undo', exact: true }).click();
       const dialog = page.getByRole('dialog');
-      await dialog.getByText('2 candles go, 0 are again as they were before.').waitFor();
+      await dialog.getByText('2 candles are removed, 0 are restored.').waitFor();
       await visitor.look('desk-undo');
       await dialog.getByRole('button', { name: 'Undo', exact: true }).click();
       await page.getByText(/^Import \d+ is undone\.$/).waitFor();

@@ -310,7 +310,7 @@ describe('grids', () => {
       const panel = tab(page, 'grid');
       await panel.getByText(`${SYMBOL} has no running grid.`).waitFor();
       const base = await fillIn(page);
-      await page.locator('.verdict').filter({ hasText: /^Would be taken: .* purchases/ }).waitFor();
+      await page.locator('.verdict').filter({ hasText: /^Would be accepted: .* purchases/ }).waitFor();
       await visitor.look('side-grid-form');
       await page.getByRole('button', { name: 'Start the grid' }).click();
       await panel.getByText('running', { exact: true }).waitFor();

@@ -142,7 +142,7 @@ describe('the chart page', () => {
       await page.waitForFunction(isAtFirst, undefined, { timeout: PATIENCE_MS });
       // The same for a view without any candles yet.
       await page.keyboard.press('p');
-      await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
+      await page.getByRole('heading', { name: 'Too many requests' }).waitFor();
       await visitor.look('state-wait');
       await drawn(page, PATIENCE_MS);
     });

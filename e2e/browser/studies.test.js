@@ -191,7 +191,7 @@ describe('scale and comparison', () => {
         await box.fill(symbol);
         await page.keyboard.press('Enter');
       }
-      await page.getByText('Up to 4 can be compared at once.').waitFor();
+      await page.getByText('At most 4 can be compared.').waitFor();
       assert.match(page.url(), /compare=CNDL\.US,9002\.HK,9003\.HK,WAX\.US&?/);
     });
   });

@@ -65,7 +65,7 @@ describe('topics', () => {
       address = new URL(page.url()).pathname;
       const symbol = page.locator('.prose').getByRole('link', { name: '9001.HK' });
       assert.equal(await symbol.getAttribute('href'), '/?symbol=9001.HK');
-      await page.getByText('Nobody has replied yet.').waitFor();
+      await page.getByText('There are no replies yet.').waitFor();
       await visitor.look('topic');
     });
     await at(BO, '/topics', async (page, visitor) => {

@@ -56,7 +56,7 @@ async function list(isAll, close) {
     );
   const columns = [
     ...(isAll ? [{ title: phrase('account'), of: (row) => row.account }] : []),
-    { title: phrase('door'), of: (row) => row.door },
+    { title: phrase('transport'), of: (row) => row.door },
     { title: phrase('address'), of: (row) => row.address },
     { title: phrase('since'), of: (row) => instant(row.since) },
     { title: phrase('id'), of: (row) => el('code', {}, row.id) },
@@ -65,6 +65,6 @@ async function list(isAll, close) {
   const online = count(data.online);
   return [
     el('h2', {}, data.limit ? phrase('online_of', online, count(data.limit)) : phrase('online', online)),
-    table(phrase('open_lines'), columns, data.connections, phrase('nobody')),
+    table(phrase('open_lines'), columns, data.connections, phrase('no_connections')),
   ];
 }

@@ -20,10 +20,10 @@ const COUNTING_MS = 300;
 export const coverage = { title: phrase('coverage'), fill };
 
 async function fill(who) {
-  const asked = new URLSearchParams(location.search);
-  const view = new CoverageView(who, asked.get('end'));
-  await view.show(filterOf(location.search), asked.get('after'));
-  if (asked.get('symbol')) await view.drill(asked.get('symbol'));
+  const params = new URLSearchParams(location.search);
+  const view = new CoverageView(who, params.get('end'));
+  await view.show(filterOf(location.search), params.get('after'));
+  if (params.get('symbol')) await view.drill(params.get('symbol'));
   const form = filterForm(view.filter, (filter) => {
     history.replaceState(undefined, '', pageWith('/coverage', filter, { end: view.end }));
     view.change(filter);
@@ -142,7 +142,7 @@ function heat(data, show, left) {
       show(row.symbol, date);
     };
     button.addEventListener('click', () => open());
-    const told = (date, at) => {
+    const tooltip = (date, at) => {
       const words = [phrase(STATES[row.days[at]] ?? 'outside'), ...(row.trades?.[at] === 't' ? [phrase('single_trades')] : [])];
       return `${row.symbol} ${date}: ${words.join(', ')}`;
     };
@@ -153,7 +153,7 @@ function heat(data, show, left) {
         el('i', {
           'data-state': row.days[at] ?? '.',
           'data-date': date,
-          title: told(date, at),
+          title: tooltip(date, at),
         }),
       ),
     );

@@ -14,12 +14,12 @@ const QUERY_MAX = 64;
 
 /** The filter of an address; unknown values are left out. */
 export function filterOf(search) {
-  const asked = new URLSearchParams(search);
-  const market = (asked.get('market') ?? '').toUpperCase();
+  const params = new URLSearchParams(search);
+  const market = (params.get('market') ?? '').toUpperCase();
   return {
-    query: (asked.get('query') ?? '').trim().slice(0, QUERY_MAX),
+    query: (params.get('query') ?? '').trim().slice(0, QUERY_MAX),
     market: MARKETS.includes(market) ? market : '',
-    order: asked.get('order') === 'worst' ? 'worst' : '',
+    order: params.get('order') === 'worst' ? 'worst' : '',
   };
 }
 

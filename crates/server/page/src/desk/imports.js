@@ -28,7 +28,7 @@ export const imports = { title: phrase('imports'), fill };
 async function fill(who) {
   // The server would refuse every request of this page.
   if (who.role !== 'operator') return [refusal(new Refused({ status: 403, message: 'this is for operators' })), refuseDrops()];
-  const asked = new URLSearchParams(location.search);
+  const params = new URLSearchParams(location.search);
   const said = el('p', { class: 'said', role: 'status' });
   const sheets = el('div', { class: 'sheets' });
   /** After the first load, an error replaces the tables. */
@@ -41,15 +41,15 @@ async function fill(who) {
       sheets.replaceChildren(refusal(error, () => refresh()));
     }
   };
-  const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(asked, who, refresh), quarantineSheet(asked)])));
+  const show = async () => sheets.replaceChildren(...(await Promise.all([ledgerSheet(params, who, refresh), quarantineSheet(params)])));
   const [uploads] = await Promise.all([uploadsSheet(who, refresh), show()]);
   return [uploads, said, sheets];
 }
 
 const fileName = (path) => path.split(/[\\/]/).at(-1);
 
-async function ledgerSheet(asked, who, refresh) {
-  const before = asked.get('before');
+async function ledgerSheet(params, who, refresh) {
+  const before = params.get('before');
   const { data } = await ask(`/v1/imports?${new URLSearchParams({ limit: PAGE, ...(before && { before }) })}`);
   const number = (key) => ({ title: phrase(key), kind: 'number', of: (row) => count(row[key]) });
   const refused = (row) =>
@@ -95,8 +95,8 @@ function state(row) {
   return el('span', { class: 'warn', title: row.message ?? '' }, STATES[row.state] ? phrase(STATES[row.state]) : row.state);
 }
 
-async function quarantineSheet(asked) {
-  const [which, after] = [asked.get('import'), asked.get('after')];
+async function quarantineSheet(params) {
+  const [which, after] = [params.get('import'), params.get('after')];
   const query = new URLSearchParams({ limit: PAGE, ...(which && { import: which }), ...(after && { after }) });
   const { data } = await ask(`/v1/quarantine?${query}`);
   const columns = [

@@ -8,7 +8,7 @@ import { symbolOf } from '../link.js';
 import { Live } from '../live.js';
 import { phrase } from '../phrases/portfolio.js';
 import { assetsSheet } from '../portfolio/assets.js';
-import { changeOrder, confirmCancel, showStory } from '../portfolio/dialogs.js';
+import { changeOrder, confirmCancel, showHistory } from '../portfolio/dialogs.js';
 import { equitySheet } from '../portfolio/equity.js';
 import { flowsSheet } from '../portfolio/flows.js';
 import { openOrdersSheet, pastOrdersSheet } from '../portfolio/orders.js';
@@ -32,7 +32,7 @@ async function fill() {
     await live.now();
   };
   const on = {
-    why: showStory,
+    why: showHistory,
     change: (order) => changeOrder(order, done),
     cancel: (order) => confirmCancel(order, done),
   };
@@ -42,7 +42,7 @@ async function fill() {
       show();
     } catch (error) {
       if (error.name !== 'Refused') throw error;
-      tellLost(fresh, error);
+      showLost(fresh, error);
     }
   };
   const sheets = [
@@ -63,7 +63,7 @@ async function fill() {
   const live = new Live(async () => {
     await state.refresh();
     show();
-  }, { onLost: (error) => tellLost(fresh, error) });
+  }, { onLost: (error) => showLost(fresh, error) });
 
   /** The outcome of a new order; its state is known after the account has been refreshed. */
   async function placed(id) {
@@ -77,10 +77,10 @@ async function fill() {
   listen({
     n: () => ticket.focus(),
   });
-  const asked = new URLSearchParams(location.search);
-  const symbol = symbolOf(asked.get('symbol') ?? '');
+  const params = new URLSearchParams(location.search);
+  const symbol = symbolOf(params.get('symbol') ?? '');
   if (symbol) {
-    ticket.begin(symbol, asked.get('side') === 'Sell' ? 'Sell' : 'Buy');
+    ticket.begin(symbol, params.get('side') === 'Sell' ? 'Sell' : 'Buy');
     // An element cannot be focused before it is in the page.
     requestAnimationFrame(() => ticket.quantity.focus());
   }
@@ -89,7 +89,7 @@ async function fill() {
 }
 
 /** The numbers stay, with a note that they are not current. */
-function tellLost(fresh, error) {
+function showLost(fresh, error) {
   fresh.dataset.state = 'lost';
   Object.assign(fresh, { ariaLive: 'polite', textContent: error.status === 401 ? phrase('signed_out') : phrase('lost', error.message) });
 }

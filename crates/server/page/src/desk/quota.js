@@ -71,7 +71,7 @@ function securities(data) {
   const title = phrase('securities');
   const columns = [
     { title: phrase('security'), of: (row) => chartLink(row.symbol) },
-    { title: phrase('first_asked'), of: (row) => instant(row.first_used_at) },
+    { title: phrase('first_request'), of: (row) => instant(row.first_used_at) },
   ];
   const omitted = data.securities_omitted;
   return el(

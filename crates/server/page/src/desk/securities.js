@@ -16,7 +16,7 @@ import { chartLink, count } from './table.js';
 const ROW_HEIGHT = 32;
 // The server compares some more securities with the calendar at each request for the worst.
 const COUNTING_MS = 300;
-// While the scrollbar is dragged, rows passed on the way are not requested.
+// While the scrollbar is dragged, rows that scroll past are not requested.
 const SETTLED_MS = 60;
 
 export const securities = { title: phrase('securities_title'), early, fill };
@@ -35,9 +35,9 @@ function early() {
 
 function fetcher(filter) {
   return (offset, limit) => {
-    const asked = first;
+    const prefetched = first;
     first = undefined;
-    return asked?.key === queryOf(filter) && offset === 0 ? asked.answer : fetchPage(filter, offset, limit);
+    return prefetched?.key === queryOf(filter) && offset === 0 ? prefetched.answer : fetchPage(filter, offset, limit);
   };
 }
 

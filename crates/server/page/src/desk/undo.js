@@ -1,4 +1,4 @@
-// Undoes an import: first shows what would be removed, then asks for confirmation.
+// Undoes an import, after a dry run and a confirmation.
 
 import { ask } from '../api.js';
 import { grouped } from '../decimal.js';
@@ -15,8 +15,8 @@ export async function openUndo(number, onDone) {
   const about = el('div', { class: 'report' }, el('p', {}, phrase('looking')));
   const said = el('p', { class: 'said', role: 'status' });
   const undo = el('button', { type: 'button', class: 'main', disabled: true, onclick: () => confirm() }, phrase('undo'));
-  const keep = el('form', { method: 'dialog' }, el('button', {}, phrase('keep')));
-  const box = openDialog('undo', phrase('undo_one', number), about, said, el('div', { class: 'choices' }, keep, undo));
+  const dismiss = el('form', { method: 'dialog' }, el('button', {}, phrase('keep_it')));
+  const box = openDialog('undo', phrase('undo_one', number), about, said, el('div', { class: 'choices' }, dismiss, undo));
   const attempt = async (work) => {
     try {
       await work();

@@ -62,10 +62,10 @@ export function uploadCard(upload, { onChange, onGone }) {
   let options;
   const looking = async (more = {}) => {
     said.textContent = phrase('looking');
-    const asked = { ...form.values(), ...more };
-    const { data } = await ask(`${path}/dry-run`, { method: 'POST', body: asked });
+    const requested = { ...form.values(), ...more };
+    const { data } = await ask(`${path}/dry-run`, { method: 'POST', body: requested });
     said.textContent = '';
-    options = asked;
+    options = requested;
     showChecked(data.files);
   };
   const start = async (more = {}) => {

@@ -83,13 +83,13 @@ function droppedFiles({ items, files }) {
 function taker({ bytesMax, who }, { cards, said, around }) {
   let last = Promise.resolve();
   // Each of several files may have its own reason.
-  const tell = (words) => {
+  const report = (words) => {
     said.textContent = [said.textContent, words].filter(Boolean).join('\n');
   };
   const send = async ({ file, isFolder }) => {
     const problem = unsendable(file, isFolder, { bytesMax, who });
     if (problem) {
-      tell(problem);
+      report(problem);
       return;
     }
     const way = sendingCard(file);
@@ -104,7 +104,7 @@ function taker({ bytesMax, who }, { cards, said, around }) {
       if (error.name === 'AbortError') return;
       if (error.name !== 'Refused') throw error;
       const why = error.status === UNREACHABLE ? phrase('cut') : error.message.replace(/\.$/, '');
-      tell(phrase('not_sent', file.name, why));
+      report(phrase('not_sent', file.name, why));
     }
   };
   return (files) => {

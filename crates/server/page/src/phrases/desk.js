@@ -13,7 +13,7 @@ export const phrase = phrasesOf({
   used_of: ['{0} of {1}', '{0} / {1}', '{0} / {1}'],
   left: ['{0} left', '剩余 {0}', '剩餘 {0}'],
   api_date: [
-    'Programs of this account are answered as of {0}: what the interface got later is not there for them.',
+    'Programs of this account get the interface as of {0}, without later additions.',
     '此账户的程序按 {0} 的接口版本应答，此后新增的内容对其不可见。',
     '此帳戶的程式按 {0} 的介面版本回應，此後新增的內容對其不可見。',
   ],
@@ -41,7 +41,7 @@ export const phrase = phrasesOf({
     '{1} 模拟账户完成 {0} 笔订单，超过等级 {3} 要求的 {2} 笔',
     '{1} 模擬帳戶完成 {0} 筆訂單，超過等級 {3} 要求的 {2} 筆',
   ],
-  own_quota: ['{0}; with a quota of its own', '{0}；另有专属额度', '{0}；另有專屬額度'],
+  own_quota: ['{0}; with an individual quota', '{0}；另有专属额度', '{0}；另有專屬額度'],
   next: ['Next', '下一步', '下一步'],
   next_level: ['level {0}, {1} securities', '等级 {0}，{1} 只证券', '等級 {0}，{1} 隻證券'],
   next_from: ['from {0}: {1}', '自 {0}：{1}', '自 {0}：{1}'],
@@ -55,7 +55,7 @@ export const phrase = phrasesOf({
   ],
   securities: ['Securities of this month', '本月证券', '本月證券'],
   security: ['Security', '证券', '證券'],
-  first_asked: ['First asked for', '首次查询', '首次查詢'],
+  first_request: ['First request', '首次查询', '首次查詢'],
   no_securities: [
     'None yet. A security counts once a month, with the first answer about its history.',
     '暂无。每只证券每月只计一次，自首次返回历史数据起计。',
@@ -91,7 +91,7 @@ export const phrase = phrasesOf({
   which: ['Which', '哪些', '哪些'],
 
   lines: [
-    'Programs that keep a line open to the server, over WebSocket or TCP. A program whose line is closed may come back by itself: to keep it out, end its access on the page of programs.',
+    'Programs with an open connection to the server, over WebSocket or TCP. A program may reconnect after its connection is closed: to block it, end its access on the page of programs.',
     '通过 WebSocket 或 TCP 与服务器保持连接的程序。被关闭的程序可能自行重连；要阻止它，请在程序页面终止其访问。',
     '透過 WebSocket 或 TCP 與伺服器保持連線的程式。被關閉的程式可能自行重連；要阻止它，請在程式頁面終止其存取。',
   ],
@@ -99,10 +99,10 @@ export const phrase = phrasesOf({
   of_all: ['All accounts', '所有账户', '所有帳戶'],
   refresh: ['Refresh', '刷新', '重新整理'],
   closed: ['Connection {0} of {1} is closed.', '{1} 的连接 {0} 已关闭。', '{1} 的連線 {0} 已關閉。'],
-  had_left: ['Connection {0} had left already.', '连接 {0} 已自行断开。', '連線 {0} 已自行中斷。'],
+  had_left: ['Connection {0} was already closed.', '连接 {0} 已自行断开。', '連線 {0} 已自行中斷。'],
   not_closed: ['Not closed: {0}.', '未能关闭：{0}。', '未能關閉：{0}。'],
   account: ['Account', '账户', '帳戶'],
-  door: ['Door', '协议', '協定'],
+  transport: ['Transport', '协议', '協定'],
   address: ['From', '来自', '來自'],
   since: ['Since', '始于', '始於'],
   id: ['Id', '编号', '編號'],
@@ -111,11 +111,11 @@ export const phrase = phrasesOf({
   online: ['{0} open', '{0} 个连接', '{0} 個連線'],
   online_of: ['{0} open of {1} allowed', '{0} 个连接，上限 {1}', '{0} 個連線，上限 {1}'],
   open_lines: ['Open connections', '当前连接', '目前連線'],
-  nobody: ['Nobody is connected.', '当前没有连接。', '目前沒有連線。'],
+  no_connections: ['There are no open connections.', '当前没有连接。', '目前沒有連線。'],
 
   securities_title: ['Securities', '证券', '證券'],
   stored_means: [
-    'What is stored of each security; missing days are those of the last 91. Up and down choose a row, Enter opens its chart, Shift+Enter its gaps.',
+    'The stored data of each security; missing days are counted in the last 91. Up and down choose a row, Enter opens its chart, Shift+Enter its gaps.',
     '每只证券已存的数据；缺失按最近 91 天计。上下键选择一行，回车打开图表，Shift+回车查看缺失。',
     '每隻證券已存的數據；缺失按最近 91 天計。上下鍵選擇一行，Enter 開啟圖表，Shift+Enter 查看缺失。',
   ],
@@ -140,7 +140,7 @@ export const phrase = phrasesOf({
   no_results: ['No results', '没有结果', '沒有結果'],
 
   complete_means: [
-    'A day is complete when the daily candle and every minute are there, or it is known that nothing was traded in the minutes that are not.',
+    'A day is complete when it has the daily candle and every minute, or the missing minutes are known to have no trades.',
     '日K线与每分钟的K线齐全，或已知缺少的分钟没有成交，即为完整。',
     '日K線與每分鐘的K線齊全，或已知缺少的分鐘沒有成交，即為完整。',
   ],
@@ -158,7 +158,7 @@ export const phrase = phrasesOf({
   partial: ['partial', '部分', '部分'],
   missing: ['missing', '缺失', '缺失'],
   closed_day: ['closed', '休市', '休市'],
-  outside: ['outside what is expected', '不在预期范围', '不在預期範圍'],
+  outside: ['outside the expected range', '不在预期范围', '不在預期範圍'],
   nothing_yet: ['Nothing has been imported yet.', '尚未导入任何数据。', '尚未匯入任何數據。'],
   nothing_yet_import: [
     'Nothing has been imported yet. Drop a file on the page Imports, or on the server: {0}',

@@ -6,7 +6,7 @@ export const phrase = phrasesOf({
   studies: ['Indicators', '指标', '指標'],
   studies_none: ['None', '全部关闭', '全部關閉'],
   studies_hint: [
-    'Numbers are candles, several with commas between them. The address keeps them.',
+    'Numbers are candles, separated by commas. They are part of the address.',
     '数字为K线根数，多个以逗号分隔；设置保存在网址中。',
     '數字為K線根數，多個以逗號分隔；設定保存在網址中。',
   ],
@@ -28,7 +28,7 @@ export const phrase = phrasesOf({
   compare: ['Compare', '对比', '對比'],
   compare_with: ['Code or name', '代码或名称', '代碼或名稱'],
   compare_without: ['Without {0}', '移除 {0}', '移除 {0}'],
-  compare_full: ['Up to {0} can be compared at once.', '最多同时对比 {0} 只。', '最多同時對比 {0} 隻。'],
+  compare_full: ['At most {0} can be compared.', '最多同时对比 {0} 只。', '最多同時對比 {0} 隻。'],
   compare_wrong: ['“{0}” cannot be compared here.', '“{0}”无法对比。', '「{0}」無法對比。'],
   compare_hint: [
     'Up to {0}, in percent of the first candle that is visible. Each counts as a security of the quota.',

@@ -8,7 +8,7 @@ export const phrase = phrasesOf({
   loading: ['Loading…', '载入中…', '載入中…'],
   dismiss: ['Close', '关闭', '關閉'],
   keep_it: ['Keep it', '保留', '保留'],
-  sign_in: ['Sign in to keep lists and trade.', '登录后可使用列表与交易。', '登入後可使用列表與交易。'],
+  sign_in: ['Sign in to use lists and to trade.', '登录后可使用列表与交易。', '登入後可使用列表與交易。'],
 
   star: ['Watch {0}', '关注 {0}', '關注 {0}'],
   starred: ['{0} is watched: choose its lists', '已关注 {0}：选择所属列表', '已關注 {0}：選擇所屬列表'],
@@ -65,7 +65,7 @@ export const phrase = phrasesOf({
 
   flow_title: ['Capital flow', '资金流向', '資金流向'],
   flow_keys: [
-    'Running total of what was bought less what was sold, by minute. Left and right move along the minutes.',
+    'Running total of purchases less sales, by minute. Left and right move along the minutes.',
     '按分钟累计的净流入。左右键逐分钟移动。',
     '按分鐘累計的淨流入。左右鍵逐分鐘移動。',
   ],
@@ -100,7 +100,7 @@ export const phrase = phrasesOf({
   grid_cancel: ['Cancel', '终止', '終止'],
   grid_sure: ['Cancel this grid?', '终止此网格？', '終止此網格？'],
   grid_sure_text: [
-    'Its open orders are cancelled first. What it has bought stays in the account.',
+    'Its open orders are cancelled first. Securities that it bought stay in the account.',
     '其未完成订单会先撤销，已买入的证券保留在账户中。',
     '其未完成訂單會先撤銷，已買入的證券保留在帳戶中。',
   ],
@@ -174,14 +174,14 @@ export const phrase = phrasesOf({
   hours_more: ['with pre-market and post-market', '含盘前盘后', '含盤前盤後'],
   form_multiple: ['A jump over several steps trades them all', '跳空多格时按格数成交', '跳空多格時按格數成交'],
   form_agree: [
-    'I know that a grid trades without asking me again',
+    'I understand that a grid trades without further confirmation',
     '我了解网格会自动交易，不再逐笔询问',
     '我了解網格會自動交易，不再逐筆詢問',
   ],
   form_start: ['Start the grid', '启动网格', '啟動網格'],
   form_save: ['Change the grid', '修改网格', '修改網格'],
   preview_taken: [
-    'Would be taken: {0} sales on the way up, {1} purchases on the way down for {2}, with {3} available.',
+    'Would be accepted: {0} sales as the price rises, {1} purchases as it falls for {2}, with {3} available.',
     '可以启动：上涨途中可卖 {0} 次，下跌途中可买 {1} 次，共需 {2}，可用 {3}。',
     '可以啟動：上升途中可賣 {0} 次，下跌途中可買 {1} 次，共需 {2}，可用 {3}。',
   ],

@@ -11,7 +11,7 @@ export const phrase = phrasesOf({
   about: ['About', '相关', '相關'],
   about_one: ['About {0}', '关于 {0}', '關於 {0}'],
   all_topics: ['All topics', '全部话题', '全部話題'],
-  none_yet: ['Nobody has written a topic yet.', '暂无话题。', '暫無話題。'],
+  none_yet: ['There are no topics yet.', '暂无话题。', '暫無話題。'],
   no_more: ['There are no more.', '没有更多了。', '沒有更多了。'],
   none_hidden: ['Nothing is hidden.', '没有已隐藏的内容。', '沒有已隱藏的內容。'],
   no_topic: ['There is no such topic.', '没有这个话题。', '沒有這個話題。'],
@@ -51,7 +51,7 @@ export const phrase = phrasesOf({
   hashtag_long: ['A hashtag has more than {0} characters.', '标签超过 {0} 字。', '標籤超過 {0} 字。'],
 
   replies: ['Replies', '回复', '回覆'],
-  no_replies: ['Nobody has replied yet.', '暂无回复。', '暫無回覆。'],
+  no_replies: ['There are no replies yet.', '暂无回复。', '暫無回覆。'],
   your_reply: ['Your reply', '您的回复', '您的回覆'],
   send: ['Send', '发送', '傳送'],
   sent: ['Sent.', '已发送。', '已傳送。'],

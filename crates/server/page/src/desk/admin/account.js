@@ -21,7 +21,7 @@ export async function showAccount(reference, who) {
   const path = (rest) => accountPath(reference, rest);
   const load = async () => (await ask(path())).data;
 
-  const tell = (words, undo) => {
+  const report = (words, undo) => {
     const button = undo && el('button', { type: 'button', onclick: undo }, phrase('undo'));
     said.replaceChildren(...[words, ' ', button].filter(Boolean));
     // An open dialog retains the focus, and the keys.
@@ -48,17 +48,17 @@ export async function showAccount(reference, who) {
     } catch (error) {
       if (error.name !== 'Refused') throw error;
       const isOurs = [400, ...OUTDATED].includes(error.status);
-      tell(isOurs ? el('span', { class: 'warn' }, phrase('not_done', error.message)) : refusal(error, () => act(work, words, undo)));
+      report(isOurs ? el('span', { class: 'warn' }, phrase('not_done', error.message)) : refusal(error, () => act(work, words, undo)));
       if (OUTDATED.includes(error.status)) await again();
       return;
     }
     const account = await again();
-    tell(words, account && undo && (() => act(() => undo(account), phrase('undone'))));
+    report(words, account && undo && (() => act(() => undo(account), phrase('undone'))));
   };
   const actions = {
     save: (account, fields) => {
       const change = termsChange(fieldsOf(account.terms), fields);
-      if (Object.keys(change).length === 0) return tell(phrase('nothing_changed'));
+      if (Object.keys(change).length === 0) return report(phrase('nothing_changed'));
       const send = (body, was) => ask(path(), { method: 'POST', body: { ...body, was } });
       return act(
         () => send(change, account.terms.text),

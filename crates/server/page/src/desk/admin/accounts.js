@@ -17,8 +17,8 @@ const PAGE = 50;
 const TYPING = 200;
 
 export const accounts = forOperators('/admin', 'accounts', (who) => {
-  const asked = new URLSearchParams(location.search);
-  return asked.get('account') ? showAccount(asked.get('account'), who) : list(asked.get('query') ?? '');
+  const params = new URLSearchParams(location.search);
+  return params.get('account') ? showAccount(params.get('account'), who) : list(params.get('query') ?? '');
 });
 
 async function list(query) {
@@ -39,8 +39,8 @@ async function list(query) {
     turn += 1;
     const mine = turn;
     const text = search.value.trim();
-    const asked = new URLSearchParams({ limit: PAGE, ...(text && { query: text }), ...(after && { after }) });
-    const { data } = await ask(`/v1/admin/accounts?${asked}`);
+    const params = new URLSearchParams({ limit: PAGE, ...(text && { query: text }), ...(after && { after }) });
+    const { data } = await ask(`/v1/admin/accounts?${params}`);
     // A later request was sent meanwhile.
     if (mine !== turn) return;
     rows = after ? [...rows, ...data.accounts] : data.accounts;

@@ -7,7 +7,7 @@ import { el } from '../../dom.js';
 import { phrase } from '../../phrases/admin.js';
 import { ACCOUNT_LIMITS } from '../../served-accounts.js';
 import { instant, table } from '../table.js';
-import { auditAsked } from './forms.js';
+import { auditQuery } from './forms.js';
 import { forOperators } from './shell.js';
 
 const PAGE = 100;
@@ -42,7 +42,7 @@ function filters(given) {
 async function rows(given) {
   let data;
   try {
-    ({ data } = await ask(`/v1/admin/audit?${auditAsked(location.search, PAGE)}`));
+    ({ data } = await ask(`/v1/admin/audit?${auditQuery(location.search, PAGE)}`));
   } catch (error) {
     // An invalid filter; any other error replaces the page.
     if (error.name !== 'Refused' || ![400, 404].includes(error.status)) throw error;

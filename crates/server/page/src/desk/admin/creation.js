@@ -91,7 +91,7 @@ function showCreated(data) {
   openDialog(
     'created',
     phrase('created', account.account),
-    el('p', {}, phrase('keep')),
+    el('p', {}, phrase('store_secret')),
     el('pre', { tabindex: 0, 'aria-label': phrase('credentials') }, el('code', {}, exportsOf(location.origin + BASE, data))),
     place,
     el(

@@ -82,10 +82,10 @@ export function exportsOf(url, { app_key: key, app_secret: secret, access_token:
 }
 
 /** The query of the audit log: the filled-in filters, and the row to continue before. */
-export function auditAsked(search, limit) {
+export function auditQuery(search, limit) {
   const given = new URLSearchParams(search);
-  const asked = ['account', 'event', 'since', 'before'].map((name) => [name, (given.get(name) ?? '').trim()]);
-  return new URLSearchParams([...asked.filter(([, value]) => value !== ''), ['limit', String(limit)]]);
+  const filters = ['account', 'event', 'since', 'before'].map((name) => [name, (given.get(name) ?? '').trim()]);
+  return new URLSearchParams([...filters.filter(([, value]) => value !== ''), ['limit', String(limit)]]);
 }
 
 const SIZES = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
