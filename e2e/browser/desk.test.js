@@ -34,25 +34,25 @@ sys.stdin.read()
   const env = environment({ ...account.environment, LONGBRIDGE_PRINT_QUOTE_PACKAGES: 'false', HTTPS_PROXY: 'http://127.0.0.1:9' });
   const child = spawn('timeout', ['--kill-after=5', '120', process.env.CHANDLER_E2E_PYTHON, '-c', script], { env });
   process.on('exit', () => child.kill('SIGTERM'));
-  let told = '';
-  child.stderr.on('data', (text) => (told += text));
+  let errors = '';
+  child.stderr.on('data', (text) => (errors += text));
   const up = new Promise((resolve, reject) => {
     child.stdout.once('data', resolve);
-    child.once('exit', () => reject(new Error(told)));
+    child.once('exit', () => reject(new Error(errors)));
   });
   await within(up, 'the SDK');
   return child;
 }
 
 describe('the quota page', () => {
-  it('says the date that an account is pinned to, and is itself in the newest form', async () => {
+  it('shows the date that an account is pinned to, and is itself in the newest form', async () => {
     await at(PINNED, '/quota', async (page) => {
       await page.getByText('answered as of 2024-08-01').waitFor();
       await page.getByText('Starts again').waitFor();
     });
   });
 
-  it('moves when another security is opened, and says which', async () => {
+  it('counts another opened security, and lists it', async () => {
     await at(USER, '/quota', async (page, visitor) => {
       const used = async () => Number(await page.getByRole('meter').getAttribute('aria-valuenow'));
       await page.getByText('Starts again').waitFor();
@@ -73,7 +73,7 @@ describe('the quota page', () => {
     });
   });
 
-  it('tells what a list of securities would cost, and spends nothing', async () => {
+  it('shows what a list of securities would cost, and spends nothing', async () => {
     await at(USER, '/quota', async (page, visitor) => {
       await page.getByLabel('Symbols').fill('9003.hk, 9004.HK 700.HK what?');
       const before = await page.getByRole('meter').getAttribute('aria-valuenow');
@@ -87,8 +87,8 @@ describe('the quota page', () => {
   });
 });
 
-describe('a desk page that has been open for a while', () => {
-  it('goes on after signing in anew elsewhere, and says so when nobody is signed in', async () => {
+describe('a dashboard page that has been open for a while', () => {
+  it('works after a new sign-in in another tab, and shows when the session has ended', async () => {
     await at(USER, '/quota', async (page, { context }) => {
       await page.getByText('Starts again').waitFor();
       // The CSRF token belongs to the session, so it has to be requested again after signing in.
@@ -118,7 +118,7 @@ describe('a desk page that has been open for a while', () => {
 });
 
 describe('the connections page', () => {
-  it('shows the lines of an account and closes one of them', async () => {
+  it('shows the connections of an account and closes one of them', async () => {
     const child = await program(on.people[USER]);
     await at(USER, '/connections', async (page, visitor) => {
       const close = page.getByRole('button', { name: /^Close connection/ });
@@ -133,7 +133,7 @@ describe('the connections page', () => {
     child.kill('SIGTERM');
   });
 
-  it('shows operators the lines of everybody', async () => {
+  it('shows operators the connections of all accounts', async () => {
     const child = await program(on.people[USER]);
     await at(OPERATOR, '/connections', async (page, visitor) => {
       await page.getByText('There are no open connections.').waitFor();
@@ -146,7 +146,7 @@ describe('the connections page', () => {
 });
 
 describe('the coverage page', () => {
-  it('is for every account, and finds what is asked for', async () => {
+  it('is for every account, and finds a searched security', async () => {
     await at(USER, '/coverage?market=HK', async (page) => {
       await page.getByRole('button', { name: '9004.HK', exact: true }).waitFor();
       assert.equal(await page.getByRole('button', { name: /\.US$/ }).count(), 0);
@@ -173,7 +173,7 @@ describe('the coverage page', () => {
 const MAKES_ROOM = { complaints: [/layout shift/] };
 
 describe('the pages of operators', () => {
-  it('tell others whose they are, and do not offer themselves', async () => {
+  it('show others that they are for operators, and are not linked', async () => {
     for (const where of ['/imports']) {
       await at(USER, where, async (page, visitor) => {
         await page.getByRole('heading', { name: 'For operators' }).waitFor();
@@ -206,7 +206,7 @@ describe('the pages of operators', () => {
     });
   });
 
-  it('show what was imported and what was refused, with the reason', async () => {
+  it('show imports and refused rows, with the reason', async () => {
     const file = path.join(on.server.store, 'crooked.csv');
     writeFileSync(file, 'time,open,high,low,close,volume\n2026-11-12,10,9,11,10,100\n2026-11-13,10,11,9,10,100\n');
     await on.server.command(['import', file, '--symbol', '9099.HK', '--period', '1d']);
@@ -224,7 +224,7 @@ describe('the pages of operators', () => {
     });
   });
 
-  it('take a dropped file: what it would do, its import, and taking it back', async () => {
+  it('take a dropped file: its dry run, its import, and the undo', async () => {
     const rows = 'date,open,high,low,close,volume\n2026-11-11,10,11,9,10,100\n2026-11-12,10,9,11,10,100\n2026-11-13,10,12,9,11,200\n';
     await at(OPERATOR, '/imports', async (page, visitor) => {
       const choose = page.getByRole('button', { name: 'Choose a file…' });
@@ -261,7 +261,7 @@ describe('the pages of operators', () => {
     }, MAKES_ROOM);
   });
 
-  it('import what was looked at, and again what was removed since', async () => {
+  it('import a file after its dry run, and again after its data was removed', async () => {
     const rows = 'date,open,high,low,close,volume\n2026-11-12,10,11,9,10,100\n2026-11-13,10,12,9,11,200\n';
     await at(OPERATOR, '/imports', async (page) => {
       await page.getByRole('button', { name: 'Choose a file…' }).waitFor();
@@ -286,7 +286,7 @@ describe('the pages of operators', () => {
       await drop(page, 'prices.csv', rows);
       await card.getByLabel('Symbol').fill('BACK.US');
       await look.click();
-      await card.getByText(/unless what it brought was removed/).waitFor();
+      await card.getByText(/unless its data was removed/).waitFor();
       await card.getByRole('button', { name: 'See what importing it again would do' }).click();
       await card.getByText(/^Would add 2,/).waitFor();
       await begin.click();
@@ -295,8 +295,8 @@ describe('the pages of operators', () => {
   });
 });
 
-describe('the desk', () => {
-  it('leads to the page that lets a device in', async () => {
+describe('the dashboard', () => {
+  it('links to the page that connects a device', async () => {
     const client = await Client.register(on.server, 'Terminal of Una');
     const grant = await client.device();
     await at(USER, '/quota', async (page, visitor) => {

@@ -13,7 +13,7 @@ export const phrase = phrasesOf({
   used_of: ['{0} of {1}', '{0} / {1}', '{0} / {1}'],
   left: ['{0} left', '剩余 {0}', '剩餘 {0}'],
   api_date: [
-    'Programs of this account get the interface as of {0}, without later additions.',
+    'Programs of this account are answered as of {0}, without later additions.',
     '此账户的程序按 {0} 的接口版本应答，此后新增的内容对其不可见。',
     '此帳戶的程式按 {0} 的介面版本回應，此後新增的內容對其不可見。',
   ],
