@@ -107,8 +107,8 @@ def hard_walk(rng, n):
     volume[rounded] = np.maximum(volume[rounded] // 100, 1) * 100
     vwap = low + (high - low) * rng.beta(1.5, 4, n)
     turnover = np.rint(vwap * tick * volume / 100).astype(np.int64) * 100
-    kept = np.flatnonzero(rng.random(n) > 0.30)
-    return kept, tuple(column[kept] for column in (opened * tick, high * tick, low * tick, close * tick, volume, turnover))
+    traded = np.flatnonzero(rng.random(n) > 0.30)
+    return traded, tuple(column[traded] for column in (opened * tick, high * tick, low * tick, close * tick, volume, turnover))
 
 
 # --- dates and names ---------------------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ def main():
         write_actions(f"{out}/actions.csv", names, days)
     hard = Gathered(f"{out}/hard.parquet")
     for number in range(HARD_SYMBOLS):
-        kept, columns = hard_walk(np.random.default_rng([SEED, 3, number]), len(minutes))
-        hard.add(table(us_symbol("H", number), minutes[kept], columns, 10000))
+        traded, columns = hard_walk(np.random.default_rng([SEED, 3, number]), len(minutes))
+        hard.add(table(us_symbol("H", number), minutes[traded], columns, 10000))
     hard.close()
     long_minutes = us_minutes(datetime.date(2023, 12, 4), LONG_DAYS)
     long = Gathered(f"{out}/long.parquet")
