@@ -78,7 +78,7 @@ e2e: setup-e2e setup-test page
 	@CHANDLER_E2E_BUILT=1 ./e2e/run.sh
 
 # Repeats the end-to-end tests on a busy machine, to find tests that depend on its speed. WORDS are passed to e2e/run.sh:
-# `make e2e-busy TIMES=3 WORDS="--browser desk.test.js"`.
+# `make e2e-busy TIMES=3 WORDS="--browser dashboard.test.js"`.
 TIMES ?= 10
 WORDS ?=
 e2e-busy: setup-e2e setup-test page

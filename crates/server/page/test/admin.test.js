@@ -3,7 +3,7 @@ import test from 'node:test';
 
 import {
   UNLIMITED, accountPath, auditQuery, bytesText, exportsOf, fieldsOf, isSpent, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
-} from '../src/desk/admin/forms.js';
+} from '../src/dashboard/admin/forms.js';
 
 const TERMS = {
   level: null, quota: null, rate: '60/30', connections: 10, floors: null, read_only: false, api_date: null,

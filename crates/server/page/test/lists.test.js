@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { Refused } from '../src/api.js';
-import { filterOf, queryOf } from '../src/desk/filter.js';
-import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from '../src/desk/rows.js';
+import { filterOf, queryOf } from '../src/dashboard/filter.js';
+import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from '../src/dashboard/rows.js';
 
 test('a list filter is parsed from the address', () => {
   assert.deepEqual(filterOf('?query=%20lamp&market=us&order=worst'), { query: 'lamp', market: 'US', order: 'worst' });

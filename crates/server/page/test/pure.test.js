@@ -9,15 +9,15 @@ import { Refused, WouldCharge, ask } from '../src/api.js';
 import { commandFor, liftingFor } from '../src/command.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
 import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus, signed, times, toMultiple } from '../src/decimal.js';
-import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
-import { hongKongDate } from '../src/desk/table.js';
+import { calendarDays, monthSpans, shiftDate } from '../src/dashboard/days.js';
+import { hongKongDate } from '../src/dashboard/table.js';
 import { Feed } from '../src/feed.js';
 import { DEFAULTS, formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
 import { phrase as admin } from '../src/phrases/admin.js';
 import { phrase as chart } from '../src/phrases/chart.js';
-import { phrase as desk } from '../src/phrases/desk.js';
+import { phrase as dashboard } from '../src/phrases/dashboard.js';
 import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
@@ -300,7 +300,7 @@ test('every phrase exists in three languages, takes the same values in each, and
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
+  for (const table of [shared.table, chart.table, dashboard.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
@@ -408,7 +408,7 @@ test('a CSRF token of an older session is requested again, once, but not for a m
 test('the reason for a level is in the language of the page', () => {
   const script = `
     globalThis.document = { querySelector: () => null, documentElement: { lang: process.argv[1] } };
-    const { levelReason } = await import('./src/desk/reason.js');
+    const { levelReason } = await import('./src/dashboard/reason.js');
     console.log(JSON.stringify(JSON.parse(process.argv[2]).map(levelReason)));
   `;
   const reasons = [

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/desk/upload-words.js';
+import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/dashboard/upload-words.js';
 
 /** A dry run report. */
 const report = (more = {}) => ({

@@ -1,7 +1,7 @@
 // Dialogs of one order: its history, a change of its terms, and its cancellation.
 
 import { ask } from '../api.js';
-import { refusal } from '../desk/refused.js';
+import { refusal } from '../dashboard/refused.js';
 import { openDialog as open } from '../dialog.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';

@@ -2,7 +2,7 @@
 
 import { openDialog } from '../dialog.js';
 import { grouped, signed } from '../decimal.js';
-import { hongKongInstant } from '../desk/table.js';
+import { hongKongInstant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { marketOf } from '../market.js';
 import { phrase } from '../phrases/side.js';

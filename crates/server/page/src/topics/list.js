@@ -2,7 +2,7 @@
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
-import { instant } from '../desk/table.js';
+import { instant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { listen } from '../keys.js';
 import { symbolOf } from '../link.js';

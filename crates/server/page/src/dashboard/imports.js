@@ -3,7 +3,7 @@
 import { Refused, ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { phrase as uploading } from '../phrases/uploads.js';
 import { nothingYet } from './empty.js';
 import { refusal } from './refused.js';

@@ -4,7 +4,7 @@
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { calendarDays, monthSpans, shiftDate } from './days.js';
 import { nothingYet } from './empty.js';
 import { filterForm, filterOf, pageWith, queryOf } from './filter.js';

@@ -3,7 +3,7 @@
 import { lifting } from '../advice.js';
 import { ask, me } from '../api.js';
 import { el } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { levelReason } from './reason.js';
 import { refusal } from './refused.js';
 import { chartLink, count, hongKongDate, instant, table } from './table.js';

@@ -3,7 +3,7 @@
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { refusal } from './refused.js';
 import { count, instant, table } from './table.js';
 

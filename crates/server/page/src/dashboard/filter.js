@@ -3,7 +3,7 @@
 
 import { addressOf } from '../base.js';
 import { el } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { REGIONS } from '../served-markets.js';
 
 const MARKETS = [...new Set(Object.values(REGIONS).map(({ market }) => market))];

@@ -3,17 +3,17 @@
 
 import { me } from './api.js';
 import { pathHere } from './base.js';
-import { accounts } from './desk/admin/accounts.js';
-import { audit } from './desk/admin/audit.js';
-import { status } from './desk/admin/status.js';
-import { connections } from './desk/connections.js';
-import { coverage } from './desk/coverage.js';
-import { imports } from './desk/imports.js';
-import { portfolio } from './desk/portfolio.js';
-import { quota } from './desk/quota.js';
-import { refusal } from './desk/refused.js';
-import { securities } from './desk/securities.js';
-import { isTopics, topics } from './desk/topics.js';
+import { accounts } from './dashboard/admin/accounts.js';
+import { audit } from './dashboard/admin/audit.js';
+import { status } from './dashboard/admin/status.js';
+import { connections } from './dashboard/connections.js';
+import { coverage } from './dashboard/coverage.js';
+import { imports } from './dashboard/imports.js';
+import { portfolio } from './dashboard/portfolio.js';
+import { quota } from './dashboard/quota.js';
+import { refusal } from './dashboard/refused.js';
+import { securities } from './dashboard/securities.js';
+import { isTopics, topics } from './dashboard/topics.js';
 import { byId, el } from './dom.js';
 import { cycleTheme } from './prefer.js';
 import { showMe, showPlace } from './shell.js';

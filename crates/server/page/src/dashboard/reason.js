@@ -1,7 +1,7 @@
 // Why an account has its level, in the language of the page.
 
 import { grouped } from '../decimal.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 
 export function levelReason({ kind, hkd, paper_hkd: paperHkd, day, count, paper, month, exceeded, level }) {
   if (kind === 'assets') {

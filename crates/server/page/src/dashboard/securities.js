@@ -5,7 +5,7 @@ import { ask } from '../api.js';
 import { addressOf } from '../base.js';
 import { grouped } from '../decimal.js';
 import { el, nextPicture } from '../dom.js';
-import { phrase } from '../phrases/desk.js';
+import { phrase } from '../phrases/dashboard.js';
 import { nameFor } from '../rank.js';
 import { nothingYet } from './empty.js';
 import { filterForm, filterOf, pageWith, queryOf } from './filter.js';
