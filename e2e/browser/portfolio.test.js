@@ -89,7 +89,7 @@ describe('the portfolio', () => {
     const ann = await trader('Ann Ember');
     const price = await priceNear(ann, 1.02);
     await at('Ann Ember', '/portfolio', async (page, visitor) => {
-      await page.getByText('No order is open.').waitFor();
+      await page.getByText('There are no open orders.').waitFor();
       await section(page, 'assets').getByText('507,800.00').first().waitFor();
       await fillIn(page, { quantity: '500', price });
       // The cost is shown before the order is sent.
@@ -110,7 +110,7 @@ describe('the portfolio', () => {
       // The candle of 10:01 fills it at its end.
       await step(602);
       await section(page, 'past-orders').getByText('500 of 500').waitFor();
-      await open.getByText('No order is open.').waitFor();
+      await open.getByText('There are no open orders.').waitFor();
       await section(page, 'positions').getByRole('link', { name: SYMBOL }).waitFor();
       await section(page, 'flows').getByText('Stamp duty').waitFor();
       await isSame(page);
@@ -159,7 +159,7 @@ describe('the portfolio', () => {
       await page.getByRole('button', { name: 'Cancel the order' }).waitFor();
       await page.keyboard.press('Enter');
       await section(page, 'past-orders').getByText('cancelled', { exact: true }).waitFor();
-      await open.getByText('No order is open.').waitFor();
+      await open.getByText('There are no open orders.').waitFor();
       await isSame(page);
     });
   });

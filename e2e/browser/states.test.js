@@ -91,7 +91,7 @@ describe('the chart page', () => {
       page.on('request', (request) => urls.push(request.url()));
       const address = '/?symbol=LAMPLIGHT&period=7m&before=yesterday';
       await visitor.open(on.at(address));
-      await page.getByRole('heading', { name: '“LAMPLIGHT” is no symbol' }).waitFor();
+      await page.getByRole('heading', { name: '“LAMPLIGHT” is not a symbol' }).waitFor();
       await page.getByRole('status').getByText('period=7m, before=yesterday').waitFor();
       assert.equal(page.url(), on.at(address));
       assert.deepEqual(urls.filter((url) => url.includes('history-candlesticks')), [], 'nothing is charged');
@@ -99,7 +99,7 @@ describe('the chart page', () => {
       await page.getByRole('link', { name: /^9001\.HK / }).click();
       await titled(page, '9001.HK D');
       await visitor.open(on.at('/?symbol=9001.HK&period=7m'));
-      await page.getByRole('status').getByText('Not understood in the address: period=7m').waitFor();
+      await page.getByRole('status').getByText('Invalid in the address: period=7m').waitFor();
       await titled(page, '9001.HK D');
       await visitor.look('state-ignored');
       await page.keyboard.press('p');
@@ -135,9 +135,9 @@ describe('the chart page', () => {
       await drawn(page);
       // The first page of the history exceeds the rate of the account.
       await page.keyboard.press('Home');
-      await page.getByText('going on in').waitFor();
+      await page.getByText('continuing in').waitFor();
       await visitor.screenshot('state-pace');
-      await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
+      await page.getByText('continuing in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
       const isAtFirst = () => document.getElementById('count').textContent.includes('history begins');
       await page.waitForFunction(isAtFirst, undefined, { timeout: PATIENCE_MS });
       // The same for a view without any candles yet.

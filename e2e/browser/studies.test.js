@@ -61,7 +61,7 @@ describe('indicators', () => {
       // Invalid parameters are reported, and change nothing.
       await dialog.getByLabel('Numbers of MA, moving average').fill('5,5');
       await page.keyboard.press('Enter');
-      await dialog.getByText('It takes one to five different lengths').waitFor();
+      await dialog.getByText('Expected: one to five different lengths').waitFor();
       assert.match(page.url(), /ma=5,10,20/);
       await dialog.getByLabel('Numbers of MA, moving average').fill('5, 60');
       await page.keyboard.press('Enter');
@@ -88,7 +88,7 @@ describe('indicators', () => {
 
   it('that are invalid in an address are named, and the others shown', async () => {
     await atChart('/?symbol=CNDL.US&rsi=14&kdj=9&boll=20,2', async (page) => {
-      await page.getByRole('status').getByText('Not understood in the address: kdj=9').waitFor();
+      await page.getByRole('status').getByText('Invalid in the address: kdj=9').waitFor();
       await says(page, 'RSI 14 ');
       assert.match(await legend(page), /MID [\d.]+\s+UP [\d.]+\s+LOW [\d.]+/);
     });

@@ -55,7 +55,7 @@ describe('topics', () => {
       assert.equal(await preview.locator('b').count(), 0);
       await page.getByRole('button', { name: 'Publish' }).focus();
       await page.keyboard.press('Enter');
-      await page.getByText('An article has a title.').waitFor();
+      await page.getByText('An article needs a title.').waitFor();
       await type(page, 'Title', 'On candles');
       await type(page, 'Hashtags', 'wax');
       await visitor.look('topics-compose');

@@ -114,9 +114,9 @@ test('invalid input is reported before it is sent', () => {
   assert.equal(wrong({ body: '🙂'.repeat(5000) }), undefined);
   assert.equal(wrong({ body: '🙂'.repeat(5001) }), 'The text has more than 5000 characters.');
   assert.equal(wrong({ kind: 'article', title: 't', body: 'x'.repeat(20_000) }), undefined);
-  assert.equal(wrong({ kind: 'article' }), 'An article has a title.');
+  assert.equal(wrong({ kind: 'article' }), 'An article needs a title.');
   assert.equal(wrong({ title: 'x'.repeat(201) }), 'The title has more than 200 characters.');
-  assert.equal(wrong({ body: ' \n' }), 'Nothing is written.');
+  assert.equal(wrong({ body: ' \n' }), 'The text is empty.');
   assert.equal(wrong({ tickers: ['700'] }), '700 is not a symbol.');
   assert.equal(wrong({ tickers: Array.from({ length: 11 }, (_, at) => `${at + 1}.HK`) }), 'There are more than 10 securities.');
   assert.equal(wrong({ hashtags: ['a', 'b', 'c', 'd', 'e', 'f'] }), 'There are more than 5 hashtags.');

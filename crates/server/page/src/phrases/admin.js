@@ -107,7 +107,7 @@ export const phrase = phrasesOf({
   signing_in: ['Signing in', '登录', '登入'],
   has_password: ['It has a password.', '已有密码。', '已有密碼。'],
   no_password: [
-    'It has no password: only a one-time link on the machine of the server signs in as it.',
+    'It has no password: only a one-time link, created on the server, can sign in.',
     '没有密码：只能在服务器所在机器上用一次性链接登录。',
     '沒有密碼：只能在伺服器所在機器上用一次性連結登入。',
   ],
@@ -127,7 +127,7 @@ export const phrase = phrasesOf({
 
   ending: ['End of the account', '终止账户', '終止帳戶'],
   ending_about: [
-    'Revoking ends its token, its sessions and its connections for good; its name stays taken.',
+    'Revoking ends its token, its sessions and its connections permanently; its name cannot be reused.',
     '撤销将永久终止其令牌、会话与连接；名称仍被占用。',
     '撤銷將永久終止其權杖、工作階段與連線；名稱仍被佔用。',
   ],

@@ -73,7 +73,7 @@ export const phrase = phrasesOf({
   type_first: ['Type some symbols first.', '请先输入证券代码。', '請先輸入證券代碼。'],
   too_many: ['At most {0} at a time; these are {1}.', '一次最多 {0} 个；现有 {1} 个。', '一次最多 {0} 個；現有 {1} 個。'],
   would_charge: ['would be charged', '将计入额度', '將計入額度'],
-  paid: ['paid for already', '本月已计入', '本月已計入'],
+  paid: ['already charged', '本月已计入', '本月已計入'],
   unknown: ['unknown here', '此处没有', '此處沒有'],
   no_access: ['not open to this account', '此账户没有权限', '此帳戶沒有權限'],
   invalid: ['no symbols', '不是证券代码', '不是證券代碼'],

@@ -23,7 +23,7 @@ export const phrase = phrasesOf({
   rsi_rule: ['one to three different lengths, 2 to 500', '一至三个不同的周期，2 至 500', '一至三個不同的週期，2 至 500'],
   kdj_rule: ['a length and two smoothings, 1 to 500', '周期与两个平滑值，1 至 500', '週期與兩個平滑值，1 至 500'],
   numbers_of: ['Numbers of {0}', '{0} 的参数', '{0} 的參數'],
-  wrong: ['It takes {0}.', '应为{0}。', '應為{0}。'],
+  wrong: ['Expected: {0}.', '应为{0}。', '應為{0}。'],
   done: ['Done', '完成', '完成'],
   compare: ['Compare', '对比', '對比'],
   compare_with: ['Code or name', '代码或名称', '代碼或名稱'],
@@ -31,7 +31,7 @@ export const phrase = phrasesOf({
   compare_full: ['At most {0} can be compared.', '最多同时对比 {0} 只。', '最多同時對比 {0} 隻。'],
   compare_wrong: ['“{0}” cannot be compared here.', '“{0}”无法对比。', '「{0}」無法對比。'],
   compare_hint: [
-    'Up to {0}, in percent of the first candle that is visible. Each counts as a security of the quota.',
+    'Up to {0}, in percent of the first visible candle. Each counts toward the quota.',
     '最多 {0} 只，以可见首根为基准的涨跌幅。每只计入额度。',
     '最多 {0} 隻，以可見首根為基準的升跌幅。每隻計入額度。',
   ],

@@ -40,7 +40,7 @@ export const phrase = phrasesOf({
   equity_first: ['the first day', '首日', '首日'],
 
   positions: ['Positions', '持仓', '持倉'],
-  no_positions: ['Nothing is held.', '没有持仓。', '沒有持倉。'],
+  no_positions: ['There are no positions.', '没有持仓。', '沒有持倉。'],
   security: ['Security', '证券', '證券'],
   quantity: ['Quantity', '数量', '數量'],
   can_sell: ['{0} available', '可用 {0}', '可用 {0}'],
@@ -50,9 +50,9 @@ export const phrase = phrasesOf({
   profit: ['Profit', '盈亏', '盈虧'],
 
   open_orders: ['Open orders', '未完成订单', '未完成訂單'],
-  no_open: ['No order is open.', '没有未完成订单。', '沒有未完成訂單。'],
+  no_open: ['There are no open orders.', '没有未完成订单。', '沒有未完成訂單。'],
   past_orders: ['Past orders', '历史订单', '歷史訂單'],
-  no_past: ['No order has ended yet.', '尚无已结束的订单。', '尚無已結束的訂單。'],
+  no_past: ['There are no past orders yet.', '尚无已结束的订单。', '尚無已結束的訂單。'],
   submitted: ['Submitted', '提交时间', '提交時間'],
   order: ['Order', '订单', '訂單'],
   filled: ['Filled', '成交', '成交'],
@@ -77,7 +77,7 @@ export const phrase = phrasesOf({
   fill_amount: ['{0} at {1}: {2} {3}', '{0} 股 @ {1}：{3} {2}', '{0} 股 @ {1}：{3} {2}'],
 
   cash_flow: ['Cash flow', '资金流水', '資金流水'],
-  no_flows: ['No money has moved yet.', '尚无资金变动。', '尚無資金變動。'],
+  no_flows: ['There is no cash flow yet.', '尚无资金变动。', '尚無資金變動。'],
   time: ['Time', '时间', '時間'],
   kind: ['Kind', '类型', '類型'],
   amount: ['Amount', '金额', '金額'],

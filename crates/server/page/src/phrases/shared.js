@@ -40,7 +40,7 @@ export const phrase = phrasesOf({
   ],
   lift_here: ['Or change them here', '或在此处更改', '或在此處更改'],
   fast: ['Too many requests', '请求过于频繁', '請求過於頻繁'],
-  fast_text: ['The server limits how many requests are sent in a time.', '服务器限制了一段时间内的请求数。', '伺服器限制了一段時間內的請求數。'],
+  fast_text: ['The server limits the rate of requests.', '服务器限制了一段时间内的请求数。', '伺服器限制了一段時間內的請求數。'],
   no_right: ['Not open to this account', '此账户没有权限', '此帳戶沒有權限'],
   no_right_text: ['{0} An operator can grant it.', '{0} 可请管理员授权。', '{0} 可請管理員授權。'],
   no_right_link: ['See your rights', '查看权限', '查看權限'],
