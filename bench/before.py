@@ -36,7 +36,7 @@ def imports(executables, data, work):
                            for what in ("seconds", "cpu"))
         print(f"| {name} | {rows:,} | {speed['before']:.2f} M | {speed['after']:.2f} M | {spread(wall)} | {spread(processor)} | "
               f"{verdict(statistics.median(processor))} |", flush=True)
-    # Days beside the minutes, so that the store is one as people have it.
+    # Days and minutes, as in a typical store.
     for which, executable in executables.items():
         Import(executable, f"{work}/{which}-m1_all.parquet", f"{data}/d1_all.parquet")
     os.sync()

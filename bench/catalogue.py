@@ -33,7 +33,7 @@ GRAINS = (("1m", 1), ("15m", 15), ("60m", 60), ("1d", 390))
 # Bytes of a minute candle in a block: `make bench`, everything included, less the directory.
 CANDLE_BYTES = 5.3
 BODY_SAMPLE = 2_000
-# Symbols that an account has used this month, rows of the audit, and parts of all accounts that have something.
+# Symbols that an account has used this month, rows of the audit; and one in how many accounts trades, is online, has lists.
 USED, AUDITED = 5, 2
 PAPER, ONLINE, WATCHING = 20, 20, 5
 JOURNAL, FOLLOWED = 20, 10
@@ -147,7 +147,7 @@ def candles(count):
     yield ("insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version) "
            f"select (n - 1) * {len(GRAINS)} + g.place + 1, {symbol}, g.grain, 'regular', {MINUTES} / g.minutes, g.blocks, "
            f"({MINUTES} / g.minutes * {CANDLE_BYTES})::bigint, 1640000000, 1740000000, n from {numbers}, (values {grains}) g (place, grain, minutes, blocks)")
-    # The bodies of a series lie beside each other, as an import writes them; every so many has its real length.
+    # The bodies of a series are contiguous, as an import writes them; some have their real length.
     bodies = count * sum(blocks_of(minutes) for _, minutes in GRAINS)
     every = max(bodies // BODY_SAMPLE, 1)
     size = int(BLOCK_ROWS * CANDLE_BYTES)
@@ -272,7 +272,7 @@ def sizes(cluster, securities):
 
 
 def summary(found, bodies):
-    """The same by what it is for. Large values are reckoned by the sample, and their sample is left out."""
+    """Sizes by group. The size of bodies is estimated from the sample, which itself is left out."""
     groups = {}
     for name, rows, table, large, indexes in found:
         schema, table_name = name.removeprefix("chandler_").split(".")

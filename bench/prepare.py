@@ -75,7 +75,7 @@ def own_walk(rng, n, minute):
         volume_mean = 2e8 / currency * liquidity
     gap = np.rint(rng.normal(0, sigma * 0.15)).astype(np.int64)
     moves = gap + np.rint(rng.standard_t(4, n) * sigma * 0.7).astype(np.int64)
-    # The walk is folded back at 0.7 levels from its start: it can neither die nor fly away.
+    # The walk is reflected at 0.7 levels from its start, so that it stays bounded.
     band = max(int(level * 0.7), 1)
     path = np.abs((np.cumsum(moves) + band) % (4 * band) - 2 * band) - band
     close = np.maximum(int(level) + path, 2)
@@ -90,7 +90,7 @@ def own_walk(rng, n, minute):
 
 
 def hard_walk(rng, n):
-    """As above in ten-thousandths, and less obliging: nothing sits where a predictor would like it."""
+    """As above in ten-thousandths, and harder to predict and compress."""
     tick = [100, 10, 1][int(rng.integers(3))]
     level = float(np.exp(rng.normal(4.0, 0.9))) * 10000 / tick
     sigma = max(level * 0.0006, 0.3) * np.resize(0.6 + 1.2 * np.linspace(-1, 1, PER_DAY) ** 4, n)

@@ -37,7 +37,7 @@ def main():
     }
     environment = {**os.environ, **SCREEN}
     found = {name: [] for name in questions}
-    # In turns, so that whatever else the machine does falls on all alike.
+    # Alternating, so that other load of the machine affects all alike.
     for _ in range(RUNS):
         for name, command in questions.items():
             found[name].append(cost(command, environment))
