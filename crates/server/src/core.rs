@@ -127,7 +127,7 @@ impl fmt::Debug for Core {
 
 /// Paper accounts read the time once they hold their account lock.
 impl paper::Clock for Core {
-    fn moment(&self) -> paper::Moment {
+    fn moment(&self, _: AccountId, _: Option<Timestamp>) -> paper::Moment {
         self.paper_moment()
     }
 }
