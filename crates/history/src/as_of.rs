@@ -64,6 +64,15 @@ impl AsOf {
         }
     }
 
+    /// Whether everything that is known at `other` is known here, too.
+    pub fn includes(self, other: AsOf) -> bool {
+        match (self, other) {
+            (AsOf::Live(_), _) => true,
+            (AsOf::Replay(_), AsOf::Live(_)) => false,
+            (AsOf::Replay(now), AsOf::Replay(other)) => other <= now,
+        }
+    }
+
     /// Whether the regular hours of a date are over, the closing tail included.
     pub fn is_over(self, venue: &Venue, date: Date) -> bool {
         venue.day_end(date) <= self.now()

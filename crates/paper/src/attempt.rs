@@ -17,7 +17,7 @@ use crate::book::{self, AccountSlot, AccountState, Book, TRIES_MAX};
 use crate::commit::{Audited, Named, Ticket};
 use crate::feed::StoreFeed;
 use crate::operator_words::Exchanged;
-use crate::service::{Changed, Clock, Moment, Paper};
+use crate::service::{Changed, Clock, Moment, Paper, moment_of};
 use crate::snapshot::{self, FORMAT};
 
 /// Minimum number of entries between snapshots. The interval grows with the journal, so that all
@@ -144,7 +144,7 @@ impl Paper {
         let place = self.place(id);
         let mut kept = place.lock();
         let mut book = self.current(&mut kept, id)?;
-        let moment = clock.moment().not_before(book.account.horizon());
+        let moment = moment_of(clock, id, &book.account);
         if let Some(name) = asked.name
             && let Some(earlier) = self.repeated(&book, id, name, moment)?
         {

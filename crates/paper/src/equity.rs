@@ -21,7 +21,7 @@ use crate::PaperError;
 use crate::equity_log::{EquityDates, Holdings};
 use crate::feed::StoreFeed;
 use crate::opening::ensure_open;
-use crate::service::{Clock, Moment, Paper};
+use crate::service::{Clock, Moment, Paper, moment_of};
 
 /// Markets that an account trades in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
@@ -64,7 +64,7 @@ impl Paper {
             // The entries are read from the journal, so wait until they are written.
             self.committer.wait_for(&self.accounts, ticket);
         }
-        let moment = clock.moment().not_before(account.horizon());
+        let moment = moment_of(&clock, id, &account);
         let now = moment.as_of.now();
         let mut unwritten = Vec::new();
         let is_past = account.horizon().is_some_and(|horizon| horizon > now);

@@ -12,7 +12,7 @@ use crate::book;
 use crate::grid_preview::{GridPreview, preview_grid};
 use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
-use crate::service::{Clock, Paper, Reading};
+use crate::service::{Clock, Paper, Reading, moment_of};
 
 /// An account as of an instant, and its entries up to then.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Paper {
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, PaperError> {
         let (mut account, mut entries) = self.with_entries(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+        let moment = moment_of(&clock, id, &account);
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
@@ -55,7 +55,7 @@ impl Paper {
         opening: &Opening,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<(), PaperError> {
-        let moment = clock.moment();
+        let moment = clock.moment(AccountId(0), None);
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
         let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
@@ -70,7 +70,7 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Preview, PaperError> {
         let mut account = self.described(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+        let moment = moment_of(&clock, id, &account);
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
@@ -89,7 +89,7 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<GridPreview, PaperError> {
         let mut account = self.described(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+        let moment = moment_of(&clock, id, &account);
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());

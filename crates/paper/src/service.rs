@@ -40,19 +40,20 @@ pub struct Moment {
 /// The clock of a request. It is read under the account's lock: of two concurrent requests, the one
 /// that is served second has the later time, whichever was sent first.
 pub trait Clock {
-    fn moment(&self) -> Moment;
+    /// The times for an account. `horizon` is how far the account is processed, if that is known.
+    fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment;
 }
 
 /// A fixed clock.
 impl Clock for Moment {
-    fn moment(&self) -> Moment {
+    fn moment(&self, _: AccountId, _: Option<Timestamp>) -> Moment {
         *self
     }
 }
 
 impl<C: Clock + ?Sized> Clock for &C {
-    fn moment(&self) -> Moment {
-        (**self).moment()
+    fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment {
+        (**self).moment(account, horizon)
     }
 }
 
@@ -62,7 +63,7 @@ const CORRECTED_BY_MAX_S: i64 = 2;
 impl Moment {
     /// Returns the account's horizon instead, if the machine's clock was corrected backwards by a
     /// small amount. A clock that an operator set back is not changed.
-    pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
+    fn not_before(self, horizon: Option<Timestamp>) -> Moment {
         match (self.as_of, horizon) {
             (AsOf::Live(now), Some(horizon))
                 if horizon > now && horizon.0.saturating_sub(now.0) <= CORRECTED_BY_MAX_S =>
@@ -72,6 +73,11 @@ impl Moment {
             _ => self,
         }
     }
+}
+
+/// The times of a request for an account.
+pub(crate) fn moment_of(clock: &dyn Clock, id: AccountId, account: &Account) -> Moment {
+    clock.moment(id, account.horizon()).not_before(account.horizon())
 }
 
 /// Who gives an audited command, and why.
@@ -225,8 +231,10 @@ impl Paper {
     ) -> Result<Done, PaperError> {
         let name = name.filter(|name| !name.is_empty());
         check_texts(commands, name)?;
-        let audited =
-            |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
+        let audited = |Audit { event, actor, reason }| {
+            let at = clock.moment(id, None).machine;
+            Audited { event, at, actor, reason }
+        };
         let audit = audit.map(audited);
         let terms = match commands {
             [Command::Submit(request)] => Some(&request.terms),

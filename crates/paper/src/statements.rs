@@ -58,7 +58,7 @@ impl Paper {
         list: &StatementList,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Vec<StatementId>, PaperError> {
-        let moment = clock.moment();
+        let moment = clock.moment(id, None);
         let now = moment.as_of.now();
         if self.accounts.statement_due(id)?.is_none_or(|due| due <= now) {
             self.bring_to(id, (&mut *reader, &moment))?;
@@ -69,8 +69,9 @@ impl Paper {
 
     /// Makes the due statements of accounts whose journals have come so far, without advancing the
     /// accounts. A failure is logged, and does not affect other accounts.
-    pub fn make_due_statements(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
+    pub fn make_due_statements(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) {
         for id in ids {
+            let moment = clock.moment(*id, None);
             if let Err(error) = self.make_statements(*id, (&mut *reader, moment)) {
                 tracing::error!(%error, account = id.0, "cannot make the statements of a paper account");
             }
@@ -103,7 +104,7 @@ impl Paper {
         list: &StatementList,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<SeenStatements, PaperError> {
-        let moment = clock.moment();
+        let moment = clock.moment(id, None);
         let now = moment.as_of.now();
         let all = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 1 };
         let last = self.listed(id, &all, now)?.first().map(|last| last.date);

@@ -2,7 +2,7 @@
 //! the cache of encoded pages, the worker threads, two clocks and the counters. It knows no
 //! transport: HTTP and long connections have their own state (`kit/site.rs`, `links.rs`).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use trading::Tables;
 
 use crate::backoff::Backoff;
-use crate::caller::Caller;
+use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::intake::Intake;
 use crate::limits::Limits;
@@ -74,9 +74,9 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: VersionCheck,
-    /// Symbols that have candles, as of a store version. As the market's clock advances, symbols
-    /// are only added.
-    catalog: RwLock<(i64, HashSet<Symbol>)>,
+    /// Symbols that have candles, for a store version: an instant at which each is known. It is
+    /// known at later instants, too.
+    catalog: RwLock<(i64, HashMap<Symbol, AsOf>)>,
     /// The address that serves every region, named in refusals at the listener of another region.
     pub(crate) serves_all_at: String,
     /// The name of this server among the nodes of a database.
@@ -127,8 +127,8 @@ impl fmt::Debug for Core {
 
 /// Paper accounts read the time once they hold their account lock.
 impl paper::Clock for Core {
-    fn moment(&self) -> paper::Moment {
-        self.paper_moment()
+    fn moment(&self, account: AccountId, _: Option<Timestamp>) -> paper::Moment {
+        self.paper_moment(self.market_now_of(account))
     }
 }
 
@@ -162,7 +162,7 @@ impl Core {
             metrics: Metrics::default(),
             readers: Mutex::new(Vec::new()),
             seen: VersionCheck::default(),
-            catalog: RwLock::new((0, HashSet::new())),
+            catalog: RwLock::new((0, HashMap::new())),
             serves_all_at: String::new(),
             node_name: String::new(),
             floors: FloorTable::PUBLISHED,
@@ -287,34 +287,44 @@ impl Core {
         !matches!(self.access.reached(self.uptime()), DatabaseState::Yes | DatabaseState::Settling)
     }
 
-    pub(crate) fn market_now(&self) -> Timestamp {
-        self.market.as_of().now()
+    /// The caller of a request that begins now, on any transport. The market's time is read here
+    /// once: every part of the request takes it from the caller.
+    pub(crate) fn caller(&self, client: Client) -> Caller {
+        client.at(self.market_now_of(client.who.account()))
     }
 
-    /// The market's time as store queries take it.
-    pub(crate) fn as_of(&self) -> AsOf {
+    /// The market's time of an account. This alone decides which clock an account follows: the
+    /// server's.
+    pub(crate) fn market_now_of(&self, _account: AccountId) -> AsOf {
         self.market.as_of()
     }
 
-    /// The times of a request to a paper account.
-    pub(crate) fn paper_moment(&self) -> paper::Moment {
-        paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
+    /// The market's time of the server, for jobs and for pages without a caller. A request takes
+    /// the time from its [`Caller`].
+    pub(crate) fn market_now(&self) -> AsOf {
+        self.market.as_of()
+    }
+
+    /// The times for a paper account at an instant of the market.
+    pub(crate) fn paper_moment(&self, as_of: AsOf) -> paper::Moment {
+        paper::Moment { as_of, machine: self.machine_now() }
     }
 
     /// Tallies a paper account before its level is reported, unless that was done today or is too
     /// much work for a request: then the job `paper_levels` does it later.
-    pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
+    pub(crate) fn tally(&self, id: AccountId, as_of: AsOf) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
         }
-        let moment = self.paper_moment();
-        let days = self.access.tally_days(moment.as_of.now());
+        let days = self.access.tally_days(as_of.now());
         if self.paper.is_tallied(id, days.today)? {
             return Ok(());
         }
+        let moment = self.paper_moment(as_of);
         self.with_reader(|reader| self.paper.tally_within_request(id, &days, (reader, moment))).map(drop)
     }
 
+    /// The server's market clock, to move it and for its speed.
     pub(crate) fn market_clock(&self) -> &MarketClock {
         &self.market
     }
@@ -323,8 +333,9 @@ impl Core {
         (self.machine)()
     }
 
-    pub(crate) fn present(&self) -> Present {
-        Present { market: self.market_now(), machine: self.machine_now() }
+    /// Both times of a request to the accounts, at an instant of the market.
+    pub(crate) fn present(&self, as_of: AsOf) -> Present {
+        Present { market: as_of.now(), machine: self.machine_now() }
     }
 
     pub(crate) fn moment(&self) -> Moment {
@@ -402,17 +413,18 @@ impl Core {
     }
 
     /// Refuses a symbol that is unknown or has no candles.
-    pub(crate) fn known(&self, symbol: &Symbol, version: i64) -> Result<(), Refusal> {
-        if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
+    pub(crate) fn known(&self, symbol: &Symbol, version: i64, as_of: AsOf) -> Result<(), Refusal> {
+        let is_known = |since: &AsOf| as_of.includes(*since);
+        if self.catalog.read().is_ok_and(|all| all.0 == version && all.1.get(symbol).is_some_and(is_known)) {
             return Ok(());
         }
         let checked = self.with_reader(|reader| {
-            self.history.has_candles(reader, symbol, self.as_of())?;
+            self.history.has_candles(reader, symbol, as_of)?;
             if let Ok(mut known) = self.catalog.write() {
                 if known.0 != version || known.1.len() >= CATALOG_MAX {
-                    *known = (version, HashSet::new());
+                    *known = (version, HashMap::new());
                 }
-                known.1.insert(symbol.clone());
+                known.1.insert(symbol.clone(), as_of);
             }
             Ok(())
         });
@@ -420,14 +432,14 @@ impl Core {
     }
 
     /// Refuses a symbol without visible trades.
-    pub(crate) fn known_traded(&self, symbol: &Symbol) -> Result<(), Refusal> {
-        let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, self.as_of()));
+    pub(crate) fn known_traded(&self, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, as_of));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
     /// Refuses a symbol without visible capital flow.
-    pub(crate) fn known_capital_flow(&self, symbol: &Symbol) -> Result<(), Refusal> {
-        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, self.as_of()));
+    pub(crate) fn known_capital_flow(&self, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, as_of));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
@@ -499,6 +511,20 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn a_symbol_that_one_caller_knows_is_unknown_to_one_whose_clock_is_earlier() {
+        let rows = "700.HK,2026-11-12,500,501,499,500,1000,500000\n";
+        let (site, _dir) = crate::http::tests::site_under(Arc::new(|| AsOf::Live(NOW)), rows);
+        let (core, symbol) = (&site.core, "700.HK".parse().unwrap());
+        let version = core.version_check().unwrap();
+        let is_known = |as_of| core.known(&symbol, version, as_of).is_ok();
+        let early = AsOf::Replay(Timestamp(NOW.0 - 30 * 86_400));
+        for known in [AsOf::Live(NOW), AsOf::Replay(NOW)] {
+            assert!(is_known(known), "{known:?}");
+            assert!(!is_known(early), "after {known:?}");
+        }
+    }
 
     #[test]
     fn a_request_that_shares_a_version_check_sees_accounts_as_of_that_check() {

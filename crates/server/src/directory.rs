@@ -67,8 +67,8 @@ pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>
 type State = (i64, Option<i64>);
 
 impl DirectoryCache {
-    pub(crate) fn current(&self, core: &Core) -> Result<Arc<Directory>, Refusal> {
-        let (version, uptime, as_of) = (core.version_check()?, core.uptime(), core.as_of());
+    pub(crate) fn current(&self, core: &Core, as_of: AsOf) -> Result<Arc<Directory>, Refusal> {
+        let (version, uptime) = (core.version_check()?, core.uptime());
         let minute = match as_of {
             AsOf::Live(_) => None,
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),

@@ -2,13 +2,15 @@
 //! files of each crate.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::import_circles::{Import, circles, imports};
 
 /// Files that import each other in a cycle have to be read together. A reader can manage this many.
 const CIRCLE_MAX: usize = 3;
+/// Lines of the server that read the market's clock.
+const CLOCK_READS_MAX: usize = 15;
 
 #[test]
 fn dependencies_point_only_downwards() {
@@ -96,6 +98,42 @@ fn groups_of_endpoints_do_not_import_each_other() {
     assert!(groups.len() >= 10 && groups.contains("pages") && groups.contains("quote"), "{groups:?}");
     let found = between_groups(&imports);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A request takes the market's time from its caller. Jobs, pages, monitoring and signed links have
+/// no caller and read a clock.
+#[test]
+fn few_places_of_the_server_read_the_market_clock() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
+    let mut reads = Vec::new();
+    for file in files(&source) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for line in code.lines().filter(|line| !line.contains("fn market_now")) {
+            let calls = ["market_now(", "market_now_of(", "market.as_of(", "market_clock().as_of("];
+            if calls.iter().any(|call| line.contains(call)) {
+                reads.push(format!("{}: {}", file.strip_prefix(&source).unwrap().display(), line.trim()));
+            }
+        }
+    }
+    assert!((1..=CLOCK_READS_MAX).contains(&reads.len()), "{}:\n{}", reads.len(), reads.join("\n"));
+}
+
+/// The files of a folder and the folders in it, without those of tests.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.to_str().unwrap().ends_with("tests.rs")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
 }
 
 /// The group of a file: its folder under `http`, or `pages`.

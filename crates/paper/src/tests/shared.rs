@@ -60,7 +60,7 @@ fn concurrent_changes_of_two_processes_lose_nothing() {
 struct Ticking(AtomicI64);
 
 impl Clock for Ticking {
-    fn moment(&self) -> Moment {
+    fn moment(&self, _: store::AccountId, _: Option<Timestamp>) -> Moment {
         let now = Timestamp(self.0.fetch_add(1, Ordering::AcqRel));
         Moment { as_of: AsOf::Replay(now), machine: MACHINE }
     }

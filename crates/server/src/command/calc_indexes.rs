@@ -60,7 +60,7 @@ impl Command for CalcIndexes {
 
     /// Leaves out securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<CalcIndexesResponse, Refusal> {
-        let as_of = core.as_of();
+        let as_of = caller.as_of;
         let found = core.with_reader(|reader| {
             let mut rows = Vec::with_capacity(self.symbols.len());
             for symbol in self.symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {

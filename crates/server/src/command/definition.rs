@@ -49,7 +49,12 @@ pub(crate) trait Command: Sized + Send + 'static {
 
     /// Encoded reply, if it is available without noticeable waiting. Otherwise, work done so far
     /// may be stored for [`Command::reply`].
-    fn reply_at_once(&mut self, _core: &Core, _version: i64) -> Option<Result<Reply, Refusal>> {
+    fn reply_at_once(
+        &mut self,
+        _caller: &Caller,
+        _core: &Core,
+        _version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
         None
     }
 }

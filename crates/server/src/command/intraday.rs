@@ -46,9 +46,9 @@ impl Command for Intraday {
         self.floors = floors.of(self.symbol.market());
     }
 
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<IntradayResponse, Refusal> {
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<IntradayResponse, Refusal> {
         let query = minutes(&self.symbol, self.sessions, self.floors);
-        let as_of = core.as_of();
+        let as_of = caller.as_of;
         let found = core.with_reader(|reader| match last_day(&query, core, reader, as_of)? {
             Some(day) => day_minutes(&query, day, core, reader, as_of).map(Some),
             None => Ok(None),

@@ -7,6 +7,8 @@ mod account;
 mod admin;
 mod asset;
 mod body;
+#[cfg(test)]
+mod clock_tests;
 mod content;
 mod data;
 mod dated;

@@ -37,7 +37,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
         core.paper.drop_tallies()?;
         return Ok(Progress::Done);
     }
-    let moment = core.paper_moment();
+    let moment = core.paper_moment(core.market_now());
     let days = core.access.tally_days(moment.as_of.now());
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.untallied(days.today, done, TOGETHER_MAX)?;
@@ -48,7 +48,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
         return Ok(Progress::More);
     }
     let next = days.today.tomorrow().map(|day| core.history.venues().of(Market::Hk).zone().midnight(day));
-    let (now, next) = (core.market_now(), next.unwrap_or(Timestamp(i64::MAX)));
-    let wait = core.market_clock().pace().wait(now, next);
+    let next = next.unwrap_or(Timestamp(i64::MAX));
+    let wait = core.market_clock().pace().wait(moment.as_of.now(), next);
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
 }

@@ -59,7 +59,7 @@ pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
         // Does not wait for a database that is known to be unreachable.
         return;
     }
-    match site.core.access.usage(caller.who.account(), site.core.market_now()) {
+    match site.core.access.usage(caller.who.account(), caller.now()) {
         Ok(Some(usage)) => {
             headers.insert(QUOTA_LIMIT, HeaderValue::from(usage.limit));
             headers.insert(QUOTA_USED, HeaderValue::from(usage.used));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{AccountId, Pace, RateLimit};
+use history::AsOf;
 use store::StoreError;
 
 use super::bodies::Bodies;
@@ -185,9 +186,9 @@ impl Site {
         self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
 
-    /// The securities that have candles.
-    pub(crate) fn directory(&self) -> Result<Arc<Directory>, Refusal> {
-        self.directory.current(&self.core)
+    /// The securities that have candles at an instant.
+    pub(crate) fn directory(&self, as_of: AsOf) -> Result<Arc<Directory>, Refusal> {
+        self.directory.current(&self.core, as_of)
     }
 
     /// The store totals.

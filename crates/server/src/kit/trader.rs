@@ -1,18 +1,20 @@
 //! One request about the paper account of whoever asks.
 
-use market::Symbol;
+use history::AsOf;
+use market::{Symbol, Timestamp};
 use paper::{
-    Done, Equity, FlowQuery, FoundFlows, GridExplanation, GridPreview, Moment, OrderExplanation, PaperError,
-    Preview, Reading, StatementId, StatementList,
+    Clock, Done, Equity, FlowQuery, FoundFlows, GridExplanation, GridPreview, Moment, OrderExplanation,
+    PaperError, Preview, Reading, StatementId, StatementList,
 };
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::Reader;
+use store::{AccountId, Reader};
 use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
 
 use super::credentials::Admitted;
 use super::envelope::Problem;
 use super::site::Site;
+use crate::core::Core;
 use crate::names::Names;
 use crate::refusal::Refusal;
 
@@ -45,7 +47,7 @@ impl<'a> Trader<'a> {
     ) -> Result<T, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        let seen = self.ask(|reader| core.paper.read(id, (reader, &**core), &look));
+        let seen = self.ask(|reader| core.paper.read(id, (reader, self.clock()), &look));
         seen?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
@@ -56,7 +58,7 @@ impl<'a> Trader<'a> {
             return Err(Problem::read_only());
         }
         let core = &self.site.core;
-        self.ask(|reader| core.paper.command(account.id, command, name, None, (reader, &**core)))
+        self.ask(|reader| core.paper.command(account.id, command, name, None, (reader, self.clock())))
     }
 
     /// What would become of an order.
@@ -64,8 +66,8 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         self.ask(|reader| {
-            core.paper.catch_up(id, (reader, &**core))?;
-            core.paper.preview(id, request, (reader, &**core))
+            core.paper.catch_up(id, (reader, self.clock()))?;
+            core.paper.preview(id, request, (reader, self.clock()))
         })
     }
 
@@ -74,8 +76,8 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         self.ask(|reader| {
-            core.paper.catch_up(id, (reader, &**core))?;
-            core.paper.preview_grid(id, asked, (reader, &**core))
+            core.paper.catch_up(id, (reader, self.clock()))?;
+            core.paper.preview_grid(id, asked, (reader, self.clock()))
         })
     }
 
@@ -83,14 +85,14 @@ impl<'a> Trader<'a> {
     pub(crate) fn explanation(&self, order: OrderId) -> Result<Option<OrderExplanation>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.order_explanation(id, order, (reader, &**core)))
+        self.ask(|reader| core.paper.order_explanation(id, order, (reader, self.clock())))
     }
 
     /// What happened to a grid, if there is one of that number.
     pub(crate) fn grid_explanation(&self, grid: GridId) -> Result<Option<GridExplanation>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.grid_explanation(id, grid, (reader, &**core)))
+        self.ask(|reader| core.paper.grid_explanation(id, grid, (reader, self.clock())))
     }
 
     /// What the account was worth on each of the last so many days.
@@ -98,8 +100,8 @@ impl<'a> Trader<'a> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
         self.ask(|reader| {
-            core.paper.catch_up(id, (reader, &**core))?;
-            core.paper.equity(id, days, (reader, &**core))
+            core.paper.catch_up(id, (reader, self.clock()))?;
+            core.paper.equity(id, days, (reader, self.clock()))
         })
     }
 
@@ -122,14 +124,14 @@ impl<'a> Trader<'a> {
     pub(crate) fn flows(&self, query: &FlowQuery) -> Result<FoundFlows, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.flows(id, query, (reader, &**core)))
+        self.ask(|reader| core.paper.flows(id, query, (reader, self.clock())))
     }
 
     /// The statements of the account; those that are due are made.
     pub(crate) fn statements(&self, list: &StatementList) -> Result<Vec<StatementId>, Problem> {
         let core = &self.site.core;
         let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.statements(id, list, (reader, &**core)))
+        self.ask(|reader| core.paper.statements(id, list, (reader, self.clock())))
     }
 
     /// What securities are called in the language of whoever asks.
@@ -143,8 +145,13 @@ impl<'a> Trader<'a> {
         self.admitted.caller.language
     }
 
-    pub(crate) fn moment(&self) -> Moment {
-        self.site.core.paper_moment()
+    /// The market's time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.admitted.now()
+    }
+
+    fn clock(&self) -> RequestClock<'a> {
+        RequestClock { core: &self.site.core, as_of: self.admitted.caller.as_of }
     }
 
     pub(crate) fn site(&self) -> &'a Site {
@@ -152,6 +159,47 @@ impl<'a> Trader<'a> {
     }
 }
 
+/// The clock of one request: it shows the caller's instant.
+struct RequestClock<'a> {
+    core: &'a Core,
+    as_of: AsOf,
+}
+
+impl Clock for RequestClock<'_> {
+    /// Another request or a job may have advanced the account beyond the caller's instant. A command
+    /// cannot go back behind that, so the account's clock is read again.
+    fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment {
+        match horizon {
+            Some(horizon) if horizon > self.as_of.now() => Clock::moment(self.core, account, Some(horizon)),
+            _ => self.core.paper_moment(self.as_of),
+        }
+    }
+}
+
 /// The data of an answer that only says that something was done.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Nothing {}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::http::tests::site_under;
+    use crate::market_clock::tests::Ticking;
+
+    #[test]
+    fn the_clock_is_read_again_only_for_an_account_beyond_the_instant_of_the_request() {
+        let clock = Arc::new(Ticking::default());
+        let (site, _dir) = site_under(clock.clone(), "");
+        let (account, as_of) = (AccountId(1), site.core.market_now());
+        let request = RequestClock { core: &site.core, as_of };
+        let later = |seconds: i64| Some(Timestamp(as_of.now().0 + seconds));
+        for horizon in [None, later(-1), later(0)] {
+            assert_eq!(request.moment(account, horizon).as_of, as_of, "{horizon:?}");
+        }
+        assert_eq!(clock.reads(), 1);
+        assert!(request.moment(account, later(1)).as_of.now() > as_of.now());
+        assert_eq!(clock.reads(), 2);
+    }
+}

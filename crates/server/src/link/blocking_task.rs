@@ -18,6 +18,7 @@ use super::credentials::Credentials;
 use super::pending::LinkRequest;
 use super::session::admit_trade;
 use super::topics::{subscribes, unwatched};
+use crate::caller::Caller;
 use crate::links::{Links, Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
 use crate::metrics::Task;
@@ -101,9 +102,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Starts the admission of a call of the trade gateway.
-    pub(super) fn begin_trade(&mut self, asked: LinkRequest) {
-        let Some(session) = &self.session else { return };
-        let (core, caller) = (self.hub.core.clone(), session.caller);
+    pub(super) fn begin_trade(&mut self, asked: LinkRequest, caller: Caller) {
+        let core = self.hub.core.clone();
         let watches = subscribes(asked.command, &asked.body);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&caller.who));
         let told = workers.submit(share, move || {

@@ -44,6 +44,7 @@ use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
+use crate::caller::Caller;
 use crate::dispatch::{CommandRow, Deferred, Step};
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
@@ -55,7 +56,7 @@ pub(crate) use gateway::{GatewayKind, Program};
 pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};
-use session::{Admitted, Session};
+use session::{Admitted, Session, admit_trade};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -366,15 +367,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
         };
         let is_trade = session.is_trade(asked.command, &asked.body);
+        // Each request of a connection has its own instant of the market.
+        let caller = self.hub.core.caller(session.client);
         if is_trade && self.hub.core.access.is_shared() {
-            return self.begin_trade(asked);
+            return self.begin_trade(asked, caller);
         }
         // Without waiting, because this thread serves other connections, too.
         let admitted = store::without_waiting(|| {
             if is_trade {
-                session.admit_trade(&self.hub.core).map(Admitted::Trade)
+                admit_trade(&caller, &self.hub.core).map(Admitted::Trade)
             } else {
-                session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
+                session.start(&self.hub.core, &caller, asked.command, &asked.body).map(Admitted::Quote)
             }
         });
         let work = match admitted {
@@ -385,7 +388,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 let answer = session.answer_trade(asked.command, &asked.body, &permit, None);
                 return self.answer_as(Task::Trade, asked.answered(answer));
             }
-            Err(Refusal::Waits) => return self.start_aside(asked),
+            Err(Refusal::Waits) => return self.start_aside(asked, caller),
             Err(Refusal::TooManyCalls { text, retry_after }) => {
                 if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
                     self.answer(asked.answered(Err(refusal)));
@@ -403,13 +406,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Runs a whole request on a worker thread, which may wait for the database.
-    fn start_aside(&mut self, asked: LinkRequest) {
-        let Some(session) = &self.session else { return };
+    fn start_aside(&mut self, asked: LinkRequest, caller: Caller) {
         let row = match CommandRow::of_packet(asked.command, &asked.body) {
             Ok(row) => row,
             Err(refusal) => return self.answer(asked.answered(Err(refusal))),
         };
-        let work = Box::new(Deferred { row, caller: session.caller, body: asked.body.clone() });
+        let work = Box::new(Deferred { row, caller, body: asked.body.clone() });
         let core = self.hub.core.clone();
         let pending = self.pending.get_or_insert_default();
         let body = Some(asked.body.clone());

@@ -10,7 +10,7 @@ use super::gateway::Gateway;
 use super::hub::Hub;
 use super::topics::Topics;
 use super::transport::CloseCode;
-use crate::caller::Caller;
+use crate::caller::{Caller, Client};
 use crate::core::Core;
 use crate::dispatch::{CommandRow, Step};
 use crate::lifting;
@@ -23,7 +23,7 @@ use crate::unsent::Tally;
 /// A signed-in connection. Dropping it frees its connection slot.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) caller: Caller,
+    pub(super) client: Client,
     /// Results of earlier requests of the connection that make the next ones cheaper.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
@@ -42,18 +42,15 @@ pub(super) enum Admitted {
 }
 
 impl Session {
-    pub(super) fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
     /// Processes a request as far as possible without waiting.
-    pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
-        CommandRow::of_packet(command, body)?.start(core, &self.caller, body, &mut self.memory)
-    }
-
-    /// Admits a call of the trade gateway, which needs no worker.
-    pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
-        admit_trade(&self.caller, core)
+    pub(super) fn start(
+        &mut self,
+        core: &Core,
+        caller: &Caller,
+        command: u8,
+        body: &[u8],
+    ) -> Result<Step, Refusal> {
+        CommandRow::of_packet(command, body)?.start(core, caller, body, &mut self.memory)
     }
 
     /// Whether its account is still valid. If the lookup fails, it counts as valid.
@@ -61,7 +58,7 @@ impl Session {
         let stands = store::without_waiting(|| {
             core.version_check()?;
             core.access
-                .stands(&self.caller.who, Freshness::Recent)
+                .stands(&self.client.who, Freshness::Recent)
                 .map_err(|error| Refusal::of_access(&error))
         });
         match stands {
@@ -76,7 +73,7 @@ impl Session {
     }
 
     fn look_aside(&self) {
-        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let looked = workers.submit(share, move || core.access.stands(&who, Freshness::Recent).is_ok());
         // Without a receiver the work would be skipped.
@@ -112,7 +109,7 @@ impl Session {
 
     /// Stores for other nodes which gateway the client uses: it may reconnect to one of them.
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
-        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let told = workers.submit(share, move || {
             if let Err(error) = core.access.remember_client(lineage, used) {
@@ -131,7 +128,7 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
     let counted = core.access.admit_call(who, rule, Freshness::Recent, uptime);
     counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
-    Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, core.market_now())?)
+    Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, caller.now())?)
 }
 
 /// The close code and text for a connection that is closed by the server.

@@ -17,7 +17,7 @@ use super::pending::LinkRequest;
 use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
-use crate::caller::{Caller, Language};
+use crate::caller::{Client, Language};
 use crate::links::{Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
 use crate::metrics::{Authenticated, Entry, Outcome};
@@ -70,7 +70,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         };
         let SignedIn { who, id, session, lineage, slots } = signed;
-        let (caller, metadata) = manner(who, self.from.region, &metadata);
+        let (client, metadata) = manner(who, self.from.region, &metadata);
         let by = match credentials {
             Credentials::Otp(_) => SignedInBy::Password,
             Credentials::Session(_) => SignedInBy::Session,
@@ -80,9 +80,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Mixed::of(metadata, self.from.program, by, lineage, before, &hub.clients)
         });
         let (memory, topics) = (Memory::default(), Topics::default());
-        let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
+        let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
         self.take_last_pushes();
-        self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
+        self.session = Some(Session { client, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
         // The unsent bytes of the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;
@@ -179,17 +179,17 @@ fn manner(
     who: access::Caller,
     entrance: Option<Region>,
     metadata: &BTreeMap<String, String>,
-) -> (Caller, Metadata) {
+) -> (Client, Metadata) {
     let language = metadata.get("accept-language");
     let overnight = metadata.get("need_over_night_quote");
-    let caller = Caller {
+    let client = Client {
         who,
         language: language.map(|text| Language::preferred(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
         entrance,
     };
     let is_quote = language.is_some() || overnight.is_some();
-    (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
+    (client, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
 }
 
 fn decode(asked: &LinkRequest) -> Result<(Credentials, BTreeMap<String, String>), Refusal> {

@@ -65,7 +65,7 @@ impl Session {
         // A connection that has lost its slot is being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
         let (core, account) = (&self.hub.core, permit.account().id);
-        let form = (self.caller.language, Dated::of(&self.caller.who, permit.account()));
+        let form = (self.client.language, Dated::of(&self.client.who, permit.account()));
         let watched = match watched {
             Some(watched) => watched,
             None => core.paper.watch(account).map_err(|error| unwatched(&error))?,

@@ -41,7 +41,12 @@ fn about(site: &Site, text: &mut Text) {
         text.sample(&[("market", market.as_str())], end.0);
     }
     let name = "chandler_market_timestamp_seconds";
-    text.one(Kind::Gauge, name, "The market's time, which may be set apart.", Some(site.core.market_now().0));
+    text.one(
+        Kind::Gauge,
+        name,
+        "The market's time, which may be set apart.",
+        Some(site.core.market_now().now().0),
+    );
 }
 
 fn requests(metrics: &Metrics, text: &mut Text) {

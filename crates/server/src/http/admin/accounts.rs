@@ -255,7 +255,7 @@ impl AdminRequest<'_> {
 
     pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
-        self.site.core.tally(account.id).map_err(Problem::from_paper)?;
+        self.site.core.tally(account.id, self.as_of).map_err(Problem::from_paper)?;
         let described = self.described(&account)?;
         let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;

@@ -109,7 +109,7 @@ impl PastActions {
         let symbol: Symbol = command::symbol(&call.parameter_of("symbol").unwrap_or_default())?;
         let (security, _) = visible(&symbol, site, admitted)?;
         let zone = site.core.history.venue(&symbol).zone();
-        let today = zone.date(site.core.market_now());
+        let today = zone.date(admitted.now());
         let read = site.core.with_reader(|reader| reader.view().stored_actions(&symbol));
         let mut actions: Vec<(String, StoredAction)> = Vec::new();
         let mut place = 0;

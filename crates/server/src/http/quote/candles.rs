@@ -307,7 +307,7 @@ fn whole(
 /// The answer to `charge=no` if candles would be charged. It is never cached: the next request may
 /// be charged.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
-    let usage = site.core.access.usage(admitted.account().id, site.core.market_now());
+    let usage = site.core.access.usage(admitted.account().id, admitted.now());
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
     Ok(envelope::success(UnchargedPage {
         symbol: question.symbol.as_str(),

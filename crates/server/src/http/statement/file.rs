@@ -40,7 +40,8 @@ pub(super) fn signed_path(name: &str, language: &str) -> String {
 pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (key, language) = checked(call, site)?;
     let core = &site.core;
-    let kept = core.paper.statement(key.account, key.of, core.market_now()).map_err(Problem::from_paper)?;
+    let now = core.market_now_of(key.account).now();
+    let kept = core.paper.statement(key.account, key.of, now).map_err(Problem::from_paper)?;
     // The statement existed when the URL was created: a rewind has removed it since.
     let text = kept.ok_or_else(Problem::not_found)?;
     let mut answer = match key.format {

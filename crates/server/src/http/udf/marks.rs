@@ -57,7 +57,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     })?;
     let venue = site.core.history.venue(&ticker.symbol);
     // An action of a later day has no candle yet.
-    let today = venue.zone().date(site.core.market_now());
+    let today = venue.zone().date(caller.now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
     let mut marks: Vec<UdfMark> = stamped

@@ -53,7 +53,7 @@ struct WatchedSecurity {
 pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
-    let directory = site.directory()?;
+    let directory = site.directory(admitted.caller.as_of)?;
     // Securities with candles are in memory.
     let unlisted = lists.followed.iter().map(|one| &one.symbol).filter(|symbol| !directory.contains(symbol));
     let others = site.core.with_reader(|reader| Names::of(unlisted, language, reader));
