@@ -78,6 +78,12 @@ impl AsOf {
         venue.day_end(date) <= self.now()
     }
 
+    /// Whether minutes of one date replace the newest daily candle in a quote: that candle is
+    /// missing, or its day is not over, and the open of the running minute is a newer price.
+    pub(crate) fn prefers_minutes(self, venue: &Venue, day: Date, minutes: Date) -> bool {
+        minutes > day || (minutes == day && !self.is_over(venue, day))
+    }
+
     /// Whether any candle of a series is known.
     pub fn shows(self, venue: &Venue, series: &SeriesInfo) -> bool {
         series.first < self.known_until(venue, series.series.grain)

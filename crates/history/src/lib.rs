@@ -5,18 +5,19 @@
 //! blocks of the plan and folds them in one pass. [`import`] is the other direction. The crate
 //! knows no network, no protocol numbers and no clock: [`AsOf`] is an argument, and decides what is
 //! known then. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`;
-//! `paging.rs` is for more candles than one answer holds, `trades.rs` for single trades and capital
-//! flow, `own.rs` for coarse files mixed with minutes.
+//! `paging.rs` is for more candles than one answer holds, `quote.rs` for the last price and the
+//! figures of the day, `trades.rs` for single trades and capital flow, `own.rs` for coarse files
+//! mixed with minutes.
 
 mod adjustment;
 mod as_of;
 mod check;
 mod coverage;
+mod day_minutes;
 mod edge;
 mod error;
 pub mod import;
 mod inventory;
-mod last_price;
 mod minutes;
 mod own;
 mod page_cache;
@@ -24,6 +25,7 @@ mod paging;
 mod periods;
 mod plan;
 mod query;
+mod quote;
 mod read;
 mod removal;
 mod sizes;
@@ -32,6 +34,7 @@ mod trades;
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
+pub use day_minutes::{DayMinutes, LinePoint};
 pub use error::HistoryError;
 pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
@@ -39,6 +42,7 @@ pub use paging::{Paged, Pages, Paging, in_order};
 pub use periods::makes;
 pub use plan::{Keep, Plan, Rows};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
+pub use quote::{Quote, SessionQuote, SessionState, TradeStatus};
 pub use read::{Answer, History};
 pub use removal::{Removal, RemovalError, plan_removal, remove};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};

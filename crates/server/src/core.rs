@@ -16,7 +16,7 @@ use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
 use store::{AccountId, ImportRecord, Reader, Store, StoreError};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use trading::Tables;
 
@@ -55,16 +55,6 @@ pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DI
 const PROBES_WAIT: Duration = Duration::from_secs(1);
 /// Minimum free space for changes: SQLite's log has to grow first.
 const FREE_BYTES_MIN: u64 = 1 << 20;
-
-/// The versions of both databases at the last version check. Changes of every process increase
-/// them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Versions {
-    /// Grows with candles, securities and corporate actions.
-    pub(crate) store: i64,
-    /// Grows with changes to accounts and rights, and with everything that ends a sign-in.
-    pub(crate) accounts: i64,
-}
 
 pub(crate) struct Core {
     pub(crate) store: Store,
@@ -106,7 +96,6 @@ pub(crate) struct Core {
     /// Triggers a check for due statements: the market's clock was moved, or an account passed the
     /// instant of one.
     pub(crate) statements_due: Arc<Notify>,
-    versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server started, by the machine's clock.
     pub(crate) started_at: Timestamp,
@@ -171,7 +160,6 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
-            versions: watch::Sender::new(None),
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
             market,
@@ -360,22 +348,6 @@ impl Core {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
-    }
-
-    /// The versions of the databases, sent within about a second of a change by any process
-    /// (`jobs/changes.rs`), without any request; `None` before the first check. Answers rely on
-    /// [`Core::version_check`], which is newer.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
-    pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
-        self.versions.subscribe()
-    }
-
-    /// Sends the versions to the receivers of [`Core::changes`], if they changed.
-    pub(crate) fn tell_versions(&self, versions: Versions) {
-        if self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions)) {
-            // Orders may be waiting for new candles.
-            self.listeners.sooner().notify_one();
-        }
     }
 
     /// Refuses an account at the listener of another region.

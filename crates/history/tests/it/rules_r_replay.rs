@@ -9,13 +9,13 @@ use crate::common::{
 };
 use crate::page_cache::Plain;
 use crate::reference::{STRETCHES, World, random_query, world};
-use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, coverage, known_part};
+use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, Sessions, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
 /// A store where each number shows its origin: minute n of a day opens at 100 + n, reaches up by 2
 /// and down by 1, closes 1 above its open and trades 10; days open at 100 and close at 900 with a
 /// volume of 90,000.
-fn numbered_shop() -> &'static Shop {
+pub(crate) fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
         let shop = Shop::new();
@@ -46,7 +46,7 @@ fn numbered_shop() -> &'static Shop {
     })
 }
 
-fn price(units: i64) -> Price {
+pub(crate) fn price(units: i64) -> Price {
     Price(units * 1_000_000)
 }
 
@@ -249,7 +249,7 @@ fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
     }
 }
 
-fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
+pub(crate) fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
     let shop = Shop::new();
     let columns = |list: &[Candle]| list.iter().copied().collect::<Candles>();
     shop.stock(security, &columns(&world.minutes), &columns(&world.days), cut);
@@ -258,7 +258,7 @@ fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
 }
 
 /// In the hours of a day of the world, around all the instants at which something becomes known.
-fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
+pub(crate) fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
     let after = *rng.pick(&[0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3600]);
     let all: Vec<i64> = world.minutes.iter().chain(&world.days).map(|c| c.time.0).collect();
     let day = venue.zone().midnight(venue.zone().date(Timestamp(*rng.pick(&all)))).0;
@@ -278,6 +278,7 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     let through = today.checked_add(market::DateSpan::new().days(20)).unwrap();
     let has = format!("{:?}", shop.history.has_candles(reader, security, as_of));
     let covered = format!("{:?}", coverage(&shop.history, reader, security, (None, None), as_of));
+    let quote = format!("{:?}", shop.history.quote(reader, security, Sessions::All, Floors::NONE, as_of));
     let states = format!("{:?}", Expected::of(venue, (from, through), as_of).states(reader, security));
     let snapshot = reader.snapshot().unwrap();
     let mut series = String::new();
@@ -286,7 +287,7 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
             series += &format!("{} {} {}..={}\n", known.series, known.rows, known.first, known.last);
         }
     }
-    [has, covered, states, series].join("\n")
+    [has, covered, quote, states, series].join("\n")
 }
 
 /// The candles of a query, or the error.

@@ -103,7 +103,9 @@ impl House {
 
     /// The mailbox of an account's only connection.
     pub(super) fn mailbox(&self, account: &Created) -> Mailbox {
-        self.hub.links.mailboxes(account.account_id).pop().expect("the account is signed in")
+        let connection = self.hub.links.list(Some(account.account_id)).pop();
+        let id = connection.expect("the account is signed in").id;
+        self.hub.links.mailbox(id).expect("the connection is open")
     }
 
     /// Sends the shutdown signal.

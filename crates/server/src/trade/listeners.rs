@@ -176,7 +176,7 @@ fn put(subscriber: &Subscriber, body: Bytes) -> bool {
         Some(dated) => dated.notification(&body),
     };
     // Events newer than the API date are not sent.
-    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
+    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push { command: NOTIFY, body }).is_ok())
 }
 
 const NOTIFY: u8 = trade::Command::Notify as u8;
