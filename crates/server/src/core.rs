@@ -15,7 +15,7 @@ use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
-use store::{AccountId, ImportRecord, Reader, Store, StoreError};
+use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use trading::Tables;
@@ -106,6 +106,8 @@ pub(crate) struct Core {
     /// Triggers a check for due statements: the market's clock was moved, or an account passed the
     /// instant of one.
     pub(crate) statements_due: Arc<Notify>,
+    /// Held while the store is open, so that no restore replaces its files.
+    pub(crate) server_lock: Option<ServerLock>,
     versions: watch::Sender<Option<Versions>>,
     is_stopping: AtomicBool,
     /// When the server started, by the machine's clock.
@@ -171,6 +173,7 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
+            server_lock: None,
             versions: watch::Sender::new(None),
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
