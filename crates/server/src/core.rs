@@ -315,7 +315,7 @@ impl Core {
         if self.paper.is_tallied(id, days.today)? {
             return Ok(());
         }
-        self.with_reader(|reader| self.paper.tally_within_request(id, &days, (reader, moment))).map(drop)
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
     }
 
     pub(crate) fn market_clock(&self) -> &MarketClock {

@@ -40,7 +40,7 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     if let Some(last) = ids.last() {
         let moment = core.paper_moment();
         core.with_reader(|reader| {
-            core.paper.make_due_statements(&ids, (reader, moment));
+            core.paper.make_due_statements(&ids, reader, &moment);
             Ok::<_, PaperError>(())
         })?;
         // An account that failed is not retried in this run.
