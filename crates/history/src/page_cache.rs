@@ -2,10 +2,9 @@
 //!
 //! A plain query (one stored series, nothing folded, nothing adjusted) selects a run of stored
 //! candles, so its answer can be sliced from pages that were encoded earlier. Blocks never change
-//! and their ids are never reused, so an encoded page stays valid for its era, which ends when a
-//! backup is restored; only the directories of series change, and those carry the version of the
-//! store they were read at. The caller decides the encoding: this file knows candles, not
-//! protocols.
+//! and their ids are never reused while the store is open, so an encoded page stays valid; only the
+//! directories of series change, and those carry the version of the store they were read at. The
+//! caller decides the encoding: this file knows candles, not protocols.
 //!
 //! An answer of a thousand candles costs as much in cache misses as in instructions. So pages are
 //! cached by block, which is one look-up instead of five; and the stamps of a page that lies wholly
@@ -64,8 +63,8 @@ pub struct Slices<P> {
     pub rows: usize,
 }
 
-/// The era of the store, a block in it, and the decimals of its prices.
-type BlockKey = (i64, i64, u32);
+/// A block, and the decimals of its prices.
+type BlockKey = (i64, u32);
 
 /// The cached pages of one block. It is immutable once cached, because its weight must not change:
 /// a block with another page replaces it.
@@ -383,7 +382,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
     }
 
     fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<LazyBlock<'w, E>>, HistoryError> {
-        let key = (store::era(self.directory.version), entry.id, self.directory.decimals);
+        let key = (entry.id, self.directory.decimals);
         if let Some(cached) = self.page_cache.blocks.get(&key) {
             return Ok(Some(LazyBlock { walk: self, entry, key, cached, body: Vec::new() }));
         }

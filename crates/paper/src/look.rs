@@ -8,11 +8,12 @@ use store::{AccountId, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 
 use crate::PaperError;
-use crate::book;
+use crate::account::{PaperAccount, Reading, book};
+use crate::clock::Clock;
 use crate::grid_preview::{GridPreview, preview_grid};
 use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
-use crate::service::{Clock, Paper, Reading, moment_of};
+use crate::service::Paper;
 
 /// An account as of an instant, and its entries up to then.
 #[derive(Debug)]
@@ -22,20 +23,16 @@ pub struct Seen<'a> {
     pub entries: &'a [Entry],
 }
 
-impl Paper {
-    /// Shows an account as of now, or in the past if the clock is before the account's horizon. The
-    /// journal does not change.
-    pub fn look<T>(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, impl Clock),
-        look: impl FnOnce(&Seen<'_>) -> T,
-    ) -> Result<T, PaperError> {
-        let (mut account, mut entries) = self.with_entries(id)?;
-        let moment = moment_of(&clock, id, &account);
+impl PaperAccount<'_> {
+    /// Shows the account as of now, or in the past if the clock is before the account's horizon.
+    /// The journal does not change.
+    pub fn look<T>(&mut self, look: impl FnOnce(&Seen<'_>) -> T) -> Result<T, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let (mut account, mut entries) = paper.with_entries(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         if account.horizon().is_some_and(|horizon| horizon > now) {
             let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
             entries.truncate(kept);
@@ -49,31 +46,14 @@ impl Paper {
         Ok(feed.checked(seen)?)
     }
 
-    /// Whether an account that does not exist yet could be opened like this now.
-    pub fn check_opening(
-        &self,
-        opening: &Opening,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<(), PaperError> {
-        let moment = clock.moment(AccountId(0), None);
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
-        let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
-        feed.checked(opened)?.map(drop)
-    }
-
     /// The outcome and the cost of an order.
-    pub fn preview(
-        &self,
-        id: AccountId,
-        request: &Submit,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Preview, PaperError> {
-        let mut account = self.described(id)?;
-        let moment = moment_of(&clock, id, &account);
+    pub fn preview(&mut self, request: &Submit) -> Result<Preview, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let mut account = paper.described(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
         // An account ahead of the clock is not advanced, and refuses every order.
         engine.advance(&mut account, now);
@@ -82,22 +62,34 @@ impl Paper {
     }
 
     /// The outcome of a grid, and where it would trade.
-    pub fn preview_grid(
-        &self,
-        id: AccountId,
-        asked: &SubmitGrid,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<GridPreview, PaperError> {
-        let mut account = self.described(id)?;
-        let moment = moment_of(&clock, id, &account);
+    pub fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<GridPreview, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let mut account = paper.described(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
         // An account ahead of the clock is not advanced, and refuses every grid.
         engine.advance(&mut account, now);
         let preview = preview_grid(&account, &engine.view(now), asked);
         Ok(feed.checked(preview)?)
+    }
+}
+
+impl Paper {
+    /// Whether an account that does not exist yet could be opened like this now.
+    pub fn check_opening(
+        &self,
+        opening: &Opening,
+        reader: &mut Reader,
+        clock: &dyn Clock,
+    ) -> Result<(), PaperError> {
+        let moment = clock.moment(AccountId(0), None);
+        let feed = self.feed(reader, moment)?;
+        let engine = Engine::new(&feed, self.tables());
+        let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
+        feed.checked(opened)?.map(drop)
     }
 
     /// The account at the head of its journal, and the journal.

@@ -6,7 +6,7 @@ use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead,
 use trading::{Account, Entry};
 
 use crate::PaperError;
-use crate::book::{self, AccountState, TRIES_MAX};
+use crate::account::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
 /// Who does it and why, by the machine's time, and the name of the archived part.
@@ -196,7 +196,7 @@ impl Paper {
 
     /// Deletes expired idempotency keys, some of them. Returns how many.
     pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
-        let kept = Timestamp(machine.0.saturating_sub(crate::attempt::NAMES_KEPT_S));
+        let kept = Timestamp(machine.0.saturating_sub(crate::account::NAMES_KEPT_S));
         Ok(self.accounts.forget_journal_requests(kept)?)
     }
 }

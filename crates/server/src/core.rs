@@ -15,7 +15,7 @@ use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{Paper, PaperError};
 use social::Community;
-use store::{AccountId, ImportRecord, Reader, Store, StoreError};
+use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use trading::Tables;
@@ -96,6 +96,8 @@ pub(crate) struct Core {
     /// Triggers a check for due statements: the market's clock was moved, or an account passed the
     /// instant of one.
     pub(crate) statements_due: Arc<Notify>,
+    /// Held while the store is open, so that no restore replaces its files.
+    pub(crate) server_lock: Option<ServerLock>,
     is_stopping: AtomicBool,
     /// When the server started, by the machine's clock.
     pub(crate) started_at: Timestamp,
@@ -160,6 +162,7 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
+            server_lock: None,
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
             market,
@@ -309,7 +312,7 @@ impl Core {
             return Ok(());
         }
         let moment = self.paper_moment(as_of);
-        self.with_reader(|reader| self.paper.tally_within_request(id, &days, (reader, moment))).map(drop)
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
     }
 
     /// The server's market clock, to move it and for its speed.

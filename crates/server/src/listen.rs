@@ -131,6 +131,7 @@ impl Server {
             .with_levels_from(settings.levels_from)
             .with_grace(settings.node.grace);
         access.follow()?;
+        let server_lock = store.server_lock()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
         if let Some(folder) = &settings.node.cache {
@@ -143,6 +144,7 @@ impl Server {
         let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());
         core.node_name = settings.node.name.clone().unwrap_or_else(|| serves_all_at.to_string());
+        core.server_lock = Some(server_lock);
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.intake.limit = intake::limit(settings.upload_bytes);

@@ -12,7 +12,7 @@ pub enum StoreError {
     Absent { place: Place },
     #[error(
         "another import is writing to the store at {}{}: wait until it ends, or stop it and start again{}",
-        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default(),
+        place, process(*pid),
         if place.path().is_none() { "; what was killed, on whichever machine, is out of the way after 15 s" } else { "" }
     )]
     Busy { place: Place, pid: Option<u32> },
@@ -39,6 +39,17 @@ pub enum StoreError {
          {place} and begin anew"
     )]
     HalfMoved { place: Place, from: String },
+    #[error(
+        "the store at {place} is open in a server{}: stop the server, restore, and start it again",
+        process(*pid)
+    )]
+    Served { place: Place, pid: Option<u32> },
+    #[error("the store at {place} is being restored{}: wait until that ends, and run this again", process(*pid))]
+    Restoring { place: Place, pid: Option<u32> },
+    #[error(
+        "{place} has only a part of the backup {from}: run the same `chandler restore` again, with --replace"
+    )]
+    HalfRestored { place: Place, from: String },
     #[error(
         "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
          run this as the owner of the file",
@@ -72,7 +83,7 @@ pub enum StoreError {
     Replaced { what: &'static str, place: Place },
     #[error(
         "the cache in {} is used by another server{}: give each server a directory of its own",
-        place, pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+        place, process(*pid)
     )]
     CacheInUse { place: Place, pid: Option<u32> },
     /// The database is unreachable, or the connection broke before anything was changed.
@@ -205,6 +216,10 @@ impl StoreError {
     pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
         StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
     }
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
 }
 
 fn is_accounts(place: &Place) -> bool {

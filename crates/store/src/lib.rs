@@ -54,18 +54,20 @@ pub use backup::{
 };
 pub use candles::{
     Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, ERA_VERSIONS, FIGURES_MAX, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord,
-    ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
-    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
+    DatedFigures, FIGURES_MAX, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord, ImportSource,
+    ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX, QuarantineEntry,
+    QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store, StoredAction, Tail,
+    Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer,
 };
-pub use engine::lock::JobLock;
+pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, Place, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
 pub use error::StoreError;
 pub use finding::Finding;
-pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
+pub use moving::{
+    Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
+};
 pub use scratch::Scratch;
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,

@@ -1,4 +1,4 @@
-//! `chandler restore`: replaces the store by a backup, even while a server serves it.
+//! `chandler restore`: replaces a store that no server has open by a backup.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Verify the backup and change nothing
     #[arg(long, conflicts_with_all = ["replace", "only", "key", "no_verify", "discard"])]
     check: bool,
-    /// Replace an existing store by the backup; a server may continue to run
+    /// Replace an existing store by the backup; stop its server first
     #[arg(long)]
     replace: bool,
     /// With --replace: do not back up the store that is replaced

@@ -90,6 +90,22 @@ fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
 }
 
 #[test]
+fn a_restore_refuses_a_store_that_a_server_has_open_and_names_the_process() {
+    let world = world();
+    world.ok(&["backup", "saved"]);
+    let before = export(&world);
+    let store = store::Store::open(world.path("store").as_path(), store::Access::Read).unwrap();
+    let server = store.server_lock().unwrap();
+    let (code, says) = world.fails(&["restore", "saved", "--replace"]);
+    let named = format!("is open in a server (process {}): stop the server, restore", std::process::id());
+    assert!(code == 1 && says.contains(&named) && says.lines().count() == 1, "{code} {says}");
+    assert_eq!(export(&world), before);
+    drop(server);
+    world.ok(&["restore", "saved", "--replace"]);
+    assert_eq!(export(&world), before);
+}
+
+#[test]
 fn a_backup_can_be_verified_and_damage_is_told() {
     let world = world();
     let report = world.ok(&["backup", "saved", "--no-verify"]);

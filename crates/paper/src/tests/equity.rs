@@ -9,7 +9,11 @@ const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
 fn curve(service: &Service, id: AccountId, moment: Moment, days: u32) -> Equity {
-    service.with_reader(|reader| service.paper.equity(id, days, (reader, moment))).unwrap()
+    service.with_reader(|reader| service.paper.at(id, reader, &moment).equity(days)).unwrap()
+}
+
+fn left(service: &Service, id: AccountId, moment: Moment) -> u64 {
+    service.with_reader(|reader| service.paper.at(id, reader, &moment).equity_left()).unwrap()
 }
 
 /// Dates with the value of the account; a star marks the date that is not over.
@@ -141,7 +145,7 @@ fn a_second_request_reads_only_new_entries() {
     // A server writes the entries first.
     service.read(id, monday, |_| ());
     let entries = service.paper.journal(id).unwrap().len() as u64;
-    assert_eq!(service.paper.equity_left(id).unwrap(), entries);
+    assert_eq!(left(&service, id, monday), entries);
     let first = curve(&service, id, monday, 3_000);
     assert_eq!(first.points.len(), 4, "{first:?}");
     let done = work(&service, id);
@@ -150,7 +154,7 @@ fn a_second_request_reads_only_new_entries() {
         assert_eq!(curve(&service, id, monday, 3_000), first);
     }
     assert_eq!(work(&service, id), done, "nothing is new");
-    assert!(service.paper.equity_left(id).unwrap() < entries);
+    assert!(left(&service, id, monday) < entries);
     // A day later only the new entries are read.
     let tuesday = replay("154:00");
     service.read(id, tuesday, |_| ());

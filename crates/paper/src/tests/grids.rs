@@ -87,7 +87,7 @@ fn an_account_is_due_each_minute_until_its_grids_have_ended() {
     let service = house.service();
     let (id, grid) = start(&house, &service);
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:03"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:03")));
     assert_eq!(service.heard().last().unwrap(), &format!("{} FilledStatus 100@305.800", id.0));
     service.command(id, replay("10:03:10"), &Command::CancelGrid { id: grid }).unwrap();
     assert_eq!(service.paper.next_wake().unwrap(), None);

@@ -20,7 +20,7 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
     let preview = |terms: &Terms| {
         service
             .with_reader(|reader| {
-                service.paper.preview(id, &Submit::of(terms.clone()), (reader, replay("10:00:15")))
+                service.paper.at(id, reader, &replay("10:00:15")).preview(&Submit::of(terms.clone()))
             })
             .unwrap()
     };
@@ -56,7 +56,7 @@ fn a_preview_lists_the_ignored_fields() {
     let notes = |terms: &Terms, clock: &str| {
         let moment = replay(clock);
         service
-            .with_reader(|reader| service.paper.preview(id, &Submit::of(terms.clone()), (reader, moment)))
+            .with_reader(|reader| service.paper.at(id, reader, &moment).preview(&Submit::of(terms.clone())))
             .unwrap()
             .notes
     };

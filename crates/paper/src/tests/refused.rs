@@ -94,7 +94,7 @@ fn several_commands_are_executed_all_or_none() {
     let set = |commands: &[Command], clock| {
         let audit = Audit { event: "paper.set", actor: "operator".to_owned(), reason: String::new() };
         service.with_reader(|reader| {
-            service.paper.commands(id, commands, None, Some(audit), (reader, replay(clock)))
+            service.paper.at(id, reader, &replay(clock)).commands(commands, None, Some(audit))
         })
     };
     let zero = Command::Set(Setting::Participation(Some(Share::ZERO)));

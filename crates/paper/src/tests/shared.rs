@@ -79,7 +79,7 @@ fn of_two_concurrent_requests_the_one_served_second_has_the_later_time() {
                 barrier.wait();
                 for _ in 0..10 {
                     let done = service.with_reader(|reader| {
-                        service.paper.command(id, &deposit, None, None, (reader, &clock))
+                        service.paper.at(id, reader, &clock).command(&deposit, None, None)
                     });
                     done.unwrap();
                 }
@@ -116,7 +116,7 @@ fn only_accounts_with_possible_events_are_due() {
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
     assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
     assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
-    let advance = |clock| service.with_reader(|reader| service.paper.advance(&ids, (reader, replay(clock))));
+    let advance = |clock| service.with_reader(|reader| service.paper.advance(&ids, reader, &replay(clock)));
     advance("10:01");
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02")));
     advance("10:02");
@@ -131,7 +131,7 @@ fn the_horizon_of_an_account_with_open_orders_is_persistent() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:05"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:05")));
     let elsewhere = house.service();
     assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
     // This needed no entry, and other processes continue there.
@@ -147,7 +147,7 @@ fn following_pushes_changes_of_another_process() {
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     there.paper.follow(id).unwrap();
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    here.with_reader(|reader| here.paper.advance(&[id], (reader, replay("10:02"))));
+    here.with_reader(|reader| here.paper.advance(&[id], reader, &replay("10:02")));
     there.paper.follow(id).unwrap();
     let told = |status: &str| format!("{} {status}", id.0);
     assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus"), told("FilledStatus 200@305.200")]);

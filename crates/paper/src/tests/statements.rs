@@ -22,7 +22,7 @@ fn days(listed: &[StatementId]) -> String {
 }
 
 fn list(service: &Service, id: AccountId, moment: Moment) -> String {
-    let listed = service.with_reader(|reader| service.paper.statements(id, &ALL, (reader, moment)));
+    let listed = service.with_reader(|reader| service.paper.at(id, reader, &moment).statements(&ALL));
     days(&listed.unwrap())
 }
 
@@ -130,7 +130,7 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
     let standing = service.paper.standing(id).unwrap();
     let moment = replay("105:00");
     let seen =
-        service.with_reader(|reader| service.paper.look_at_statements(id, &ALL, (reader, moment))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
     let shown: Vec<Option<Vec<u8>>> = seen
         .listed
@@ -143,10 +143,11 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
     assert_eq!(shown, kept);
     // A stored statement is shown verbatim.
     let seen =
-        service.with_reader(|reader| service.paper.look_at_statements(id, &ALL, (reader, moment))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
     let nobody = house.bare_account("bob");
-    let seen = service.with_reader(|reader| service.paper.look_at_statements(nobody, &ALL, (reader, moment)));
+    let seen =
+        service.with_reader(|reader| service.paper.at(nobody, reader, &moment).look_at_statements(&ALL));
     assert!(seen.unwrap().listed.is_empty());
     assert_eq!(service.paper.standing(nobody).unwrap().entries, 0, "asking does not begin it");
 }
@@ -158,7 +159,7 @@ fn the_background_makes_due_statements_without_advancing_accounts() {
     let none = AccountId(0);
     let make = |moment: Moment| {
         let due = service.paper.with_statements_due(none, 10).unwrap();
-        service.with_reader(|reader| service.paper.make_due_statements(&due, (reader, moment)));
+        service.with_reader(|reader| service.paper.make_due_statements(&due, reader, &moment));
         due
     };
     assert_eq!(make(replay("105:00")), [id], "nobody has looked yet");
@@ -166,7 +167,7 @@ fn the_background_makes_due_statements_without_advancing_accounts() {
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(at("10:00:15")));
     assert!(make(replay("105:00")).is_empty(), "its journal has not come so far");
     // An event occurs, so the account is advanced to now.
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("58:00"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("58:00")));
     assert_eq!(make(replay("58:00")), [id]);
     assert!(text(&service, id, 18).is_some() && text(&service, id, 19).is_some());
     assert!(make(replay("58:00")).is_empty());

@@ -22,7 +22,7 @@ fn days(today: &str) -> TallyDays {
 /// Tallies accounts at a time of the 18th, or later: `34:00` is ten o'clock on the 19th.
 fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
     let moment = replay(clock);
-    service.with_reader(|reader| service.paper.tally(ids, &days(today), (reader, moment))).unwrap();
+    service.with_reader(|reader| service.paper.tally(ids, &days(today), reader, &moment)).unwrap();
 }
 
 /// The stored assets of an account as of a day, and the orders of the month up to then.
@@ -151,7 +151,7 @@ fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
     let within_request = |service: &Service, id| {
         let at = replay("34:00");
         let days = days("2026-03-19");
-        service.with_reader(|reader| service.paper.tally_within_request(id, &days, (reader, at))).unwrap()
+        service.with_reader(|reader| service.paper.at(id, reader, &at).tally_within_request(&days)).unwrap()
     };
     // The fill is in the journal of ann, and not yet in that of bob.
     for id in [ann, bob] {
@@ -185,7 +185,7 @@ fn a_journal_of_several_pages_is_tallied_as_one() {
     let many = vec![one; 5_000];
     for clock in ["10:00:15", "34:00"] {
         let at = replay(clock);
-        service.with_reader(|reader| service.paper.commands(id, &many, None, None, (reader, at))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &at).commands(&many, None, None)).unwrap();
     }
     assert!(service.paper.journal(id).unwrap().len() > 10_000);
     tally(&service, &[id], "34:00", "2026-03-19");

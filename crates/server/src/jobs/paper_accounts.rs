@@ -109,7 +109,7 @@ fn look(
     let has_come = matches!(as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, u32::MAX)?;
     rotation
-        .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, (reader, core)))))?;
+        .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, reader, core))))?;
     if has_come {
         // Stored only now, so that a failed run is repeated.
         seen.store(version, Ordering::Release);

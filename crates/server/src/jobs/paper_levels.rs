@@ -42,7 +42,7 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.untallied(days.today, done, TOGETHER_MAX)?;
     if let Some(last) = ids.last() {
-        core.with_reader(|reader| core.paper.tally(&ids, &days, (reader, moment)))?;
+        core.with_reader(|reader| core.paper.tally(&ids, &days, reader, &moment))?;
         // An account that could not be tallied is not retried in this run.
         after.store(last.0, Ordering::Release);
         return Ok(Progress::More);

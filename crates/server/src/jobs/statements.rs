@@ -39,7 +39,7 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let ids = core.paper.with_statements_due(done, TOGETHER_MAX)?;
     if let Some(last) = ids.last() {
         core.with_reader(|reader| {
-            core.paper.make_due_statements(&ids, (reader, core));
+            core.paper.make_due_statements(&ids, reader, core);
             Ok::<_, PaperError>(())
         })?;
         // An account that failed is not retried in this run.

@@ -297,7 +297,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
         .unwrap()
         .account_id;
     let began =
-        core.with_reader(|reader| core.paper.read(id, (reader, &*core), |reading| reading.account.began()));
+        core.with_reader(|reader| core.paper.at(id, reader, &*core).read(|reading| reading.account.began()));
     assert_eq!(began.unwrap(), Some(NOW));
     // The paper assets at the end of Sunday, by currency.
     let sunday = || -> Vec<(String, i64)> {
@@ -334,7 +334,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     let new = NewAccount::named("ann", Terms::default());
     let id = core.access.create(&new, &Actor::Operator, NOW).unwrap().account_id;
     let begin = |reading: &paper::Reading<'_>| reading.account.began();
-    core.with_reader(|reader| core.paper.read(id, (reader, &*core), begin)).unwrap();
+    core.with_reader(|reader| core.paper.at(id, reader, &*core).read(begin)).unwrap();
     let last = || core.access.journals().last_statement(id, 1).unwrap().map(|date| date.to_string());
     let runner = Runner::start(&core, vec![statements::job(&core)]);
     sleep(SECOND).await;
@@ -344,7 +344,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     sleep(SECOND).await;
     assert_eq!(last(), None);
     let advanced = core.with_reader(|reader| {
-        core.paper.advance(&[id], (reader, &*core));
+        core.paper.advance(&[id], reader, &*core);
         Ok::<_, paper::PaperError>(())
     });
     advanced.unwrap();

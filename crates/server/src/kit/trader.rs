@@ -2,14 +2,11 @@
 
 use history::AsOf;
 use market::{Symbol, Timestamp};
-use paper::{
-    Clock, Done, Equity, FlowQuery, FoundFlows, GridExplanation, GridPreview, Moment, OrderExplanation,
-    PaperError, Preview, Reading, StatementId, StatementList,
-};
+use paper::{Clock, Done, Moment, PaperAccount, PaperError, Reading};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{AccountId, Reader};
-use trading::{Command, GridId, OrderId, Submit, SubmitGrid};
+use store::AccountId;
+use trading::Command;
 
 use super::credentials::Admitted;
 use super::envelope::Problem;
@@ -31,13 +28,19 @@ impl<'a> Trader<'a> {
         Trader { site, admitted }
     }
 
-    /// Asks the paper account. Its journal is in the database: a request does not wait for one that cannot be reached.
-    fn ask<T>(&self, ask: impl FnOnce(&mut Reader) -> Result<T, PaperError>) -> Result<T, Problem> {
+    /// One request about the paper account. Its journal is in the database: a request does not wait
+    /// for one that cannot be reached.
+    pub(crate) fn ask<T>(
+        &self,
+        ask: impl FnOnce(&mut PaperAccount<'_>) -> Result<T, PaperError>,
+    ) -> Result<T, Problem> {
         let core = &self.site.core;
         if core.is_degraded() {
             return Err(Refusal::away().into());
         }
-        core.with_reader(ask).map_err(Problem::from_paper)
+        let id = self.admitted.account().id;
+        core.with_reader(|reader| ask(&mut core.paper.at(id, reader, &self.clock())))
+            .map_err(Problem::from_paper)
     }
 
     /// The account as of now.
@@ -45,70 +48,16 @@ impl<'a> Trader<'a> {
         &self,
         look: impl Fn(&Reading<'_>) -> Result<T, trading::Refusal>,
     ) -> Result<T, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        let seen = self.ask(|reader| core.paper.read(id, (reader, self.clock()), &look));
+        let seen = self.ask(|account| account.read(&look));
         seen?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
     /// Carries out a command. A read-only account is refused here.
     pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
-        let account = self.admitted.account();
-        if account.terms.read_only {
+        if self.is_read_only() {
             return Err(Problem::read_only());
         }
-        let core = &self.site.core;
-        self.ask(|reader| core.paper.command(account.id, command, name, None, (reader, self.clock())))
-    }
-
-    /// What would become of an order.
-    pub(crate) fn preview(&self, request: &Submit) -> Result<Preview, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| {
-            core.paper.catch_up(id, (reader, self.clock()))?;
-            core.paper.preview(id, request, (reader, self.clock()))
-        })
-    }
-
-    /// What would become of a grid.
-    pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<GridPreview, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| {
-            core.paper.catch_up(id, (reader, self.clock()))?;
-            core.paper.preview_grid(id, asked, (reader, self.clock()))
-        })
-    }
-
-    /// What happened to an order, if there is one of that number.
-    pub(crate) fn explanation(&self, order: OrderId) -> Result<Option<OrderExplanation>, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.order_explanation(id, order, (reader, self.clock())))
-    }
-
-    /// What happened to a grid, if there is one of that number.
-    pub(crate) fn grid_explanation(&self, grid: GridId) -> Result<Option<GridExplanation>, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.grid_explanation(id, grid, (reader, self.clock())))
-    }
-
-    /// What the account was worth on each of the last so many days.
-    pub(crate) fn equity(&self, days: u32) -> Result<Equity, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| {
-            core.paper.catch_up(id, (reader, self.clock()))?;
-            core.paper.equity(id, days, (reader, self.clock()))
-        })
-    }
-
-    /// How many entries of its journal have to be read for that.
-    pub(crate) fn equity_left(&self) -> Result<u64, Problem> {
-        let id = self.admitted.account().id;
-        self.ask(|_| self.site.core.paper.equity_left(id))
+        self.ask(|account| account.command(command, name, None))
     }
 
     /// Whether the account has begun to trade. Asking does not begin it.
@@ -119,19 +68,6 @@ impl<'a> Trader<'a> {
 
     pub(crate) fn is_read_only(&self) -> bool {
         self.admitted.account().terms.read_only
-    }
-
-    pub(crate) fn flows(&self, query: &FlowQuery) -> Result<FoundFlows, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.flows(id, query, (reader, self.clock())))
-    }
-
-    /// The statements of the account; those that are due are made.
-    pub(crate) fn statements(&self, list: &StatementList) -> Result<Vec<StatementId>, Problem> {
-        let core = &self.site.core;
-        let id = self.admitted.account().id;
-        self.ask(|reader| core.paper.statements(id, list, (reader, self.clock())))
     }
 
     /// What securities are called in the language of whoever asks.

@@ -442,7 +442,7 @@ fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError
 const ERA_BITS: u32 = 32;
 
 /// The first revision of the next era.
-pub(crate) fn next_era(revision: u64) -> u64 {
+fn next_era(revision: u64) -> u64 {
     era(revision).saturating_add(1) << ERA_BITS
 }
 

@@ -25,11 +25,11 @@ use connections::{Connections, Held};
 use following::Following;
 use gate::Gate;
 pub use id::AccountId;
+pub(crate) use journal::numbers_counter;
 pub use journal::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
     RewindOutcome, SNAPSHOT_BYTES_MAX,
 };
-pub(crate) use journal::{next_era, numbers_counter};
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,

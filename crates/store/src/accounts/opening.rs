@@ -13,7 +13,7 @@ use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
-use crate::engine::sqlite::is_emptied;
+use crate::engine::sqlite::{is_emptied, refuse_half_restored};
 use crate::engine::{Db, Fault, Owner, Place, Role, migrate, migrations};
 use crate::{Depth, Part, StoreError};
 
@@ -35,6 +35,7 @@ impl Accounts {
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
+        refuse_half_restored(dir)?;
         let accounts = Accounts::open_or(dir, now, refuse_emptied)?;
         let is_small = std::fs::metadata(dir.join(FILE)).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
         let found = match is_small {
@@ -51,6 +52,11 @@ impl Accounts {
     /// lost all of its rows.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
+    }
+
+    /// While this is held, no process can open the accounts to change them.
+    pub(crate) fn lock_opening(dir: &Path) -> Result<File, StoreError> {
+        lock(&dir.join(LOCK_FILE))
     }
 
     fn open_or(
@@ -148,6 +154,7 @@ impl Accounts {
                 false => Err(StoreError::Outdated { place, found, known }),
             };
         };
+        refuse_half_restored(dir)?;
         let path = dir.join(FILE);
         if is_emptied(&path) {
             refuse_emptied(dir)?;

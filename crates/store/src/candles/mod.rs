@@ -7,7 +7,6 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
-pub use era::{ERA_VERSIONS, era};
 pub use figures::{DatedFigures, FIGURES_MAX};
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
@@ -30,7 +29,6 @@ mod bodies;
 mod bulk;
 pub(crate) mod chain;
 mod copy;
-mod era;
 mod figures;
 mod ledger;
 mod margin;

@@ -381,11 +381,6 @@ impl Db {
         self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
     }
 
-    /// Records the sealed tables and their row counts, after every row was verified.
-    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
-        self.sqlite().map_or(Ok(()), sqlite::Database::note_sealed_tables)
-    }
-
     /// The engine's own check of its data, and dangling references.
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, StoreError> {
         let found = match &self.engine {

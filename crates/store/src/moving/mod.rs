@@ -21,6 +21,7 @@ use market::Timestamp;
 
 use crate::engine::{Db, Place};
 use crate::{Part, StoreError};
+pub use ends::servers;
 pub use error::{DatabaseName, MoveError};
 
 use ends::{Source, Target};

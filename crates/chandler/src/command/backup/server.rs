@@ -69,13 +69,21 @@ pub(crate) fn say_backup(
     ))
 }
 
-/// The same for a restore.
+/// The same for a restore, which no server may see. A database that does not respond is no
+/// obstacle: that may be the reason for the restore.
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
     context: &CommandContext,
     format: Format,
 ) -> Result<(), Failure> {
+    if let Ok(running @ 1..) = store::servers(context.place()?) {
+        let servers = output::count(running, "server");
+        return Err(anyhow!(
+            "the store at {address} is open in {servers}: stop every server, and run this again"
+        )
+        .into());
+    }
     let (with, url) = (with_password(address), shell_word(&address.for_tools()));
     let file = shell_word(&from.display().to_string());
     let store = shell_word(&store_word(context.place()?));

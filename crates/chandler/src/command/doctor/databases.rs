@@ -89,6 +89,7 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             Check::fail(name, says, "look at the system's log, and at the disk")
         }
         StoreError::Foreign { .. } => Check::fail(name, says, "name a store with --store"),
+        StoreError::HalfRestored { .. } => Check::fail(name, says, "run that restore again"),
         StoreError::HalfMoved { .. } => Check::fail(name, says, "run that move again, or empty its target"),
         error => {
             let otherwise = "restore a backup, or import again (docs/operating.md)";

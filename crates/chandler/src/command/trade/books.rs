@@ -9,8 +9,8 @@ use anyhow::anyhow;
 use history::History;
 use market::{Symbol, Timestamp};
 use paper::{
-    Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperError, Preview, Reason, Seen,
-    SeenStatements, StatementId, StatementList, Travel,
+    Audit, Done, GridPreview, Moment, NoListener, Opening, Paper, PaperAccount, PaperError, Preview, Reason,
+    Seen, SeenStatements, StatementId, StatementList, Travel,
 };
 use store::{Reader, Store};
 use trading::{Command, Submit, SubmitGrid, Terms};
@@ -99,8 +99,7 @@ impl Books {
         account: &Account,
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, Failure> {
-        let seen = self.paper.look(account.id, (&mut self.reader, self.moment), look);
-        seen.map_err(told)
+        self.at(account).look(look).map_err(told)
     }
 
     /// Lists the statements of an account as of now, newest first. Nothing is written.
@@ -109,8 +108,7 @@ impl Books {
         account: &Account,
         list: &StatementList,
     ) -> Result<SeenStatements, Failure> {
-        let seen = self.paper.look_at_statements(account.id, list, (&mut self.reader, self.moment));
-        seen.map_err(told)
+        self.at(account).look_at_statements(list).map_err(told)
     }
 
     /// The text of a statement.
@@ -126,9 +124,7 @@ impl Books {
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
         check_may_trade(account)?;
-        let preview =
-            self.paper.preview(account.id, &Submit::of(terms.clone()), (&mut self.reader, self.moment));
-        preview.map_err(told)
+        self.at(account).preview(&Submit::of(terms.clone())).map_err(told)
     }
 
     pub(crate) fn preview_grid(
@@ -137,8 +133,7 @@ impl Books {
         asked: &SubmitGrid,
     ) -> Result<GridPreview, Failure> {
         check_may_trade(account)?;
-        let preview = self.paper.preview_grid(account.id, asked, (&mut self.reader, self.moment));
-        preview.map_err(told)
+        self.at(account).preview_grid(asked).map_err(told)
     }
 
     /// Runs a command of a client.
@@ -173,7 +168,7 @@ impl Books {
 
     /// Runs a command of a client. Returns false if it is refused.
     pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
-        match self.paper.command(account.id, command, None, None, (&mut self.reader, self.moment)) {
+        match self.at(account).command(command, None, None) {
             Ok(_) => Ok(true),
             Err(PaperError::Refused(_)) => Ok(false),
             Err(error) => Err(told(error)),
@@ -182,19 +177,22 @@ impl Books {
 
     /// Whether an account could be opened like this, before it is created.
     pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
-        self.paper.check_opening(opening, (&mut self.reader, self.moment)).map_err(told)
+        self.paper.check_opening(opening, &mut self.reader, &self.moment).map_err(told)
     }
 
     /// Opens an account with the given settings and cash.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
-        let opened = self.paper.open(account.id, opening, (&mut self.reader, self.moment));
-        opened.map_err(told)
+        self.at(account).open(opening).map_err(told)
     }
 
     /// The parameters of an operation on a whole journal: actor, reason, and the name of the
     /// archived part.
     pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
         Travel { name, actor: OPERATOR, reason, machine: self.moment.machine }
+    }
+
+    fn at(&mut self, account: &Account) -> PaperAccount<'_> {
+        self.paper.at(account.id, &mut self.reader, &self.moment)
     }
 
     fn run(
@@ -205,8 +203,7 @@ impl Books {
         audit: Option<Audit>,
     ) -> Result<Done, Failure> {
         self.check_time(account)?;
-        let done = self.paper.commands(account.id, commands, name, audit, (&mut self.reader, self.moment));
-        let done = done.map_err(told)?;
+        let done = self.at(account).commands(commands, name, audit).map_err(told)?;
         if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
             // If the folder is not writable, no server of this user uses it.
             notice.leave(&self.clock).ok();

@@ -27,5 +27,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         return Err(Problem::read_only());
     }
     let asked = asked(body(call)?)?;
-    Ok(envelope::success(trader.preview_grid(&asked)?))
+    let preview = trader.ask(|account| {
+        account.catch_up()?;
+        account.preview_grid(&asked)
+    })?;
+    Ok(envelope::success(preview))
 }

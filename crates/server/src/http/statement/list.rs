@@ -52,7 +52,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let list = asked(&Query::parse(call.query)?)?;
     let account = admitted.account().id;
-    let listed = trader.statements(&list)?.into_iter().map(|of| ListedStatement {
+    let listed = trader.ask(|account| account.statements(&list))?.into_iter().map(|of| ListedStatement {
         dt: digits(of.date),
         file_key: FileKey { account, of, format: Format::Json }.key(),
     });

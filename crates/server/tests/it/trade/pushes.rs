@@ -130,7 +130,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
     let moment = Moment { as_of: AsOf::Replay(now), machine: hall.server.present().machine };
     let mut reader = store.reader().unwrap();
     let order = Command::submit(terms);
-    let done = elsewhere.command(hall.ann.account_id, &order, None, None, (&mut reader, moment)).unwrap();
+    let done = elsewhere.at(hall.ann.account_id, &mut reader, &moment).command(&order, None, None).unwrap();
     let id = done.order.unwrap().to_string();
     for status in ["WaitToNew", "NewStatus"] {
         let event = event(&mut client).await;

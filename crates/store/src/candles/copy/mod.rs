@@ -9,7 +9,7 @@
 //! this file.
 //!
 //! The file is disposable. It is discarded and recreated when it is damaged, when it belongs to
-//! another database or another era, or when the shared database has gone back to an earlier state.
+//! another database, or when the shared database has gone back to an earlier state.
 
 mod fetch;
 mod file;

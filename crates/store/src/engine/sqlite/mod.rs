@@ -19,7 +19,7 @@ use super::role::{Owner, Role};
 use crate::StoreError;
 use seal::SealMode;
 
-pub(crate) use lock::{JobFile, Lock};
+pub(crate) use lock::{JobFile, Lock, RESTORE_FILE, ServerLock, refuse_half_restored};
 pub(crate) use rusqlite::{Error, Row};
 pub(crate) use seal::{Listed, SealedTable};
 
@@ -159,11 +159,6 @@ impl Database {
 
     pub(crate) fn sealed_tables(&self) -> Result<Vec<SealedTable>, StoreError> {
         seal::found(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
-    }
-
-    /// Records the sealed tables and their row counts, after every row was verified.
-    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
-        seal::note_all(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
     /// The recorded sealed tables, for comparison.

@@ -137,7 +137,7 @@ pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Records the sealed tables and their current row counts.
-pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
+fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute("delete from sealed_table", [])?;
     for SealedTable { name, keys, columns, indexed } in found(conn)? {
         conn.execute(

@@ -6,18 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use market::Timestamp;
-use store::{AccountId, AddOutcome, JournalEntry, Reader};
+use store::{AccountId, AddOutcome, JournalEntry};
 use trading::{
     AcceptedOrder, Account, Engine, Event, Order, OrderId, Outcome, Push, Refusal, Terms, has_same_terms,
     next_wake,
 };
 
+use super::book::{self, AccountSlot, AccountState, Book, TRIES_MAX};
+use super::commit::{Audited, Named, Ticket};
+use super::{Changed, PaperAccount};
 use crate::PaperError;
-use crate::book::{self, AccountSlot, AccountState, Book, TRIES_MAX};
-use crate::commit::{Audited, Named, Ticket};
+use crate::clock::Moment;
 use crate::feed::StoreFeed;
 use crate::operator_words::Exchanged;
-use crate::service::{Changed, Clock, Moment, Paper, moment_of};
+use crate::service::Paper;
 use crate::snapshot::{self, FORMAT};
 
 /// Minimum number of entries between snapshots. The interval grows with the journal, so that all
@@ -133,22 +135,22 @@ fn accepted_in(
     Ok((accepted.id == order).then_some(*accepted))
 }
 
-impl Paper {
-    pub(crate) fn attempt<T>(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, &dyn Clock),
+impl PaperAccount<'_> {
+    /// Decides a request under the account's lock, and queues the new entries for writing.
+    pub(super) fn attempt<T>(
+        &mut self,
         asked: &RequestOptions<'_>,
         work: impl Fn(&Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
-        let place = self.place(id);
+        let (paper, id) = (self.paper, self.id);
+        let place = paper.place(id);
         let mut kept = place.lock();
-        let mut book = self.current(&mut kept, id)?;
-        let moment = moment_of(clock, id, &book.account);
+        let mut book = paper.current(&mut kept, id)?;
+        let moment = self.moment(&book.account);
         if let Some(name) = asked.name
-            && let Some(earlier) = self.repeated(&book, id, name, moment)?
+            && let Some(earlier) = paper.repeated(&book, id, name, moment)?
         {
-            let conflict = self.conflict(&book, id, asked, &earlier)?;
+            let conflict = paper.conflict(&book, id, asked, &earlier)?;
             kept.book = Some(book);
             return conflict.map_or(Ok(Attempt::Repeated(earlier)), |refusal| Err(refusal.into()));
         }
@@ -157,12 +159,12 @@ impl Paper {
             kept.book = Some(book);
             return Ok(Attempt::Ahead(moment));
         }
-        let feed = self.feed_at(reader, moment, kept.version)?;
+        let feed = paper.feed_at(self.reader, moment, kept.version)?;
         feed.notice(&book.account);
-        let engine = Engine::new(&feed, self.tables());
+        let engine = Engine::new(&feed, paper.tables());
         // The book is taken out of its slot. If anything fails, the next request reads the journal
         // again.
-        let portion = self.portion.advance(&engine, &mut book.account, now);
+        let portion = paper.portion.advance(&engine, &mut book.account, now);
         let behind = book.account.horizon().filter(|at| *at < now).map(|at| Behind { at, to: now });
         let (mut outcome, made) = match behind {
             Some(behind) => (Outcome::default(), Work::Behind(behind)),
@@ -181,7 +183,7 @@ impl Paper {
         let wake = if is_kept { feed.checked(wake(&book.account, &feed, since))? } else { None };
         let portion_only = RequestOptions { keeps_head: asked.keeps_head, ..RequestOptions::default() };
         let asked = if behind.is_some() { &portion_only } else { asked };
-        let ticket = self.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
+        let ticket = paper.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
         book.last_ticket = ticket.or(before);
         kept.last_ticket = book.last_ticket.or(kept.last_ticket);
         let is_void = book.is_void.clone();
@@ -189,7 +191,9 @@ impl Paper {
         drop(kept);
         Ok(Attempt::Made { made, refusal, ticket, before, is_void, place })
     }
+}
 
+impl Paper {
     /// Queues the new entries for writing, if there are any.
     fn enqueue(
         &self,

@@ -7,8 +7,8 @@ use market::Timestamp;
 use store::{AccountId, Accounts, JournalHead};
 use trading::{Account, Entry, OrderId, Outcome, Push};
 
+use super::commit::{Audited, Named, Pending, Ticket};
 use crate::PaperError;
-use crate::commit::{Audited, Named, Pending, Ticket};
 use crate::last_pushed::LastPushed;
 use crate::snapshot::{self, FORMAT};
 
