@@ -1,5 +1,5 @@
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -52,10 +52,6 @@ pub struct Access {
     pub(crate) shared_rates: SharedRates,
     /// Whether the database is reachable.
     pub(crate) health: DatabaseHealth,
-    /// The identity of the database server at the last check. The lock serializes checks.
-    pub(crate) settled: Mutex<Option<String>>,
-    /// How many connections to the database had been made at that check.
-    pub(crate) settled_at: AtomicU64,
     pub(crate) credentials: CredentialCache,
     pub(crate) calls: Calls,
     pub(crate) replays: Replays,
@@ -168,8 +164,6 @@ impl Access {
             rates: RateLimiter::of_accounts(),
             shared_rates: SharedRates::default(),
             health: DatabaseHealth::default(),
-            settled: Mutex::default(),
-            settled_at: AtomicU64::new(0),
             credentials: CredentialCache::default(),
             calls: Calls::default(),
             replays: Replays::default(),

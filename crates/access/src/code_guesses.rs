@@ -47,7 +47,7 @@ impl CodeGuesses {
     }
 
     pub(crate) fn right(&self, address: IpAddr, account: AccountId) {
-        self.wrong.take_back(guessers(address, account));
+        self.wrong.take_back(guessers(address, account), 1);
     }
 }
 

@@ -2,8 +2,7 @@
 //! single process, and while the database is unreachable.
 
 use std::fmt;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow, StoreError};
@@ -11,8 +10,6 @@ use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow,
 use crate::health::{DatabaseHealth, DatabaseState, briefly};
 use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
 
-/// How long a rate decision counts as current.
-const RECENT: Duration = Duration::from_millis(200);
 /// The most connections that are listed.
 const SEATS_MAX: u32 = 100_000;
 
@@ -63,7 +60,7 @@ impl Access {
 
     /// The database's clock, if it is a server and its time is known.
     pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
-        self.shared_rates.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
+        self.health.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
     }
 
     /// The nodes of the database; none for a single process.
@@ -116,38 +113,44 @@ impl Access {
         let Some(shared) = self.accounts.shared() else {
             return Ok(self.rates.pass(id, limit, calls, uptime));
         };
-        let RateLimit { requests, within } = limit;
-        let ask = RateAsk { requests, within, calls };
-        let by_share = || self.shared_rates.pass_share(id, &ask, self.health.share(requests), uptime);
-        let made = shared.connections_made();
-        self.look_for_another_server(shared, uptime);
-        if self.goes_on_alone()? || self.health.is_settling() {
-            return Ok(by_share());
+        let local = || self.health.local_limit(limit, uptime);
+        if self.goes_on_alone()? {
+            return Ok(self.rates.pass(id, local(), calls, uptime));
         }
+        let ask = RateAsk { requests: limit.requests, within: limit.within, calls };
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
             return Ok(Err(wait));
         }
-        let decision = match briefly(|| shared.take_rate(id, &ask)) {
-            Ok(decision) => decision,
-            // Whether the lost query was counted is unknown; the share decides instead.
+        // Every admission is counted here, too, for when the database becomes unreachable.
+        self.health.note_losses(shared.connection_losses(), uptime);
+        let before = local();
+        if let Err(wait) = self.rates.pass(id, before, calls, uptime) {
+            return Ok(Err(wait));
+        }
+        let passed = match briefly(|| shared.take_rate(id, &ask)) {
+            Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
+            // Whether the database has counted it is unknown; this node decides instead.
             Err(error) if is_decided_here(&error) => {
                 self.note_unanswered(&error);
-                return Ok(by_share());
+                self.health.note_lacking(uptime);
+                Ok(Ok(()))
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => Err(error.into()),
         };
-        // The connection may have been made by this very query, and to another server. That one has
-        // counted the request, which does no harm.
-        self.look_for_another_server(shared, uptime);
-        if self.health.is_away() || self.health.is_settling() {
-            return Ok(by_share());
+        // The query may have found out that connections were broken.
+        self.health.note_losses(shared.connection_losses(), uptime);
+        let after = local();
+        match passed {
+            Ok(Ok(())) if after == before => Ok(Ok(())),
+            Ok(Ok(())) => {
+                self.rates.take_back([id], calls);
+                Ok(self.rates.pass(id, after, calls, uptime))
+            }
+            refused => {
+                self.rates.take_back([id], calls);
+                refused
+            }
         }
-        let passed = self.shared_rates.decided(id, &ask, decision, uptime);
-        if shared.connections_made() != made {
-            // The thread that detected this may have done so before this request was recorded here.
-            self.shared_rates.owe(id);
-        }
-        Ok(passed)
     }
 
     /// What the rate of an account leaves it: how many requests, and how long until there are more.
@@ -160,20 +163,21 @@ impl Access {
         let Some(shared) = self.accounts.shared() else {
             return Ok(self.rates.remaining(&id, limit, uptime));
         };
+        let local = self.rates.remaining(&id, self.health.local_limit(limit, uptime), uptime);
+        if self.goes_on_alone()? {
+            return Ok(local);
+        }
         let RateLimit { requests, within } = limit;
         let ask = RateAsk { requests, within, calls: 1 };
-        if let Some(known) = self.shared_rates.remaining(id, &ask, RECENT, uptime) {
-            return Ok(known);
-        }
-        let by_share = (self.health.share(requests), Duration::ZERO);
-        if self.goes_on_alone()? {
-            return Ok(by_share);
-        }
-        match self.asked(briefly(|| shared.rate_times(id))) {
-            Ok(times) => Ok((requests.saturating_sub(times.count(within)), times.until_more(within))),
-            Err(error) if error.is_unanswered() => Ok(by_share),
-            Err(error) => Err(error),
-        }
+        let of_all = match self.shared_rates.remaining(id, &ask, uptime) {
+            Some(known) => known,
+            None => match self.asked(briefly(|| shared.rate_times(id))) {
+                Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
+                Err(error) if error.is_unanswered() => local,
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(if local.0 < of_all.0 { local } else { of_all })
     }
 
     /// Takes a call of the general rule, or says how long it waits.
@@ -265,10 +269,7 @@ impl Access {
     ) -> Result<Vec<(ConnectionId, SlotEnding)>, AccessError> {
         let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
         self.health.pass_time(uptime);
-        let heartbeat = self.look_at_server(shared, uptime).and_then(|incarnation| {
-            self.bring_back(shared, uptime)?;
-            let heartbeat = shared.heartbeat(name, &incarnation)?;
-            self.shared_rates.set_clock(heartbeat.now_us, uptime);
+        let heartbeat = shared.heartbeat(name).and_then(|heartbeat| {
             if self.health.is_away() {
                 // Also over the connections of requests: one that failed a moment ago would make
                 // the next request mark the database as unreachable.
@@ -279,85 +280,17 @@ impl Access {
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
-            if self.health.is_settling() && !self.health.settles_on(heartbeat.unsettled > 0, uptime) {
-                // Requests admitted by share since the start of this heartbeat. From now on the
-                // database decides.
-                self.bring_back(shared, uptime)?;
-            }
             Ok(heartbeat)
         });
+        self.health.note_losses(shared.connection_losses(), uptime);
         let heartbeat = heartbeat.inspect_err(|error| {
             self.note_away(error);
             self.health.pass_time(uptime);
         })?;
-        let was_settling = self.health.is_settling();
-        self.health.find(heartbeat.nodes, heartbeat.unsettled > 0, uptime);
-        if was_settling && !self.health.is_settling() {
-            // Admissions that other nodes have written back change earlier refusals.
-            self.shared_rates.forget_refusals();
-        }
+        self.health.find(heartbeat.nodes, heartbeat.now_us, uptime);
         self.forget_withdrawn(shared, uptime)?;
         self.compare_slots(shared, uptime)?;
         Ok(self.to_close(shared, heartbeat.ended))
-    }
-
-    /// Checks, after a reconnect, whether it is still the same server. One thread checks, and
-    /// others wait for the result: no longer than a statement may take.
-    fn look_for_another_server(&self, shared: &Shared, uptime: Duration) {
-        let is_known =
-            || self.health.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
-        if is_known() {
-            return;
-        }
-        let mut settled = self.settled();
-        if !is_known()
-            && let Err(error) = self.look_again(shared, &mut settled, uptime)
-        {
-            // The request itself will report any other error.
-            self.note_away(&error);
-        }
-    }
-
-    /// The identity of the server.
-    fn look_at_server(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
-        self.look_again(shared, &mut self.settled(), uptime)
-    }
-
-    /// Reads the identity of the server. If it may lack this node's admissions, because it was
-    /// replaced or because connections to it have ended, all of them become pending. A replaced
-    /// server lacks those of other nodes, too: rates are shares until the heartbeats report that
-    /// all have written them back.
-    fn look_again(
-        &self,
-        shared: &Shared,
-        settled: &mut Option<String>,
-        uptime: Duration,
-    ) -> Result<String, StoreError> {
-        // Connections made during the query are checked again.
-        let made = shared.connections_made();
-        let incarnation = match self.health.is_away() {
-            // Finding it again may take new connections.
-            true => shared.incarnation()?,
-            false => briefly(|| shared.incarnation())?,
-        };
-        if settled.as_ref().is_some_and(|known| *known != incarnation) {
-            self.health.settle(uptime);
-            self.shared_rates.owe_all();
-        } else if self.settled_at.load(Ordering::Acquire) != shared.connections_made() {
-            self.shared_rates.owe_all();
-        }
-        *settled = Some(incarnation.clone());
-        self.settled_at.store(made, Ordering::Release);
-        Ok(incarnation)
-    }
-
-    fn settled(&self) -> MutexGuard<'_, Option<String>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes back this node's admissions that the database may lack.
-    fn bring_back(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
-        self.shared_rates.bring_back(uptime, |owed| shared.bring_back(owed))
     }
 
     /// Removes this node from the list: it stops.
