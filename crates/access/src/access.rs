@@ -14,6 +14,7 @@ use crate::account::check_name;
 use crate::calls::Calls;
 use crate::connection::Registry;
 use crate::credential_cache::CredentialCache;
+use crate::guesses::Guesses;
 use crate::health::{DatabaseHealth, briefly};
 use crate::keys::Keys;
 use crate::oauth::{self, Family};
@@ -61,6 +62,7 @@ pub struct Access {
     pub(crate) standings: Standings,
     pub(crate) otps: Otps,
     pub(crate) registry: Arc<Registry>,
+    pub(crate) guesses: Guesses,
     pub(crate) guards: SignInGuards,
     pub(crate) oauth: oauth::Limiters,
     pub(crate) upkeep: Mutex<Upkeep>,
@@ -159,6 +161,7 @@ impl Access {
         Ok(Access {
             instance: hex(&instance),
             registry: Arc::new(Registry::of(accounts.shared().cloned())),
+            guesses: Guesses::of(accounts.shared().cloned()),
             accounts: Arc::new(accounts),
             keys,
             rates: RateLimiter::of_accounts(),

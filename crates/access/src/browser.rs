@@ -15,10 +15,9 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
-use crate::code_guesses::Guess;
+use crate::guesses::SignInAttempt;
 use crate::keys::{Keys, TAG_BYTES};
 use crate::random::random;
-use crate::throttle::SignInAttempt;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, Caller, Denial, Freshness, Moment, NAME_CHARS_MAX, Permit, Present, Secret,
@@ -114,7 +113,7 @@ impl Access {
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
         let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
         let attempt = SignInAttempt { name: &name, address: who.address, device };
-        let attempt = match self.begin_sign_in(attempt, at.uptime)? {
+        let attempt = match self.asked(self.guesses.begin_sign_in(attempt, at.uptime))? {
             Ok(attempt) => attempt,
             Err(wait) => {
                 self.note_refused(who, person.as_ref(), "too many tries", at)?;
@@ -128,13 +127,13 @@ impl Access {
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
         let Ok(right) = self.guards.gate.verify(who.password, hash) else {
-            self.sign_in_was_undone(&attempt)?;
+            self.asked(self.guesses.sign_in_was_undone(&attempt, at.uptime))?;
             return Err(LoginRefused::Busy);
         };
         if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
-            self.sign_in_was_right(attempt)?;
+            self.asked(self.guesses.sign_in_was_right(&attempt, at.uptime))?;
             self.note_suppressed(self.guards.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
@@ -259,11 +258,11 @@ impl Access {
         uptime: Duration,
         look: impl FnOnce() -> Result<Option<T>, AccessError>,
     ) -> Result<Option<T>, CodeRefused> {
-        let guess = Guess { address, account };
-        let taken = self.begin_guess(guess, uptime)?.map_err(CodeRefused::Wait)?;
+        let counted = self.asked(self.guesses.begin_code(address, account, uptime))?;
+        let counted = counted.map_err(CodeRefused::Wait)?;
         let found = look();
         if !matches!(found, Ok(None)) {
-            self.guess_was_right(guess, taken.as_ref())?;
+            self.asked(self.guesses.code_was_right(counted))?;
         }
         Ok(found?)
     }

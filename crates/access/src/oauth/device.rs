@@ -157,7 +157,7 @@ impl Access {
             return Err(OAuthError::ExpiredToken);
         }
         let name = poller.map_or("", Region::as_str);
-        let wait = || match self.polls_too_fast(hash, poller, moment.uptime) {
+        let wait = || match self.asked(self.guesses.polls_too_fast(hash, poller, moment.uptime)) {
             Ok(true) => OAuthError::SlowDown,
             Ok(false) => OAuthError::AuthorizationPending,
             Err(error) => error.into(),
@@ -176,7 +176,7 @@ impl Access {
         }
         let issue = self.issue(client, &account, &device.scope, "a device code", moment.now)?;
         if self.accounts.redeem_device(&hash, name, &issue.row(), &issue.note())? {
-            self.forget_poller(&hash)?;
+            self.asked(self.guesses.forget_poller(&hash, moment.uptime))?;
             return Ok(issue.tokens());
         }
         // Another poll redeemed it first.
