@@ -16,6 +16,9 @@
 //! page. [`Access::quota`] says how far an account is through its month; its level is judged in
 //! `judge.rs` by the rules of `level.rs`. Persistent state is in `store`.
 //!
+//! The state that it holds in memory is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`;
+//! guesses of passwords and codes are limited in `guesses/`.
+//!
 //! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
 //! share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks before
 //! anything else.
@@ -30,6 +33,7 @@ mod admit;
 mod browser;
 mod caller;
 mod calls;
+mod cluster;
 mod connection;
 mod credential_cache;
 mod credentials;
@@ -40,13 +44,16 @@ mod guests;
 mod health;
 mod hidden;
 mod identify;
+mod identity;
 mod import_note;
 mod inputs;
 mod instant;
 mod judge;
 mod keys;
 mod level;
+mod levels;
 mod levels_from;
+mod limits;
 mod lineage;
 mod moment;
 mod month;
@@ -80,7 +87,6 @@ mod signature;
 mod slots;
 mod standing;
 mod token;
-mod upkeep;
 mod usage;
 mod watchlist;
 
