@@ -112,8 +112,8 @@ impl Access {
         self
     }
 
-    /// The journals of paper accounts, which are in the same database as the accounts.
-    pub fn journals(&self) -> Arc<Accounts> {
+    /// The database of the accounts, which also holds the journals of paper accounts and the topics.
+    pub fn database(&self) -> Arc<Accounts> {
         self.accounts.clone()
     }
 
