@@ -112,7 +112,7 @@ impl Limits {
             Some(known) => known,
             None => match cluster.asked(briefly(|| shared.rate_times(id))) {
                 Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
-                Err(error) if error.is_unanswered() => local,
+                Err(error) if error.is_unanswered() => (cluster.health.share(requests), Duration::ZERO),
                 Err(error) => return Err(error),
             },
         };
