@@ -245,7 +245,13 @@ impl Access {
 
     fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
-        let pass = self.pass_rate(account.id, RateLimit::of_seconds(requests, seconds), calls, uptime)?;
+        let pass = self.limits.pass_rate(
+            &self.cluster,
+            account.id,
+            RateLimit::of_seconds(requests, seconds),
+            calls,
+            uptime,
+        )?;
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
@@ -280,7 +286,7 @@ impl Access {
             return Ok(());
         }
         let calls = rule.per_second;
-        let pass = self.pass_call(account.id, calls, uptime)?;
+        let pass = self.limits.pass_call(&self.cluster, account.id, calls, uptime)?;
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
@@ -300,8 +306,12 @@ impl Access {
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
-        let (remaining, more_in) =
-            self.rate_left(account.id, RateLimit::of_seconds(requests, seconds), uptime)?;
+        let (remaining, more_in) = self.limits.rate_left(
+            &self.cluster,
+            account.id,
+            RateLimit::of_seconds(requests, seconds),
+            uptime,
+        )?;
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
@@ -377,7 +387,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), AccessError> {
         let (standing, unrecorded) = self.standing_of(version, &account, now)?;
-        let days = &self.standings.days;
+        let days = &self.levels.standings.days;
         let today = days.today(now);
         let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
         let (day, month) = (days.midnight(today)..tomorrow, Month::of(today));
@@ -403,23 +413,23 @@ impl Access {
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A change of level that cannot be recorded now is found again later: nothing is lost.
-        if let Some(unrecorded) = unrecorded.filter(|_| !self.health.is_away()) {
+        if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
                 Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
-                    self.note_away(&error);
+                    self.cluster.note_away(&error);
                 }
                 recorded => recorded?,
             }
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
-        if self.health.is_away() {
+        if self.cluster.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
         let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
-        match self.asked(spend).map_err(unchargeable)? {
+        match self.cluster.asked(spend).map_err(unchargeable)? {
             Spend::Free | Spend::Charged { .. } => {
-                self.paid.paid(version, account.id, month, symbol);
+                self.limits.paid.paid(version, account.id, month, symbol);
                 Ok(())
             }
             Spend::Refused { used } => Err(spent(standing, month, used)),
@@ -429,16 +439,16 @@ impl Access {
     /// The cost of an answer now, or a refusal if the month has no room.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if self.paid.is_paid(self.health.learnt(version), account.id, month, symbol) {
+        if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
             return Ok(None);
         }
-        if self.health.is_away() {
+        if self.cluster.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
-        let used = self.asked(self.accounts.used(account.id, &month.to_string(), symbol));
+        let used = self.cluster.asked(self.accounts.used(account.id, &month.to_string(), symbol));
         let MonthUsage { counted, total } = used.map_err(unchargeable)?;
         if counted {
-            self.paid.paid(version, account.id, month, symbol.clone());
+            self.limits.paid.paid(version, account.id, month, symbol.clone());
             return Ok(None);
         }
         if total >= standing.limit {

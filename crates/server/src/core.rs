@@ -139,7 +139,7 @@ impl Core {
             paper,
             listeners,
             paper_levels: PaperLevels::default(),
-            community: Community::new(access.journals()),
+            community: Community::new(access.database()),
             // For a store without a directory, `with_folder` sets one.
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
             // Imports merge with the current data, so they bypass the local copy.
@@ -475,7 +475,7 @@ impl Suspect for PaperError {
 #[expect(clippy::expect_used, reason = "the tables that are compiled in are read by tests of their own")]
 fn paper(access: &Access, history: &History, listeners: Arc<TradeListeners>) -> Paper {
     let tables = Tables::built_in().expect("the compiled-in tables are good");
-    Paper::new(access.journals(), History::new(history.venues().clone()), tables, listeners)
+    Paper::new(access.database(), History::new(history.venues().clone()), tables, listeners)
 }
 
 #[cfg(test)]

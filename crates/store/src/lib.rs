@@ -45,7 +45,7 @@ pub use accounts::{
 pub use accounts::{
     Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
     NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
 };
 pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{

@@ -152,7 +152,7 @@ impl Access {
         let challenge =
             pkce::remember(asked.code_challenge.as_deref(), asked.code_challenge_method.as_deref())
                 .map_err(|text| refuse("invalid_request", text))?;
-        if challenge.is_none() && client.secret_hash.is_none() && self.pkce.asks(&redirect_uri) {
+        if challenge.is_none() && client.secret_hash.is_none() && self.identity.pkce.asks(&redirect_uri) {
             let text = "code_challenge is missing: a client without a secret shows a proof key (RFC 7636)";
             return Err(refuse("invalid_request", text));
         }

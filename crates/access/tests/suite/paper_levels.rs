@@ -56,7 +56,7 @@ fn check(told: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     told.iter().for_each(|line| tell(&fresh.access, "ann", line, present(LATER)));
-    tally(&fresh.access.journals(), id, paper);
+    tally(&fresh.access.database(), id, paper);
     let sources = [LevelsFrom::Auto, LevelsFrom::Reported, LevelsFrom::Paper];
     for (index, source) in sources.into_iter().enumerate() {
         let access = fresh.other().with_levels_from(source);
@@ -140,7 +140,7 @@ fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one()
 fn a_level_says_that_it_follows_from_the_paper_account() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    tally(&fresh.access.journals(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
+    tally(&fresh.access.database(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
     let reason = |at| fresh.access.usage(id, hk(at)).unwrap().unwrap().standing.reason.to_string();
     assert_eq!(reason("2026-10-30"), "assets HKD 80,000.00 of the paper account on 2026-10-29 reach level 3");
     assert_eq!(
@@ -155,7 +155,7 @@ fn a_level_says_that_it_follows_from_the_paper_account() {
 fn without_the_tallies_no_level_rests_on_paper() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    let accounts = fresh.access.journals();
+    let accounts = fresh.access.database();
     tally(&accounts, id, &["2026-10-29 80000 HKD", "orders 2026-10-29 161"]);
     assert_eq!(level(&fresh.access, id, "2026-10-30"), 4);
     accounts.drop_paper_tallies().unwrap();

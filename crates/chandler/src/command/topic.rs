@@ -69,7 +69,7 @@ struct Restore {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     context.open(store::Access::Read)?;
-    let community = Community::new(open_accounts(context)?.journals());
+    let community = Community::new(open_accounts(context)?.database());
     let (now, actor) = (Clock::Machine.now(), Actor::Operator.to_string());
     match &arguments.action {
         Action::List(list) => list.run(&community),

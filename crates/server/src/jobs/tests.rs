@@ -301,7 +301,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     assert_eq!(began.unwrap(), Some(NOW));
     // The paper assets at the end of Sunday, by currency.
     let sunday = || -> Vec<(String, i64)> {
-        let held = core.access.journals().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
+        let held = core.access.database().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
         held.into_iter().map(|one| (one.currency, one.amount)).collect()
     };
     let runner = Runner::start(&core, vec![paper_levels::job(&core)]);
@@ -335,7 +335,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     let id = core.access.create(&new, &Actor::Operator, NOW).unwrap().account_id;
     let begin = |reading: &paper::Reading<'_>| reading.account.began();
     core.with_reader(|reader| core.paper.at(id, reader, &*core).read(begin)).unwrap();
-    let last = || core.access.journals().last_statement(id, 1).unwrap().map(|date| date.to_string());
+    let last = || core.access.database().last_statement(id, 1).unwrap().map(|date| date.to_string());
     let runner = Runner::start(&core, vec![statements::job(&core)]);
     sleep(SECOND).await;
     // Sunday in Hong Kong. The clock alone does not advance the account.

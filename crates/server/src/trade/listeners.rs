@@ -251,7 +251,7 @@ mod tests {
         let access = Access::open(dir.path(), NOW).unwrap();
         let history = History::new(Venues::built_in().unwrap());
         let tables = Tables::built_in().unwrap();
-        let paper = Paper::new(access.journals(), history, tables, listeners.clone());
+        let paper = Paper::new(access.database(), history, tables, listeners.clone());
         Scene { _dir: dir, listeners, paper }
     }
 

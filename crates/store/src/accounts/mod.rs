@@ -48,7 +48,7 @@ pub use revocation::Revocation;
 pub use shared::{
     Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
     NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
 };
 pub use sign_in_links::{LinkOutcome, NewLink};
 pub use tallies::{PaperAssets, PaperTally, TallyDays};

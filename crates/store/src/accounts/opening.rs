@@ -110,7 +110,7 @@ impl Accounts {
             Commit::Durable => Db::on_server(&durable, writes_as),
             Commit::Fleeting => Db::on_server(&fleeting, writes_as),
         };
-        let pool = Pool { open: Box::new(open), made: Box::new(move || counted.made()) };
+        let pool = Pool { open: Box::new(open), losses: Box::new(move || counted.losses()) };
         let connections = Connections::Server { server, writes_as };
         Ok(Accounts {
             connections,

@@ -119,7 +119,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
     // As a command line in parallel to the server.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
-    let journals = hall.server.access.journals();
+    let journals = hall.server.access.database();
     let elsewhere = Paper::new(journals, history, Tables::built_in().unwrap(), Arc::new(NoListener));
     let store = Store::open(dir, store::Access::Read).unwrap();
     let terms = Terms {

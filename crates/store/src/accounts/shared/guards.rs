@@ -1,6 +1,6 @@
-//! Limits against password guessing, shared by all nodes: failure counters, queues and places in
-//! them, known addresses, and devices that poll too often. The caller interprets the rows, a few at
-//! a time and under a lock.
+//! Limits against guessing, shared by all nodes: failure counters, queues and places in them, known
+//! addresses, and devices that poll too often. The caller interprets the rows, a few at a time and
+//! under a lock.
 
 use std::collections::BTreeMap;
 
@@ -39,11 +39,17 @@ pub struct GuardTable {
 }
 
 impl GuardTable {
+    pub fn new(now_us: i64, rows: impl IntoIterator<Item = (GuardKey, GuardRow)>) -> GuardTable {
+        GuardTable { now_us, rows: rows.into_iter().collect(), changed: BTreeMap::new() }
+    }
+
+    /// A row, unless it can be removed by now.
     pub fn get(&self, key: &GuardKey) -> Option<GuardRow> {
-        match self.changed.get(key) {
+        let row = match self.changed.get(key) {
             Some(changed) => *changed,
             None => self.rows.get(key).copied(),
-        }
+        };
+        row.filter(|row| row.until_us > self.now_us)
     }
 
     /// Replaces a row, or removes it.
@@ -51,6 +57,11 @@ impl GuardTable {
         if self.get(&key).map(|row| (row.number, row.at_us)) != row.map(|row| (row.number, row.at_us)) {
             self.changed.insert(key, row);
         }
+    }
+
+    /// The rows that were replaced, or removed.
+    pub fn into_changed(self) -> impl Iterator<Item = (GuardKey, Option<GuardRow>)> {
+        self.changed.into_iter()
     }
 }
 
@@ -69,19 +80,18 @@ impl Shared {
             for (pair, key) in values.as_chunks_mut::<2>().0.iter_mut().zip(keys) {
                 *pair = [Value::Text(key.kind), Value::Text(&key.key)];
             }
-            let mut table =
-                GuardTable { now_us: db.one(sql::NOW, [], |row| row.get(0))?, ..GuardTable::default() };
+            let now_us = db.one(sql::NOW, [], |row| row.get(0))?;
             let found = db.all(sql::FIND, &values[..], |row| {
                 let (kind, text) = (row.text(0)?, row.text(1)?);
                 let key = keys.iter().find(|key| key.kind == kind && key.key == text).cloned();
-                Ok(key.zip(Some(GuardRow { number: row.get(2)?, at_us: row.get(3)?, until_us: 0 })))
+                Ok(key.zip(Some(GuardRow { number: row.get(2)?, at_us: row.get(3)?, until_us: row.get(4)? })))
             })?;
-            table.rows.extend(found.into_iter().flatten());
+            let mut table = GuardTable::new(now_us, found.into_iter().flatten());
             let judged = judge(&mut table);
-            for (GuardKey { kind, key }, row) in &table.changed {
+            for (GuardKey { kind, key }, row) in table.into_changed() {
                 match row {
-                    Some(row) => db.run(sql::SET, (*kind, key, row.number, row.at_us, row.until_us))?,
-                    None => db.run(sql::REMOVE, (*kind, key))?,
+                    Some(row) => db.run(sql::SET, (kind, &key, row.number, row.at_us, row.until_us))?,
+                    None => db.run(sql::REMOVE, (kind, &key))?,
                 };
             }
             Ok(judged)
@@ -103,8 +113,7 @@ mod tests {
     fn only_changed_rows_are_written() {
         let key = |text: &str| GuardKey { kind: "pair", key: text.to_owned() };
         let row = |number| GuardRow { number, at_us: 7, until_us: 9 };
-        let mut table = GuardTable::default();
-        table.rows.insert(key("a"), GuardRow { until_us: 0, ..row(1) });
+        let mut table = GuardTable::new(8, [(key("a"), row(1))]);
         table.put(key("a"), Some(row(1)));
         table.put(key("b"), None);
         assert!(table.changed.is_empty());
@@ -113,6 +122,8 @@ mod tests {
         assert_eq!(table.get(&key("a")), None);
         assert_eq!(table.get(&key("b")), Some(row(2)));
         assert_eq!(table.changed.len(), 2);
+        table.now_us = 9;
+        assert_eq!(table.get(&key("b")), None, "it has expired");
     }
 
     #[test]

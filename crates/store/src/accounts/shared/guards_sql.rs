@@ -12,7 +12,7 @@ pub(super) const NOW: Sql = Sql::new("read the clock of the database", concat!("
 
 pub(super) const FIND: Sql = Sql::new(
     "look at the guards of sign-ins",
-    "select kind, key, number, at_us from guard where (kind, key) in (($1, $2), ($3, $4), ($5, $6), ($7, $8), \
+    "select kind, key, number, at_us, until_us from guard where (kind, key) in (($1, $2), ($3, $4), ($5, $6), ($7, $8), \
      ($9, $10), ($11, $12), ($13, $14))",
 );
 

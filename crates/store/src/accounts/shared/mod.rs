@@ -8,8 +8,8 @@
 //!
 //! Decisions about rates and paces are committed without waiting for the disk: at ten thousand per
 //! second that wait would dominate. A crash of the database server may lose the last of them (up to
-//! 0.6 s with its default settings); `rates.rs` describes how they are recovered. Single-use
-//! credentials (passwords, signatures) are durable before they are acknowledged.
+//! 0.6 s with its default settings): see [`Shared::connection_losses`]. Single-use credentials
+//! (passwords, signatures) are durable before they are acknowledged.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
@@ -45,7 +45,7 @@ pub use guards::{GuardKey, GuardRow, GuardTable};
 pub use node::{Heartbeat, NodeId, NodeRow};
 pub use paces::{PaceLimit, PaceTake};
 pub use passwords::{IssuedPassword, NewPassword};
-pub use rates::{RateAsk, RateDecision, RateTimes, TimedRequests};
+pub use rates::{RateAsk, RateDecision, RateTimes};
 pub use signatures::{SignatureLimits, SignatureOutcome};
 pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
 
@@ -69,9 +69,10 @@ impl Shared {
         Shared { node: OnceLock::new(), pool, left: slots::Left::default() }
     }
 
-    /// Changes whenever a connection was reestablished, possibly to another server.
-    pub fn connections_made(&self) -> u64 {
-        (self.pool.made)()
+    /// Changes whenever a connection was found broken. The database may then have crashed and lack
+    /// its last asynchronous commits, or another server may have replaced it.
+    pub fn connection_losses(&self) -> u64 {
+        (self.pool.losses)()
     }
 
     /// A connection with durable commits.
@@ -97,8 +98,8 @@ pub(crate) enum Commit {
 /// A connection factory.
 pub(crate) struct Pool {
     pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
-    /// The number of asynchronous-commit connections made so far.
-    pub(crate) made: Box<dyn Fn() -> u64 + Send + Sync>,
+    /// How often asynchronous-commit connections were found broken so far.
+    pub(crate) losses: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl fmt::Debug for Pool {

@@ -30,16 +30,11 @@ pub struct NodeRow {
     pub seen_ms_ago: i64,
 }
 
-/// The incarnation of a database that does not expose one.
-const ONE_SERVER: &str = "one";
-
 /// The result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
     /// Live nodes, including this one.
     pub nodes: u32,
-    /// Nodes that have not yet restored their last admissions: see `rates.rs`.
-    pub unsettled: u32,
     /// The database's time.
     pub now_us: i64,
     /// The node was unknown to the database: its connections must be registered again.
@@ -60,30 +55,18 @@ impl Shared {
         self.node.set(id).ok();
     }
 
-    /// Sends a heartbeat, with the incarnation of the database to which this node has restored its
-    /// admissions.
-    pub fn heartbeat(&self, name: &str, incarnation: &str) -> Result<Heartbeat, StoreError> {
+    /// Sends a heartbeat.
+    pub fn heartbeat(&self, name: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
-        let is_known = db.run(sql::BEAT, (node.0, incarnation))? > 0;
+        let is_known = db.run(sql::BEAT, [node.0])? > 0;
         if !is_known {
-            db.run(sql::JOIN, (node.0, name, incarnation))?;
+            db.run(sql::JOIN, (node.0, name))?;
         }
-        let (nodes, unsettled, now_us): (i64, i64, i64) =
-            db.one(sql::COUNT, [incarnation], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-        let small = |count: i64| u32::try_from(count).unwrap_or(u32::MAX);
+        let (nodes, now_us): (i64, i64) = db.one(sql::COUNT, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
         self.write_left()?;
         let ended = self.ended()?;
-        let (nodes, unsettled) = (small(nodes).max(1), small(unsettled));
-        Ok(Heartbeat { nodes, unsettled, now_us, has_joined: !is_known, ended })
-    }
-
-    /// Identifies the running server of the database: another one may lack the last asynchronous
-    /// commits. A database that does not expose this is assumed to lose nothing.
-    pub fn incarnation(&self) -> Result<String, StoreError> {
-        match self.quick().one(sql::INCARNATION, [], |row| row.get(0)) {
-            Err(StoreError::Engine { .. } | StoreError::NoRights { .. }) => Ok(ONE_SERVER.to_owned()),
-            told => told,
-        }
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(1);
+        Ok(Heartbeat { nodes, now_us, has_joined: !is_known, ended })
     }
 
     /// Registers connections of this node again.

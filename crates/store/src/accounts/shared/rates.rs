@@ -5,25 +5,15 @@
 //! admitted if the sixtieth before it has left the window; then its own time is prepended. One
 //! `UPDATE` by the primary key decides that, and its row lock serializes the nodes.
 //!
-//! **After a crash of the database server** the last moments may be missing, since commits are
-//! asynchronous. Every node remembers its own admissions and restores them
-//! ([`Shared::bring_back`]); those still present are not counted twice. A restart of the server or
-//! a new timeline changes [`Shared::incarnation`]; then nodes wait for each other before they use
-//! it. But when a single PostgreSQL process is killed, the postmaster discards shared memory and
-//! recovers, and neither its start time nor its timeline changes. All connections end with it, so
-//! whenever one was reestablished ([`Shared::connections_made`]), admissions are restored,
-//! whichever server it is.
+//! A crash of the database server may lose the last moments, since commits are asynchronous.
 
 use std::time::Duration;
 
-use super::{Shared, contended, duration, micros, rates_sql as sql, read_times, within, write_times};
-use crate::engine::Db;
+use super::{Shared, contended, duration, micros, rates_sql as sql, read_times};
 use crate::{AccountId, StoreError};
 
 /// Maximum attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
-/// Accounts restored per transaction, which locks their rows.
-const BACK_TOGETHER: usize = 100;
 /// Accounts swept for old requests per statement.
 const SWEEP_ACCOUNTS: i64 = 10_000;
 
@@ -49,15 +39,6 @@ pub enum RateDecision {
     /// Includes this request, with the current time, at the front.
     Admitted(RateTimes),
     Refused(RateTimes),
-}
-
-/// The admissions of an account by one node.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TimedRequests {
-    pub account: AccountId,
-    /// The request limit of the account's rule.
-    pub requests: u32,
-    pub times_us: Vec<i64>,
 }
 
 impl RateTimes {
@@ -166,19 +147,6 @@ impl Shared {
         empty.ok_or_else(|| contended(&db, "count a call"))
     }
 
-    /// Restores admissions of this node that the database server may have lost. Those still present
-    /// are not counted twice.
-    ///
-    /// It waits for neither the disk nor a standby, or a node could not resume while a standby is
-    /// down. If a crash loses this too, that is detected as the first one was. Accounts must be
-    /// sorted by number, so that nodes that restore concurrently cannot deadlock.
-    pub fn bring_back(&self, admitted: &[TimedRequests]) -> Result<(), StoreError> {
-        let db = self.quick();
-        admitted.chunks(BACK_TOGETHER).try_for_each(|together| {
-            within(&db, |db| together.iter().try_for_each(|requests| bring_back_one(db, requests)))
-        })
-    }
-
     /// Removes requests older than any rule's window, for a range of accounts. Returns the next
     /// account to start from; `None` after the last.
     pub(super) fn sweep_rates(&self, from: i64, before_us: i64) -> Result<Option<i64>, StoreError> {
@@ -189,41 +157,6 @@ impl Shared {
         db.run(sql::SWEEP_BUCKETS, (from, to, before_us))?;
         Ok((to <= last).then_some(to))
     }
-}
-
-fn bring_back_one(db: &Db, admitted: &TimedRequests) -> Result<(), StoreError> {
-    let TimedRequests { account, requests, times_us } = admitted;
-    let with_own = |known: &[i64]| {
-        let most = known.len().max(*requests as usize);
-        Some(merged(known, times_us, most)).filter(|all| all != known)
-    };
-    // Usually nothing was lost: then the row is not locked.
-    let known = db.first(sql::WINDOW, [account.0], |row| read_times(row.bytes(0)?))?;
-    if known.is_some_and(|known| with_own(&known).is_none()) {
-        return Ok(());
-    }
-    db.run(sql::BEGIN, [account.0])?;
-    let known = db.first(sql::LOCKED, [account.0], |row| read_times(row.bytes(0)?))?;
-    if let Some(all) = with_own(&known.unwrap_or_default()) {
-        db.run(sql::SET, (account.0, write_times(&all)))?;
-    }
-    Ok(())
-}
-
-/// Merges two lists of times, newest first, at most `most`. A time in both is the same request; a
-/// request of weight n occurs n times.
-fn merged(known: &[i64], own: &[i64], most: usize) -> Vec<i64> {
-    let mut all = known.to_vec();
-    let mut own = own.to_vec();
-    own.sort_unstable();
-    for same in own.chunk_by(|one, other| one == other) {
-        let Some(time) = same.first() else { continue };
-        let there = known.iter().filter(|known| *known == time).count();
-        all.extend(std::iter::repeat_n(*time, same.len().saturating_sub(there)));
-    }
-    all.sort_unstable_by(|one, other| other.cmp(one));
-    all.truncate(most);
-    all
 }
 
 #[cfg(test)]
@@ -251,13 +184,5 @@ mod tests {
         assert_eq!(window.wait(&ask(5, 1)), Duration::ZERO);
         assert_eq!(window.wait(&ask(2, 3)), Duration::from_secs(30), "more than the rule has");
         assert_eq!(times(0, &[]).until_more(Duration::from_secs(30)), Duration::ZERO);
-    }
-
-    #[test]
-    fn lost_admissions_are_restored_once() {
-        assert_eq!(merged(&[9, 5, 3], &[9, 7, 3], 10), [9, 7, 5, 3]);
-        assert_eq!(merged(&[9, 9, 5], &[9, 9, 9, 5], 10), [9, 9, 9, 5], "one that counted as several");
-        assert_eq!(merged(&[], &[1, 2, 3], 2), [3, 2]);
-        assert_eq!(merged(&[4], &[], 2), [4]);
     }
 }

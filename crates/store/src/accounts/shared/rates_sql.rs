@@ -46,14 +46,6 @@ pub(super) const BEGIN: Sql = Sql::new(
     "insert into rate_window (account_id, times) values ($1, decode('', 'hex')) on conflict (account_id) do nothing",
 );
 
-pub(super) const LOCKED: Sql = Sql::new(
-    "look at the requests of an account",
-    "select times from rate_window where account_id = $1 for update",
-);
-
-pub(super) const SET: Sql =
-    Sql::new("bring requests back", "update rate_window set times = $2 where account_id = $1");
-
 /// A token bucket: `$2` is the cost of one call, `$3` the capacity, both as refill time.
 ///
 /// No call leaves a bucket that is full later than `$3` from now. A later time was written by a

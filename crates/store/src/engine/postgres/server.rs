@@ -24,8 +24,8 @@ pub(crate) struct Server {
     changed: Condvar,
     /// The last good host, which is tried first.
     host: AtomicUsize,
-    /// Connections made so far. A new one may be to another server than the previous one.
-    made: AtomicU64,
+    /// How often connections were found broken. The next one may be to another server.
+    losses: AtomicU64,
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Server {
             pool: Mutex::default(),
             changed: Condvar::new(),
             host: AtomicUsize::new(0),
-            made: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
         })
     }
 
@@ -110,9 +110,9 @@ impl Server {
         &self.way.address
     }
 
-    /// The number of connections made so far.
-    pub(crate) fn made(&self) -> u64 {
-        self.made.load(Ordering::Acquire)
+    /// How often connections were found broken so far.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// The name of the schema, and of the channel for notifications of its changes.
@@ -182,6 +182,7 @@ impl Server {
                     return Ok(self.leased(session));
                 }
                 pool.open -= 1;
+                self.losses.fetch_add(1, Ordering::AcqRel);
             }
             if let Some((at, trouble)) = &pool.failed
                 && (pool.trying || at.elapsed() < FAILURE_STANDS)
@@ -202,7 +203,6 @@ impl Server {
                 match made {
                     Ok(session) => {
                         pool.failed = None;
-                        self.made.fetch_add(1, Ordering::AcqRel);
                         return Ok(self.leased(session));
                     }
                     Err(trouble) => {
@@ -235,6 +235,7 @@ impl Server {
     /// Closes idle connections: a restart or a network failure that broke one has probably broken
     /// the others too.
     pub(super) fn distrust(&self) {
+        self.losses.fetch_add(1, Ordering::AcqRel);
         let mut pool = self.pool();
         pool.open -= pool.idle.len();
         let idle = std::mem::take(&mut pool.idle);
