@@ -12,6 +12,7 @@
 //! converts a time column to instants, `sample.rs` and `period/` determine the period of the
 //! candles. [`CandleSink`] and [`TradeSink`] write files.
 
+mod archive;
 mod cells;
 mod clock;
 mod column_text;
@@ -44,8 +45,8 @@ mod trades;
 mod understood;
 mod wide;
 mod written;
-mod zip;
 
+pub use archive::ArchiveError;
 pub use error::{FileError, Problem};
 pub use header::Vendor;
 pub use opening::open;
@@ -61,7 +62,6 @@ pub use trade_sink::TradeSink;
 pub use trades::{TradeBatch, TradeReader, TradeRow};
 pub use understood::{Basis, SymbolSource, TimesAre, Understood};
 pub use written::DecimalMark;
-pub use zip::ArchiveError;
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of
 /// one endless line would be read into memory whole.
