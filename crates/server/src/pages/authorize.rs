@@ -4,7 +4,6 @@
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
 use super::consent::{another, choices, may, who};
 use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
@@ -13,7 +12,7 @@ use super::sign_in_form;
 use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
 use super::{forms, region};
 use crate::kit::Answer;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
 
 pub(super) const AUTHORIZE: Doc = page("authorize", "Consent of the authorization-code flow (RFC 6749, 4.1)")
     .parameters(&[
@@ -43,12 +42,12 @@ pub(super) const DECIDE_AUTHORIZATION: Doc =
             NOT_OUR_FORM,
         ]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct DecisionForm {
-    csrf: String,
-    decision: Option<String>,
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct DecisionForm {
+        csrf: String,
+        decision: Option<String>,
+    }
 }
 
 const PURPOSE: &str = "authorize ";

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use access::{CodeRefused, DeviceRequest, Permit};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
 use super::consent;
 use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
@@ -18,7 +17,7 @@ use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
 use super::{forms, path, region};
 use crate::kit::Answer;
 use crate::kit::doc::refusals::RETRY_AFTER;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
 use crate::kit::envelope::seconds_up;
 
 pub(super) const CONFIRM_DEVICE: Doc =
@@ -39,15 +38,15 @@ pub(super) const DECIDE_DEVICE: Doc = page("decideDevice", "Approve or deny, fro
         AnswerDoc::status("404", "there is nothing to decide any more", HTML),
     ]);
 
-/// The fields of the form, which `forms.rs` reads by name.
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct DeviceForm {
-    csrf: String,
-    user_code: Option<String>,
-    client_id: Option<String>,
-    decision: Option<String>,
+described_only! {
+    /// The fields of the form, which `forms.rs` reads by name.
+    #[schemars(inline, transform = of_form)]
+    struct DeviceForm {
+        csrf: String,
+        user_code: Option<String>,
+        client_id: Option<String>,
+        decision: Option<String>,
+    }
 }
 
 const PURPOSE: &str = "device";

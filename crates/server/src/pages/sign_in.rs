@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use access::{Login, LoginRefused, Secret};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
 use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
 use super::sign_in_form::{Form, GUEST, PURPOSE, PURPOSE_OUT, form};
@@ -14,7 +13,7 @@ use super::{forms, front, path, programs};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;
-use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, described_only, of_form};
 use crate::kit::envelope::seconds_up;
 use crate::metrics::{Authenticated, Entry};
 
@@ -38,22 +37,20 @@ pub(super) const SIGN_OUT: Doc = page("signOut", "Sign out, from the form of a p
     .body(&[Media::form::<SignOutForm>()])
     .answers(&[AnswerDoc::status("303", "signed out: on to the next page", &[]), NOT_OUR_FORM]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct SignInForm {
-    csrf: String,
-    next: Option<String>,
-    name: Option<String>,
-    password: Option<String>,
-}
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct SignInForm {
+        csrf: String,
+        next: Option<String>,
+        name: Option<String>,
+        password: Option<String>,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct SignOutForm {
-    csrf: String,
-    next: Option<String>,
+    #[schemars(inline, transform = of_form)]
+    struct SignOutForm {
+        csrf: String,
+        next: Option<String>,
+    }
 }
 
 /// Longest name that is written back into its field.

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag};
+use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag, described_only};
 use crate::kit::envelope::ProblemBody;
 
 /// A refusal in the form of TradingView's protocol.
@@ -16,22 +16,20 @@ pub(super) struct UdfError {
     pub(super) code: u64,
 }
 
-/// An answer or a refusal; both may have status 200.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) enum OrError<T> {
-    Answer(T),
-    Error(UdfError),
-}
+described_only! {
+    /// An answer or a refusal; both may have status 200.
+    #[schemars(untagged, inline)]
+    pub(super) enum OrError<T> {
+        Answer(T),
+        Error(UdfError),
+    }
 
-/// A refusal before the request reaches its handler.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-enum Refused {
-    Chart(UdfError),
-    Other(ProblemBody),
+    /// A refusal before the request reaches its handler.
+    #[schemars(untagged, inline)]
+    enum Refused {
+        Chart(UdfError),
+        Other(ProblemBody),
+    }
 }
 
 pub(super) const TOKEN: Parameter = Parameter::path("token", "An access token");

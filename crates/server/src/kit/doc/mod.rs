@@ -255,6 +255,19 @@ pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
+/// Describes answers and forms that are written and read without these types: for the document,
+/// their shapes are enough.
+macro_rules! described_only {
+    ($($item:item)*) => {
+        $(
+            #[derive(schemars::JsonSchema)]
+            #[expect(dead_code, reason = "its shape alone is used")]
+            $item
+        )*
+    };
+}
+pub(crate) use described_only;
+
 /// The fields of a form are text or absent, never null.
 pub(crate) fn of_form(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
