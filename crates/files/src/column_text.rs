@@ -1,4 +1,4 @@
-//! One cell of an Arrow column as text: for small tables, split dates and reports, where speed does not matter.
+//! One cell of an Arrow column as text.
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -9,7 +9,8 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrowPrimitiveType};
 use arrow_schema::{DataType, TimeUnit};
 
-/// The text of a cell, as in a text table; empty for nulls and for unsupported types.
+/// The text of a cell, as in a text table; empty for nulls and for unsupported types. For small
+/// tables, split dates and reports, where speed does not matter.
 pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
     if at >= array.len() || array.is_null(at) {
         return String::new();
@@ -55,4 +56,12 @@ where
     T::Native: std::fmt::Display,
 {
     array.as_primitive::<T>().value(at).to_string()
+}
+
+/// The same, without a copy of text.
+pub(crate) fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
+        _ => read(text_of(array, at).as_bytes()),
+    }
 }
