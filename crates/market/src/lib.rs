@@ -8,6 +8,30 @@
 //! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session
 //! table), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
 //! (forward adjustment).
+//! Minutes of Hong Kong, folded to candles of five minutes:
+//!
+//! ```
+//! use market::{Candle, Candles, Market, Period, Price, Session, Turnover, Venue};
+//!
+//! let venue = Venue::built_in(Market::Hk)?;
+//! let day = venue.day("2024-01-02".parse()?).ok_or("a holiday")?;
+//!
+//! let mut minutes = Candles::default();
+//! for (price, (time, slot)) in (100..).zip(day.minutes().take(7)) {
+//!     let (session, turnover) = (slot.segment.session, Turnover(0));
+//!     let price = Price(price * market::PRICE_UNIT);
+//!     minutes.push(Candle { time, open: price, high: price, low: price, close: price, volume: 10, turnover, session });
+//! }
+//!
+//! let candles = market::fold::fold(&venue, "5m".parse::<Period>()?, &minutes)?;
+//! let volumes: Vec<i64> = candles.iter().map(|candle| candle.volume).collect();
+//! assert_eq!(volumes, [50, 20]);
+//! let first = candles.get(0).ok_or("no candle")?;
+//! assert_eq!(venue.zone().rfc3339(first.time), "2024-01-02T09:30:00+08:00");
+//! assert_eq!((first.open.text(2).to_string(), first.close.text(2).to_string()), ("100.00".into(), "104.00".into()));
+//! assert_eq!(first.session, Session::Intraday);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod adjust;
 mod calendar;

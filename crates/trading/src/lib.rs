@@ -55,6 +55,41 @@
 //! | a grid that was submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
 //! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, as MIT does |
 //! | options before 2024-05-28 | settle the next day, as always |
+//! ```
+//! # use market::{Date, Market, Price, Symbol, Venue, Venues};
+//! # use trading::{CorporateAction, EffectiveCandle, Factors, Feed, Rate, Security};
+//! use market::Timestamp;
+//! use trading::{Account, Command, Currency, Engine, Money, Settings, Tables};
+//!
+//! # struct NoData(Venues);
+//! # impl Feed for NoData {
+//! #     fn venue(&self, market: Market) -> &Venue { self.0.of(market) }
+//! #     fn security(&self, _: &Symbol, _: Date) -> Option<Security> { None }
+//! #     fn candles(&self, _: &Symbol, _: Timestamp, _: Timestamp, _: &mut Vec<EffectiveCandle>) {}
+//! #     fn mark(&self, _: &Symbol, _: Timestamp) -> Option<Price> { None }
+//! #     fn close_before(&self, _: &Symbol, _: Date) -> Option<Price> { None }
+//! #     fn newest(&self, _: &Symbol, _: Timestamp) -> Option<EffectiveCandle> { None }
+//! #     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> { None }
+//! #     fn actions(&self, _: &Symbol, _: Date, _: Date) -> Vec<CorporateAction> { Vec::new() }
+//! #     fn rate(&self, _: Currency, _: Date) -> Option<Rate> { None }
+//! #     fn factors(&self, _: &Symbol) -> Option<Factors> { None }
+//! # }
+//! // `NoData` implements `Feed` for a market without securities.
+//! let (feed, tables) = (NoData(Venues::built_in()?), Tables::built_in()?);
+//! let engine = Engine::new(&feed, &tables);
+//!
+//! let (mut account, mut journal) = (Account::default(), Vec::new());
+//! let open = Command::Open { account: 1, settings: Settings::default() };
+//! let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(10_000) };
+//! for command in [open, deposit] {
+//!     let outcome = engine.handle(&mut account, &command, Timestamp(1_704_159_000));
+//!     assert_eq!(outcome.refusal, None);
+//!     journal.extend(outcome.entries);
+//! }
+//! assert_eq!(account.cash(Currency::HKD), Money::whole(10_000));
+//! assert_eq!(Account::fold(&journal), account);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod account;
 mod actions;
