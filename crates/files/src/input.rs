@@ -9,13 +9,20 @@ use crate::row::{RawChunk, RejectedRoom, RowFault};
 use crate::source::Lines;
 use crate::time::{RawTime, TimeFault};
 use crate::time_words::Times;
-use crate::{BATCH_ROWS, Position, Problem, Rejected};
+use crate::{BATCH_ROWS, Problem, Rejected};
 
 /// Rows in the sample that decides a file's period, and what its times mean.
 pub(crate) const SAMPLE_ROWS: usize = 10_000;
 /// A file sorted by time over thousands of symbols needs a longer sample until symbols repeat.
 /// Counts bad rows, too: a file may have nothing else.
 const SAMPLE_ROWS_MAX: u64 = 200_000;
+
+/// The position of a reader, in bytes of the file on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    pub consumed: u64,
+    pub total: u64,
+}
 
 /// Converts the rows of a table, of text or of columns.
 pub(crate) trait TableRows {

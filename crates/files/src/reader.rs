@@ -7,7 +7,7 @@ use market::{Grain, Price, Symbol, Turnover, Venues};
 
 use crate::clock::{Clock, Reading};
 use crate::header::Vendor;
-use crate::input::{Input, SAMPLE_ROWS};
+use crate::input::{Input, Position, SAMPLE_ROWS};
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
 use crate::row::{RawChunk, RawRow};
@@ -26,13 +26,6 @@ pub enum Table {
     Securities(Records<SecurityRow>),
     Actions(Records<ActionRow>),
     Margins(Records<MarginRow>),
-}
-
-/// The position of a reader, in bytes of the file on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub consumed: u64,
-    pub total: u64,
 }
 
 /// The context of opening a table.

@@ -10,14 +10,14 @@ use crate::clock::{Clock, Reading, Unit};
 use crate::column_text::with_cell;
 use crate::columns::{Batch, Column};
 use crate::header::TradeColumns;
-use crate::input::{Input, SAMPLE_ROWS, TableRows, TextLine};
+use crate::input::{Input, Position, SAMPLE_ROWS, TableRows, TextLine};
 use crate::number::{Number, Numbers, millionths_of_double};
 use crate::row::{RawChunk, RowBatch, RowFault, named};
 use crate::sample::read_trade_sample;
 use crate::spelling::SymbolTable;
 use crate::time::RawTime;
 use crate::time_words::Times;
-use crate::{FileError, Position, Problem, ReadOptions, Rejected};
+use crate::{FileError, Problem, ReadOptions, Rejected};
 
 /// One row of a table of trades. Whether it is a valid trade is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
