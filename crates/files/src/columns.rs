@@ -1,6 +1,10 @@
 //! The columns of a Parquet file: only those in use are read, a batch of rows at a time.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::panic;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,8 +20,6 @@ use parquet::arrow::arrow_reader::{
 };
 
 use crate::cells::lossy;
-use crate::column_text::text_of;
-use crate::guard::guarded;
 use crate::header::{CandleColumns, TimeColumns, TradeColumns, normal};
 use crate::number::{Fault, Number};
 use crate::records::{RowSink, TextCells};
@@ -390,4 +392,85 @@ fn row_text(batch: &RecordBatch, at: usize) -> String {
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::Parquet(error.to_string())
+}
+
+thread_local! {
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs a call of the Parquet reader; a panic in it means that the file is damaged. The reader is
+/// not used again after an error, so its state after a panic does not matter.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    // The message and the backtrace are of no use to the owner of the file.
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_GUARDED.get() {
+                previous(info);
+            }
+        }));
+    });
+    IS_GUARDED.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    IS_GUARDED.set(false);
+    read.unwrap_or(Err(Problem::Damaged))
+}
+
+/// The text of a cell, as in a text table; empty for nulls and for unsupported types. For small
+/// tables, split dates and reports, where speed does not matter.
+pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
+    if at >= array.len() || array.is_null(at) {
+        return String::new();
+    }
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value(at).trim().to_owned(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(at).trim().to_owned(),
+        DataType::Int64 => native::<Int64Type>(array, at),
+        DataType::Int32 => native::<Int32Type>(array, at),
+        DataType::Int16 => native::<Int16Type>(array, at),
+        DataType::Int8 => native::<Int8Type>(array, at),
+        DataType::UInt64 => native::<UInt64Type>(array, at),
+        DataType::UInt32 => native::<UInt32Type>(array, at),
+        DataType::UInt16 => native::<UInt16Type>(array, at),
+        DataType::UInt8 => native::<UInt8Type>(array, at),
+        DataType::Float64 => native::<Float64Type>(array, at),
+        DataType::Float32 => native::<Float32Type>(array, at),
+        DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(at),
+        DataType::Date32 => array
+            .as_primitive::<Date32Type>()
+            .value_as_date(at)
+            .map_or(String::new(), |date| date.to_string()),
+        DataType::Timestamp(unit, zone) => {
+            let (value, per) = match unit {
+                TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(at), 1),
+                TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().value(at), 1_000),
+                TimeUnit::Microsecond => {
+                    (array.as_primitive::<TimestampMicrosecondType>().value(at), 1_000_000)
+                }
+                TimeUnit::Nanosecond => {
+                    (array.as_primitive::<TimestampNanosecondType>().value(at), 1_000_000_000)
+                }
+            };
+            let text = market::Timestamp(value.div_euclid(per)).to_string();
+            if zone.is_some() { text } else { text.trim_end_matches('Z').to_owned() }
+        }
+        _ => String::new(),
+    }
+}
+
+fn native<T: ArrowPrimitiveType>(array: &dyn Array, at: usize) -> String
+where
+    T::Native: std::fmt::Display,
+{
+    array.as_primitive::<T>().value(at).to_string()
+}
+
+/// The same, without a copy of text.
+pub(crate) fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
+        _ => read(text_of(array, at).as_bytes()),
+    }
 }

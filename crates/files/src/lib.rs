@@ -8,21 +8,18 @@
 //! the caller. It opens only the given files and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]; `header.rs` determines the meaning of columns
-//! (`headless.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
+//! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
 //! converts a time column to instants, `sample.rs` and `period/` determine the period of the
 //! candles. [`CandleSink`] and [`TradeSink`] write files.
 
 mod archive;
 mod cells;
 mod clock;
-mod column_text;
 mod columns;
 mod error;
 mod file_name;
 mod file_symbols;
-mod guard;
 mod header;
-mod headless;
 mod input;
 mod marks;
 mod number;

@@ -3,7 +3,7 @@
 use market::{Grain, Symbol};
 
 use crate::cells::lossy;
-use crate::column_text::with_cell;
+use crate::columns::with_cell;
 use crate::columns::{Batch, Column};
 use crate::header::{CandleColumns, Vendor};
 use crate::input::{TableRows, TextLine};

@@ -7,7 +7,7 @@ use market::{Market, Price, Symbol, Timestamp, Trade, TradeDirection, TradeType,
 
 use crate::cells::lossy;
 use crate::clock::{Clock, Reading, Unit};
-use crate::column_text::with_cell;
+use crate::columns::with_cell;
 use crate::columns::{Batch, Column};
 use crate::header::TradeColumns;
 use crate::input::{Input, Position, SAMPLE_ROWS, TableRows, TextLine};

@@ -46,7 +46,6 @@ mod frame;
 mod gzip;
 mod packet;
 mod pen;
-mod refusal;
 mod schema;
 mod secret;
 mod stream;
@@ -76,5 +75,5 @@ pub use gzip::{COMPRESS_MIN, INFLATED_MAX, compress};
 pub use packet::{
     BODY_MAX, Limits, Packet, PacketError, Packing, Status, push_header, request_header, response_header,
 };
-pub use refusal::{code, refusal_body};
+pub use packet::{code, refusal_body};
 pub use stream::{Decoder, HANDSHAKE};

@@ -13,10 +13,10 @@ use market::{
 use store::{Reader, Security};
 use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse, Quote};
 
+use super::definition::symbols;
 use super::definition::{Command, Context, Subject};
 use super::intraday::{day_minutes, last_day, minutes};
 use super::quotes::quote;
-use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

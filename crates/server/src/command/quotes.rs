@@ -6,9 +6,9 @@ use market::{Candle, Floors, Market, Period, Price, Session, Symbol, Timestamp};
 use store::Reader;
 use wire::quote::{PrePost, Quote, QuoteResponse, SymbolsRequest};
 
+use super::definition::symbols;
 use super::definition::{Command, Context, Subject};
 use super::intraday::{Sum, day_minutes, last_day, minutes, sum};
-use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -11,7 +11,7 @@ use hyper::{Method, StatusCode};
 
 use super::docs::{HTML, page};
 use super::html::Html;
-use super::sign_in_form::visitor;
+use super::sign_in::visitor;
 use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use super::{forms, path};
 use crate::kit::Answer;

@@ -9,7 +9,7 @@ use hyper::StatusCode;
 use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
 use super::path;
-use super::sign_in_form::visitor;
+use super::sign_in::visitor;
 use super::visit::{PageError, Sheet, Visit, alert, stale};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;

@@ -5,7 +5,7 @@ use access::{Actor, Permit};
 use super::docs::{self, NOT_OUR_FORM};
 use super::html::Html;
 use super::path;
-use super::sign_in_form::sign_out_form;
+use super::sign_in::sign_out_form;
 use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use crate::kit::Answer;
 use crate::kit::doc::{AnswerDoc, Doc, Media, described_only, of_form};

@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::kit::Call;
 use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag, described_only};
 use crate::kit::envelope::ProblemBody;
+pub(super) use crate::kit::fields::echo;
+use crate::refusal::Refusal;
 
 /// A refusal in the form of TradingView's protocol.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -57,4 +60,17 @@ const REFUSALS: &[RefusalDoc] = &[
 
 pub(super) const fn udf(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Udf, id, summary).refuses(REFUSALS)
+}
+
+/// A required parameter.
+pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
+    let found = call.parameter_of(name).filter(|text| !text.is_empty());
+    found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
+}
+
+/// An integer, if present.
+pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
+    let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));
+    text.parse().map(Some).map_err(|_| wrong())
 }

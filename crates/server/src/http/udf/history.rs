@@ -7,7 +7,7 @@ use market::{Candles, FloorTable, Period, Price, Span, Timestamp, Venue, Zone};
 use serde_json::{Number, json};
 
 use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
-use super::query::{echo, number, required};
+use super::form::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;

@@ -3,8 +3,8 @@
 //! `http/document/` assembles `GET /openapi.json` from them.
 
 pub(crate) mod refusals;
-pub(crate) mod words;
 
+use access::{Region, Right, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
@@ -382,4 +382,16 @@ impl HeaderDoc {
     ) -> HeaderDoc {
         HeaderDoc { field, name, words, kind }
     }
+}
+
+pub(crate) fn role(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[Role::User, Role::Operator].map(Role::as_str))
+}
+
+pub(crate) fn region(_: &mut SchemaGenerator) -> Schema {
+    one_of(&Region::ALL.map(Region::as_str))
+}
+
+pub(crate) fn package(_: &mut SchemaGenerator) -> Schema {
+    one_of(&Right::ALL.map(Right::as_str))
 }
