@@ -4,7 +4,6 @@
 //! with volume shows that there was trading, and a source file with minutes before and after a gap
 //! shows that it had none in between. Otherwise the gap is left unexplained.
 
-mod lane_days;
 mod states;
 
 use std::collections::BTreeMap;
@@ -19,7 +18,7 @@ use crate::error::HistoryError;
 use crate::inventory::known_part;
 use crate::own::has_own;
 use crate::read::History;
-use lane_days::LaneDay;
+use states::LaneDay;
 pub use states::{DayState, Expected};
 
 #[derive(Clone, Debug)]
@@ -127,7 +126,7 @@ pub fn coverage(
         within(&snapshot, &Series { symbol: symbol.clone(), grain, lane }, &known)
     };
     let begun = begun_until(venue, as_of);
-    let mut minutes = lane_days::of_lane(venue, begun, |grain| read(grain, Lane::Regular))?;
+    let mut minutes = states::of_lane(venue, begun, |grain| read(grain, Lane::Regular))?;
     let extended = outside_regular_hours(venue, begun, read)?;
     let daily = volumes(venue, &read(Grain::Day, Lane::Regular)?);
     let sources = known_sources(&snapshot, venue, symbol, as_of)?;
@@ -176,7 +175,7 @@ fn outside_regular_hours(
 ) -> Result<BTreeMap<Date, u32>, HistoryError> {
     let mut extended: BTreeMap<Date, u32> = BTreeMap::new();
     for lane in [Lane::Extended, Lane::Overnight] {
-        for (date, day) in lane_days::of_lane(venue, begun, |grain| read(grain, lane))? {
+        for (date, day) in states::of_lane(venue, begun, |grain| read(grain, lane))? {
             *extended.entry(date).or_default() += day.minutes.len() as u32;
         }
     }

@@ -8,6 +8,37 @@
 //! `paging.rs` is for more candles than one answer holds, `quote.rs` for the last price and the
 //! figures of the day, `trades.rs` for single trades and capital flow, `own.rs` for coarse files
 //! mixed with minutes.
+//!
+//! An import into an empty store, and a query of weeks:
+//!
+//! ```
+//! use history::import::{Context, Options, Progress, import};
+//! use history::{Adjust, AsOf, History, Query, Select, Sessions};
+//! use market::{Floors, Timestamp, Venues};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("700.HK.csv");
+//! let days = "2024-01-02,300,305,299,301,10\n2024-01-03,301,302,296,297,20\n2024-01-08,297,299,290,292,30\n";
+//! std::fs::write(&file, format!("date,open,high,low,close,volume\n{days}"))?;
+//!
+//! let now = Timestamp(1_730_000_000);
+//! let store = store::Store::open(folder.path().join("store"), store::Access::Write { now })?;
+//! let (venues, options, progress) = (Venues::built_in()?, Options::default(), Progress::default());
+//! let context = Context { store: &store, venues: &venues, options: &options, now: &|| now, stop: &false.into(), progress: &progress };
+//! assert_eq!(import(&context, &[file])?[0].rows, 3);
+//!
+//! let query = Query {
+//!     symbol: "700.HK".parse()?,
+//!     period: "week".parse()?,
+//!     adjust: Adjust::None,
+//!     sessions: Sessions::Intraday,
+//!     floors: Floors::NONE,
+//!     select: Select::Dates { start: None, end: None },
+//! };
+//! let answer = History::new(venues).candles(&mut store.reader()?, &query, AsOf::Live(now))?;
+//! assert_eq!(answer.candles.volume, [30, 30]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod adjustment;
 mod as_of;

@@ -23,12 +23,12 @@ use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
 use crate::links::Links;
+use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
 use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
-use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
 use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
 

@@ -6,8 +6,8 @@ use market::Symbol;
 
 use crate::account::Account;
 use crate::balance::{Balance, balances};
-use crate::currency::Currency;
 use crate::feed::FACTOR_UNIT;
+use crate::money::Currency;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::position::Position;
 use crate::refusal::Refusal;

@@ -9,8 +9,8 @@ use crate::checks::{
 use crate::command::Submit;
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
+use crate::matching::market_reserve;
 use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
-use crate::pricing::market_reserve;
 use crate::refusal::Refusal;
 use crate::sessions::{Placement, no_cancel};
 use crate::terms::{Changes, Terms};

@@ -4,10 +4,10 @@
 use market::{Price, Symbol, Timestamp};
 
 use crate::account::Account;
-use crate::currency::Currency;
 use crate::decimal::Plain;
 use crate::event::{Entry, Event};
 use crate::grid::GridPush;
+use crate::money::Currency;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::terms::Percent;

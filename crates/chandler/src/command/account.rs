@@ -8,7 +8,6 @@ mod money;
 mod paper_account;
 mod password;
 mod reports;
-mod rights;
 mod show;
 mod travel;
 mod words;
@@ -51,7 +50,7 @@ enum Action {
     /// Change the limits of an account, or the settings of its paper account
     Set(create::Set),
     /// Let an account see a package: HK, US, US_OVERNIGHT, CN, SG, US_OPTIONS
-    Grant(rights::Grant),
+    Grant(money::Grant),
     /// Pay money into a paper account
     Deposit(money::Deposit),
     /// Pay money out of a paper account; or take a package away from an account

@@ -16,8 +16,7 @@ use store::{Reader, Security};
 use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse};
 
 use super::candles::seen;
-use super::definition::{Command, Context, Subject};
-use super::symbols::symbols;
+use super::definition::{Command, Context, Subject, symbols};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

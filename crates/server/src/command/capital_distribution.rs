@@ -5,8 +5,8 @@ use history::HistoryError;
 use market::{FloorTable, Floors, Symbol};
 use wire::quote::{CapitalBySize, CapitalDistributionResponse, SymbolRequest};
 
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -6,8 +6,8 @@ use market::{FloorTable, Floors, Symbol};
 use wire::quote::{IntradayLine, IntradayRequest, IntradayResponse};
 
 use super::candles::{seen, sessions};
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -6,8 +6,8 @@ use market::FloorTable;
 use wire::quote::SecurityCandlestickRequest;
 
 use super::candles::{CandleQuestion, CandleResponse, adjust, bad, period, sessions};
+use super::definition::symbol;
 use super::definition::{Command, Context, Reply, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

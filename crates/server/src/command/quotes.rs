@@ -6,8 +6,7 @@ use market::{Price, Symbol};
 use wire::quote::{self, PrePost, QuoteResponse, SymbolsRequest};
 
 use super::candles::seen;
-use super::definition::{Command, Context, Subject};
-use super::symbols::symbols;
+use super::definition::{Command, Context, Subject, symbols};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -5,8 +5,8 @@ use market::{Region, Symbol};
 use store::{Security, StoreError};
 use wire::quote::{self, StaticInfoResponse, SymbolsRequest};
 
+use super::definition::symbols;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -6,8 +6,8 @@ use market::{FloorTable, Floors, Session, Symbol, Trade, TradeDirection};
 use wire::quote::{self, TradesRequest, TradesResponse};
 
 use super::candles::seen;
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;

@@ -25,7 +25,6 @@ mod policy_tests;
 mod quote;
 mod receive;
 mod routes;
-mod sent;
 mod statement;
 mod strict;
 #[cfg(test)]
@@ -66,9 +65,9 @@ pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
 pub use data::{StoreInventory, import_document};
 pub use document::openapi;
+use framing::Sent;
 pub use grid::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use routes::{Destination, RouteMatch, Target};
-use sent::Sent;
 use strict::{ConnectionState, Strict};
 pub use trade::{charge_name, execution_document, order_detail_document, order_document};
 pub use watchlist::watchlists_document;

@@ -7,9 +7,11 @@ use std::time::Duration;
 
 use access::{AccountId, Pace, RateLimit};
 use history::AsOf;
+use hyper::header::HOST;
 use store::StoreError;
 
 use super::bodies::Bodies;
+use super::call::Call;
 use super::claims::Claims;
 use super::listening::Listening;
 use super::pieces::Pieces;
@@ -18,6 +20,7 @@ use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
+use crate::own_names::own_host;
 use crate::places::Places;
 use crate::public_url::PublicUrl;
 use crate::refusal::Refusal;
@@ -195,4 +198,15 @@ impl Site {
     pub(crate) fn holdings(&self) -> Result<Holdings, StoreError> {
         self.holdings.current(&self.core)
     }
+}
+
+/// The configured public URL, or else one that certainly belongs to this service.
+pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
+    if let Some(url) = &site.public_url {
+        return url.to_string();
+    }
+    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let names = site.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
+    let scheme = if site.is_https() { "https" } else { "http" };
+    format!("{scheme}://{}", own_host(host, call.reached, &names))
 }

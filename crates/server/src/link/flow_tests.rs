@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wire::{Packet, Status, control, quote};
 
 use super::house::{BOTH, Far, House, Kind, Seen};
-use crate::limits::Limits;
+use crate::settings::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
 

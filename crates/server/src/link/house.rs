@@ -67,7 +67,7 @@ impl House {
     }
 
     /// Replaces the limits, before it serves.
-    pub(super) fn with_limits(self, limits: crate::limits::Limits) -> House {
+    pub(super) fn with_limits(self, limits: crate::settings::Limits) -> House {
         let core = Arc::new(core(self._dir.path(), live()).with_limits(limits));
         House { hub: hub(&core), core, ..self }
     }

@@ -5,11 +5,8 @@
 //! its answers, reading stops, and when that lasts too long the connection is closed. A query that
 //! memory can answer is answered immediately; all others go to a worker thread.
 
-mod arrival;
 mod blocking_task;
 mod credentials;
-mod deadlines;
-mod flow;
 #[cfg(test)]
 mod flow_tests;
 mod gateway;
@@ -50,9 +47,9 @@ use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
-pub(crate) use arrival::Arrival;
 use blocking_task::BlockingTask;
 pub(crate) use gateway::{GatewayKind, Program};
+pub(crate) use hub::Arrival;
 pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};

@@ -9,9 +9,7 @@ mod body;
 mod error;
 mod font;
 mod labels;
-mod numbers;
 mod sheet;
-mod widths;
 
 use std::path::{Path, PathBuf};
 

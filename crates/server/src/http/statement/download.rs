@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::file::signed_path;
 use super::file_key::FileKey;
 use crate::caller::Language;
-use crate::kit::base_url::base_url;
+use crate::kit::base_url;
 use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::query::Query;

@@ -18,7 +18,6 @@ mod replace;
 mod submit;
 mod today;
 mod why;
-mod words;
 
 use access::Scope;
 
@@ -27,8 +26,8 @@ use crate::metrics::Task;
 
 pub use detail::order_detail_document;
 pub use executions::execution_document;
+pub use order_row::charge_name;
 pub use order_row::order_document;
-pub use words::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)

@@ -6,7 +6,7 @@ use serde::Serialize;
 use store::StoreError;
 
 use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
-use super::query::{number, required};
+use super::form::{number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;

@@ -8,7 +8,6 @@ mod form;
 mod history;
 mod hours;
 mod marks;
-mod query;
 mod resolution;
 mod search;
 mod symbols;

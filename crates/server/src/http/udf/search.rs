@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::number;
 use super::form::{LANG, OrError, TOKEN, WORDS, udf};
-use super::query::number;
 use super::symbols::{description, exchange, kind};
 use super::ticker::Ticker;
 use crate::caller::Caller;

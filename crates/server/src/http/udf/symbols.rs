@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::required;
 use super::form::{LANG, OrError, SYMBOL, TOKEN, WORDS, udf};
-use super::query::required;
 use super::ticker::Ticker;
 use super::{config, hours, resolution};
 use crate::caller::{Caller, Language};

@@ -11,7 +11,7 @@ use market::Symbol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{GroupNumber, missing, symbols, unknown, wrong};
+use super::groups::{GroupNumber, missing, symbols, unknown, wrong};
 use crate::kit::doc::refusals::{BAD_REQUEST, LISTS_TOO_FAST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Empty};

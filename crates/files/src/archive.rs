@@ -9,6 +9,9 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 
 use flate2::Crc;
 use flate2::read::DeflateDecoder;
+use zip::read::{ArchiveOffset, Config, ZipFile};
+use zip::result::ZipError;
+use zip::{CompressionMethod, ZipArchive};
 
 /// The most files an archive may have.
 const ENTRIES_MAX: usize = 10_000;
@@ -20,9 +23,8 @@ pub(crate) const RATIO_MAX: u64 = 200;
 const RATIO_FROM: u64 = 1 << 20;
 /// All files of an archive together.
 const UNPACKED_MAX: u64 = 64 << 30;
-const END_LENGTH: usize = 22;
-const HEADER_LENGTH: usize = 46;
-const LOCAL_LENGTH: u64 = 30;
+/// The longest end of an archive: its record, the ZIP64 locator before it, and a comment.
+const TAIL_LENGTH: u64 = 22 + 20 + u16::MAX as u64;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
@@ -58,18 +60,19 @@ pub enum ArchiveError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub name: String,
-    method: u16,
+    method: CompressionMethod,
     is_encrypted: bool,
     crc: u32,
     /// Bytes in the archive.
     pub packed: u64,
     /// Bytes of the file itself, according to the directory.
     pub size: u64,
+    /// Where the bytes begin.
     at: u64,
 }
 
 /// The files of an archive that are tables, by name.
-pub(crate) fn tables(file: &mut File) -> Result<Vec<Entry>, ArchiveError> {
+pub(crate) fn tables(file: &File) -> Result<Vec<Entry>, ArchiveError> {
     let mut entries = entries(file)?;
     if entries.iter().any(|entry| entry.name == "[Content_Types].xml") {
         return Err(ArchiveError::Spreadsheet);
@@ -92,69 +95,82 @@ fn is_table(name: &str) -> bool {
 }
 
 /// Everything the directory lists, after validation.
-fn entries(file: &mut File) -> Result<Vec<Entry>, ArchiveError> {
-    let length = file.metadata()?.len();
-    let (count, size, at) = directory(file, length)?;
-    if count > ENTRIES_MAX {
-        return Err(ArchiveError::Entries(count));
+fn entries(file: &File) -> Result<Vec<Entry>, ArchiveError> {
+    if has_zip64_end(file)? {
+        return Err(ArchiveError::Large);
     }
-    if size > DIRECTORY_MAX || at.checked_add(size).is_none_or(|end| end > length) {
-        return Err(ArchiveError::Broken("its directory is not where it should be"));
+    let reader = Bounded { inner: BufReader::new(file), left: DIRECTORY_MAX };
+    let mut archive = ZipArchive::with_config(Config { archive_offset: ArchiveOffset::Known(0) }, reader)?;
+    if archive.len() > ENTRIES_MAX {
+        return Err(ArchiveError::Entries(archive.len()));
     }
-    file.seek(SeekFrom::Start(at))?;
-    let mut bytes = Vec::new();
-    file.by_ref().take(size).read_to_end(&mut bytes)?;
-    let mut left = bytes.as_slice();
-    let mut entries = Vec::with_capacity(count);
-    for _ in 0..count {
-        let (entry, rest) = entry(left)?;
-        left = rest;
-        entries.push(entry);
+    if archive.has_overlapping_entries()? {
+        return Err(ArchiveError::Broken("its files overlap"));
     }
-    check(&mut entries, at)?;
+    let mut entries = Vec::with_capacity(archive.len());
+    for at in 0..archive.len() {
+        entries.push(Entry::from(archive.by_index_raw(at)?));
+    }
+    check(&entries)?;
     Ok(entries)
 }
 
-/// The number of files and the position of their directory, from the end record of the archive,
-/// after which there may be a comment.
-fn directory(file: &mut File, length: u64) -> Result<(usize, u64, u64), ArchiveError> {
-    let tail = length.min(END_LENGTH as u64 + u64::from(u16::MAX));
-    file.seek(SeekFrom::Start(length - tail))?;
+/// Whether the archive ends as a ZIP64 archive does. Room for its number of files would be reserved
+/// before they are read, and only the smaller format limits that number.
+fn has_zip64_end(mut file: &File) -> io::Result<bool> {
+    let tail = file.metadata()?.len().min(TAIL_LENGTH);
+    file.seek(SeekFrom::End(-tail.cast_signed()))?;
     let mut bytes = Vec::new();
-    file.by_ref().take(tail).read_to_end(&mut bytes)?;
-    let end = bytes.windows(END_LENGTH).rev().find(|window| window.starts_with(b"PK\x05\x06"));
-    let end = end.ok_or(ArchiveError::Broken("it has no end"))?;
-    let (count, size, at) = (short(end, 10), long(end, 12), long(end, 16));
-    if count == u16::MAX || size == u32::MAX || at == u32::MAX {
-        return Err(ArchiveError::Large);
-    }
-    if short(end, 4) != 0 || short(end, 6) != 0 {
-        return Err(ArchiveError::Broken("it is one of several parts"));
-    }
-    Ok((usize::from(count), size.into(), at.into()))
+    file.take(tail).read_to_end(&mut bytes)?;
+    Ok(bytes.windows(4).any(|four| four == b"PK\x06\x07"))
 }
 
-fn entry(bytes: &[u8]) -> Result<(Entry, &[u8]), ArchiveError> {
-    const CUT: ArchiveError = ArchiveError::Broken("its directory is cut short");
-    let header = bytes.get(..HEADER_LENGTH).filter(|header| header.starts_with(b"PK\x01\x02")).ok_or(CUT)?;
-    let name_end = HEADER_LENGTH + usize::from(short(header, 28));
-    let end = name_end + usize::from(short(header, 30)) + usize::from(short(header, 32));
-    let name = bytes.get(HEADER_LENGTH..name_end).ok_or(CUT)?;
-    let rest = bytes.get(end..).ok_or(CUT)?;
-    let (packed, size, at) = (long(header, 20), long(header, 24), long(header, 42));
-    if packed == u32::MAX || size == u32::MAX || at == u32::MAX {
-        return Err(ArchiveError::Large);
+/// The reader of a directory, which may not exceed [`DIRECTORY_MAX`].
+struct Bounded<'a> {
+    inner: BufReader<&'a File>,
+    left: u64,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        let left = self.left.checked_sub(read as u64);
+        self.left = left.ok_or_else(|| io::Error::other("the directory of the ZIP archive is too large"))?;
+        Ok(read)
     }
-    let entry = Entry {
-        name: String::from_utf8_lossy(name).into_owned(),
-        method: short(header, 10),
-        is_encrypted: short(header, 8) & 1 != 0,
-        crc: long(header, 16),
-        packed: packed.into(),
-        size: size.into(),
-        at: at.into(),
-    };
-    Ok((entry, rest))
+}
+
+impl Seek for Bounded<'_> {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.inner.seek(to)
+    }
+}
+
+impl From<ZipError> for ArchiveError {
+    fn from(error: ZipError) -> ArchiveError {
+        match error {
+            ZipError::Io(error) if error.kind() != io::ErrorKind::UnexpectedEof => ArchiveError::Read(error),
+            ZipError::InvalidArchive(reason) if reason == "Could not find EOCD" => {
+                ArchiveError::Broken("it has no end")
+            }
+            _ => ArchiveError::Broken("its directory is damaged or cut short"),
+        }
+    }
+}
+
+impl<R: Read> From<ZipFile<'_, R>> for Entry {
+    fn from(file: ZipFile<'_, R>) -> Entry {
+        Entry {
+            // Many programs write UTF-8 without the flag that says so.
+            name: String::from_utf8_lossy(file.name_raw()).into_owned(),
+            method: file.compression(),
+            is_encrypted: file.encrypted(),
+            crc: file.crc32(),
+            packed: file.compressed_size(),
+            size: file.size(),
+            at: file.data_start().unwrap_or_default(),
+        }
+    }
 }
 
 /// How much a file may unpack to, by its packed size.
@@ -162,23 +178,19 @@ pub(crate) fn unpacked_max(packed: u64) -> u64 {
     packed.saturating_mul(RATIO_MAX).clamp(RATIO_FROM, UNPACKED_MAX)
 }
 
-/// No file may exceed the limits, nor overlap with another: both are decompression bombs.
-fn check(entries: &mut [Entry], directory: u64) -> Result<(), ArchiveError> {
-    let unpacked: u64 = entries.iter().map(|entry| entry.size).sum();
+/// No file may exceed the limits: those that do are decompression bombs.
+fn check(entries: &[Entry]) -> Result<(), ArchiveError> {
+    let unpacked = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.size));
     if unpacked > UNPACKED_MAX {
         return Err(ArchiveError::Unpacked(unpacked));
     }
-    if let Some(entry) = entries.iter().find(|entry| entry.size > unpacked_max(entry.packed)) {
-        let times = entry.size / entry.packed.max(1);
-        return Err(ArchiveError::Ratio { name: entry.name.clone(), times });
+    match entries.iter().find(|entry| entry.size > unpacked_max(entry.packed)) {
+        None => Ok(()),
+        Some(entry) => {
+            let times = entry.size / entry.packed.max(1);
+            Err(ArchiveError::Ratio { name: entry.name.clone(), times })
+        }
     }
-    entries.sort_by_key(|entry| entry.at);
-    let ends = entries.iter().map(|entry| entry.at + LOCAL_LENGTH + entry.packed);
-    let begins = entries.iter().skip(1).map(|entry| entry.at).chain([directory]);
-    if ends.zip(begins).any(|(end, next)| end > next) {
-        return Err(ArchiveError::Broken("its files overlap"));
-    }
-    Ok(())
 }
 
 impl Entry {
@@ -192,17 +204,10 @@ impl Entry {
             return Err(ArchiveError::Password(self.name.clone()));
         }
         file.seek(SeekFrom::Start(self.at))?;
-        let mut header = Vec::new();
-        file.by_ref().take(LOCAL_LENGTH).read_to_end(&mut header)?;
-        if !header.starts_with(b"PK\x03\x04") || header.len() as u64 != LOCAL_LENGTH {
-            return Err(ArchiveError::Broken("a file is not where the directory says"));
-        }
-        let data = self.at + LOCAL_LENGTH + u64::from(short(&header, 26)) + u64::from(short(&header, 28));
-        file.seek(SeekFrom::Start(data))?;
         let packed = BufReader::new(counted(file.take(self.packed)));
         let inner: Box<dyn Read + Send> = match self.method {
-            0 => Box::new(packed),
-            8 => Box::new(DeflateDecoder::new(packed)),
+            CompressionMethod::Stored => Box::new(packed),
+            CompressionMethod::DEFLATE => Box::new(DeflateDecoder::new(packed)),
             _ => return Err(ArchiveError::Method(self.name.clone())),
         };
         Ok(Box::new(EntryReader { inner, crc: Crc::new(), read: 0, entry: self.clone() }))
@@ -232,16 +237,4 @@ impl Read for EntryReader {
         self.crc.update(buffer.get(..read).unwrap_or_default());
         Ok(read)
     }
-}
-
-/// Two bytes at an offset, zero beyond the end.
-fn short(bytes: &[u8], at: usize) -> u16 {
-    match bytes.get(at..at + 2) {
-        Some(&[a, b]) => u16::from_le_bytes([a, b]),
-        _ => 0,
-    }
-}
-
-fn long(bytes: &[u8], at: usize) -> u32 {
-    u32::from(short(bytes, at)) | u32::from(short(bytes, at + 2)) << 16
 }
