@@ -28,6 +28,12 @@ pub enum StoreError {
     )]
     Outdated { place: Place, found: i64, known: i64 },
     #[error(
+        "{} has schema {found}, older than this program can read ({oldest}): commit {} is the last that brings it forward",
+        place,
+        crate::engine::migrations::LAST_WITH_STEPS
+    )]
+    TooOld { place: Place, found: i64, oldest: i64 },
+    #[error(
         "migration {version} of {} is not the one this program carries: use the release that created the store",
         place
     )]
