@@ -18,22 +18,17 @@
 mod accounts;
 mod backup;
 mod candles;
-mod check;
-mod count;
 mod engine;
-mod error;
-mod file_names;
-mod finding;
+mod ids;
 mod moving;
 mod scratch;
 mod survey;
-mod version;
 
 pub use accounts::{
-    AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
-    AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
+    AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter, AuditId,
+    AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
     DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
-    Hash, Hiding, JournalCut, JournalEntry, JournalHead, JournalTurn, LevelChange, LevelRow, LinkOutcome,
+    Hiding, JournalCut, JournalEntry, JournalHead, JournalTurn, LevelChange, LevelRow, LinkOutcome,
     MonthUsage, NamedRequest, NewAccountRow, NewDevice, NewLink, NewReply, NewStatement, NewTokens, NewTopic,
     OrderReport, PageOf, PaperAssets, PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel,
     Redemption, Renewal, RenewalOutcome, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow,
@@ -54,20 +49,19 @@ pub use backup::{
 };
 pub use candles::{
     Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, ERA_VERSIONS, FIGURES_MAX, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord,
-    ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
-    QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
+    DatedFigures, ERA_VERSIONS, FIGURES_MAX, FileSizes, Finding, ImportChange, ImportId, ImportProgress,
+    ImportRecord, ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError,
+    QUARANTINE_TEXT_MAX, QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo,
+    Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol,
+    VersionReader, View, Writer, era,
 };
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::{Address, AddressError, Place, waiting_at_most, without_waiting};
+pub use engine::{Address, AddressError, Place, StoreError, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
-pub use error::StoreError;
-pub use finding::Finding;
+pub use ids::{AccountId, Hash};
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
 pub use scratch::Scratch;
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
 };
-pub use version::VersionReader;

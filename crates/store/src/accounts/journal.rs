@@ -14,8 +14,7 @@ use super::{
     AccountId, Accounts, AuditNote, Gate, audit, check_texts, journal_sql as sql, paper_statements, tallies,
 };
 use crate::StoreError;
-use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Role, Row, Sql, Value};
+use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
 
 /// Maximum entries per read. A journal is read in pages, so that the reader's connection is never
 /// held for long.

@@ -9,8 +9,7 @@ use market::{Date, Timestamp, builtin_rate};
 use super::changes::count_change;
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql};
 use crate::StoreError;
-use crate::count::{natural, signed, small};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, natural, signed, small};
 
 /// Maximum rows per list.
 const ROWS_MAX: u32 = 10_000;

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
+use crate::candles::VersionReader;
 use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
-use crate::count::small;
 use crate::engine::home::Home;
 use crate::engine::postgres::Server;
-use crate::engine::{Db, Fault, Row, Sql};
-use crate::version::VersionReader;
+use crate::engine::{Db, Fault, Row, Sql, small};
+use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
@@ -24,7 +24,6 @@ use changes::count_change;
 use connections::{Connections, Held};
 use following::Following;
 use gate::Gate;
-pub use id::AccountId;
 pub use journal::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
     RewindOutcome, SNAPSHOT_BYTES_MAX,
@@ -36,8 +35,8 @@ pub use levels::{
 };
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
-    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
-    Redemption, TokenKind, TokenRow,
+    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, NewDevice, NewTokens, Redemption,
+    TokenKind, TokenRow,
 };
 pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
 pub use password_links::PasswordLinkRow;
@@ -62,11 +61,11 @@ pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds
 mod audit;
 mod audit_sql;
 mod changes;
+mod check;
 mod connections;
 mod expiry;
 mod following;
 mod gate;
-mod id;
 mod journal;
 mod journal_sql;
 mod levels;
@@ -97,7 +96,7 @@ mod topics_sql;
 mod watchlists;
 mod watchlists_sql;
 
-pub(crate) use crate::file_names::ACCOUNTS as FILE;
+pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 
 /// Maximum length of any text column of an account. `access` checks each with its own message; this
 /// is a safety limit.

@@ -10,13 +10,13 @@ use market::Timestamp;
 
 use super::changes::count_change;
 use super::oauth_rows::{
-    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
-    Redemption, TokenKind, TokenRow,
+    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, NewDevice, NewTokens, Redemption,
+    TokenKind, TokenRow,
 };
 use super::{AccountId, Accounts, AuditNote, audit, check_texts, oauth_sql as sql};
 use crate::StoreError;
-use crate::count::small;
-use crate::engine::Db;
+use crate::engine::{Db, small};
+use crate::ids::Hash;
 
 /// Maximum clients. At this number, unused ones are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;

@@ -14,8 +14,8 @@ use super::{Accounts, FILE, sql};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Fault, Owner, Place, Role, migrate, migrations};
-use crate::{Depth, Part, StoreError};
+use crate::engine::{Db, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations};
+use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch
 /// a new file to WAL.
@@ -181,7 +181,7 @@ impl Accounts {
 /// The key file is created after the accounts are durable. An empty database with a key file has
 /// lost its accounts.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
-    match dir.join(Part::Key.file_name()).exists() {
+    match dir.join(KEY_FILE).exists() {
         true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
         false => Ok(()),
     }

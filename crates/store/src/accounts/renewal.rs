@@ -6,7 +6,7 @@ use market::Timestamp;
 use super::changes::count_change;
 use super::{Accounts, AuditNote, Credential, audit, renewal_sql};
 use crate::StoreError;
-use crate::count::small;
+use crate::engine::small;
 
 /// Maximum replaced tokens of one key that are valid at a time. A client that renews more often is
 /// broken.

@@ -8,8 +8,7 @@ use super::changes::count_change;
 use super::levels::date;
 use super::{AccountId, Accounts, ReportedHolding, journal, tallies_sql as sql};
 use crate::StoreError;
-use crate::count::{natural, signed, small};
-use crate::engine::Db;
+use crate::engine::{Db, natural, signed, small};
 
 /// The days that paper accounts must be tallied for, to compute levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

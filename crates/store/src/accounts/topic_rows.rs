@@ -3,8 +3,7 @@
 use market::{Symbol, Timestamp};
 
 use super::AccountId;
-use crate::count::small;
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, small};
 
 /// A topic id, distinct from all reply ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -10,8 +10,7 @@ use super::topic_rows::{
 };
 use super::{AccountId, Accounts, check_texts, take, topics_sql as sql};
 use crate::StoreError;
-use crate::count::{signed, small};
-use crate::engine::{Db, Fault};
+use crate::engine::{Db, Fault, signed, small};
 
 /// How many of an account's topics the caller sees when it decides about the next.
 pub const RECENT_TOPICS_MAX: u32 = 10;

@@ -9,9 +9,8 @@ use market::Timestamp;
 use crate::StoreError;
 use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, numbers_counter, write_audit};
 use crate::candles::sql;
-use crate::count::{signed, small};
 use crate::engine::statements::{Sql, statements};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, signed, small};
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Shared, duration, passwords_sql as sql};
-use crate::accounts::Hash;
+use crate::ids::Hash;
 use crate::{AccountId, StoreError};
 
 /// A password to be issued. `caller` is opaque to the store.

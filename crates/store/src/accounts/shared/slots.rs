@@ -7,8 +7,8 @@ use std::sync::PoisonError;
 use market::Timestamp;
 
 use super::{Shared, passwords_sql, slots_sql as sql, within};
-use crate::accounts::Hash;
 use crate::engine::{Fault, Row};
+use crate::ids::Hash;
 use crate::{AccountId, StoreError};
 
 /// A connection that signs in.

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::{LocalCopy, sql};
 use crate::StoreError;
-use crate::candles::{LocalCopy, sql};
 use crate::engine::home::Home;
 use crate::engine::{Db, Role};
 
@@ -55,4 +55,13 @@ impl VersionReader {
             Source::Copy(copy) => Ok(copy.version()),
         }
     }
+}
+
+/// Versions per era. A commit raises the version by one, a restore moves to the start of the next
+/// era: within an era, data cached by block id stays valid.
+pub const ERA_VERSIONS: i64 = 1 << 40;
+
+/// The era of a version.
+pub fn era(version: i64) -> i64 {
+    version / ERA_VERSIONS
 }

@@ -1,9 +1,10 @@
 use std::io;
 use std::path::Path;
 
-use crate::AccountId;
-use crate::engine::trouble::{Cause, Kind};
-use crate::engine::{Fault, Place};
+use super::migrations::LAST_WITH_STEPS;
+use super::place::{ACCOUNTS_FILE, Place};
+use super::trouble::{Cause, Fault, Kind};
+use crate::ids::AccountId;
 
 /// Errors of a store. The message says what to do, if anything can be done.
 #[derive(Debug, thiserror::Error)]
@@ -30,7 +31,7 @@ pub enum StoreError {
     #[error(
         "{} has schema {found}, older than this program can read ({oldest}): commit {} is the last that brings it forward",
         place,
-        crate::engine::migrations::LAST_WITH_STEPS
+        LAST_WITH_STEPS
     )]
     TooOld { place: Place, found: i64, oldest: i64 },
     #[error(
@@ -215,7 +216,7 @@ impl StoreError {
 
 fn is_accounts(place: &Place) -> bool {
     let name = place.path().and_then(Path::file_name);
-    name.is_some_and(|name| name == crate::file_names::ACCOUNTS)
+    name.is_some_and(|name| name == ACCOUNTS_FILE)
 }
 
 /// An alternative location for a store.

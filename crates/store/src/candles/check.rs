@@ -2,14 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use crate::candles::chain::{Forward, LinkedEntry};
-use crate::candles::sql;
-use crate::candles::view::key;
-use crate::engine::Db;
-use crate::finding::Part;
-use crate::{
-    Accounts, BlockEntry, Depth, FINDINGS_MAX, Finding, Reader, Series, SeriesInfo, StoreError, View,
-};
+use super::chain::{Forward, LinkedEntry};
+use super::finding::Part;
+use super::view::key;
+use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, View, sql};
+use crate::engine::{Db, Depth, FINDINGS_MAX, StoreError};
 
 impl Reader {
     /// Reads everything and reports inconsistencies. `inspect` gets each block's bytes and returns
@@ -64,35 +61,9 @@ impl Reader {
     }
 }
 
-impl Accounts {
-    /// The engine's page check of `accounts.db`, dangling references, and rows with wrong seals.
-    pub fn check(&self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
-        let mut findings = Findings::default();
-        let db = self.read();
-        // One transaction, because others write meanwhile.
-        db.begin_read()?;
-        let checked = findings.absorb(engine(&db, depth));
-        findings.list.extend(db.check_seals().into_iter().map(Finding::from));
-        db.commit().ok();
-        checked?;
-        findings.list.truncate(FINDINGS_MAX);
-        Ok(findings.list)
-    }
-
-    /// Checks the row counts of some tables, and the list of sealed tables.
-    pub(crate) fn check_counts(&self, counted: &[&str]) -> Result<Vec<Finding>, StoreError> {
-        let db = self.read();
-        // One transaction, because others write meanwhile.
-        db.begin_read()?;
-        let findings = db.check_counts(counted).into_iter().map(Finding::from).collect();
-        db.commit().ok();
-        Ok(findings)
-    }
-}
-
-#[derive(Default)]
-struct Findings {
-    list: Vec<Finding>,
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) list: Vec<Finding>,
 }
 
 impl Findings {
@@ -105,7 +76,10 @@ impl Findings {
     }
 
     /// An unreadable part is itself a finding, and the next part may be readable.
-    fn absorb<T>(&mut self, part: Result<(Vec<Finding>, T), StoreError>) -> Result<Option<T>, StoreError> {
+    pub(crate) fn absorb<T>(
+        &mut self,
+        part: Result<(Vec<Finding>, T), StoreError>,
+    ) -> Result<Option<T>, StoreError> {
         match part {
             Ok((found, value)) => {
                 self.list.extend(found);
@@ -128,7 +102,8 @@ pub(crate) fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError,
     if error.is_of_data() || follows { Ok(error) } else { Err(error) }
 }
 
-fn engine(db: &Db, depth: Depth) -> Part {
+/// The engine's own check.
+pub(crate) fn engine(db: &Db, depth: Depth) -> Part {
     Ok((db.check(depth)?.into_iter().map(Finding::from).collect(), ()))
 }
 

@@ -1,7 +1,7 @@
 use std::fmt;
 
-use crate::engine::Flaw;
-use crate::{BlockEntry, Series, SeriesInfo, StoreError, TradeDay};
+use super::{BlockEntry, Series, SeriesInfo, TradeDay};
+use crate::engine::{Flaw, StoreError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
