@@ -20,10 +20,9 @@ use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
-use changes::count_change;
+use changes::{Gate, count_change};
 use connections::{Connections, Held};
 use following::Following;
-use gate::Gate;
 pub use journal::{
     AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
     RewindOutcome, SNAPSHOT_BYTES_MAX,
@@ -59,42 +58,30 @@ pub use topics::{RECENT_TOPICS_MAX, TopicList};
 pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists};
 
 mod audit;
-mod audit_sql;
 mod changes;
 mod check;
 mod connections;
 mod expiry;
 mod following;
-mod gate;
 mod journal;
 mod journal_sql;
 mod levels;
-mod levels_sql;
 mod oauth;
 mod oauth_rows;
-mod oauth_sql;
 mod opening;
 mod paper_statements;
-mod paper_statements_sql;
 mod password_links;
-mod password_links_sql;
 mod people;
-mod people_sql;
 mod renewal;
-mod renewal_sql;
 mod revocation;
 pub(crate) mod sealing_key;
 mod shared;
 mod sign_in_links;
-mod sign_in_links_sql;
 mod sql;
 mod tallies;
-mod tallies_sql;
 mod topic_rows;
 mod topics;
-mod topics_sql;
 mod watchlists;
-mod watchlists_sql;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 

@@ -23,20 +23,13 @@ use crate::engine::{Db, Fault};
 
 mod arrivals;
 mod guards;
-mod guards_sql;
 mod node;
-mod node_sql;
 mod paces;
-mod paces_sql;
 mod passwords;
-mod passwords_sql;
 mod rates;
-mod rates_sql;
 mod sessions;
 mod signatures;
-mod signatures_sql;
 mod slots;
-mod slots_sql;
 mod sweep;
 mod withdrawals;
 

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Shared, contended, duration, micros, paces_sql as sql, read_times, within, write_times};
+use super::{Shared, contended, duration, micros, read_times, within, write_times};
 use crate::StoreError;
 
 /// Maximum attempts if another node concurrently removes or creates the row.
@@ -125,6 +125,45 @@ fn room(limit: &PaceLimit<'_>, times: &mut Vec<i64>, now: i64) -> Result<(), Dur
         Some(Some(leaves)) => Err(duration(leaves.saturating_sub(since))),
         None => Err(limit.within),
     }
+}
+
+pub(super) mod sql {
+    use super::super::{bytes_of, now_us};
+    use crate::engine::Sql;
+
+    /// Decides and counts one request for one key, as `rates::sql::TAKE` does for an account.
+    pub(crate) const TAKE: Sql = Sql::new(
+        "count a request",
+        concat!(
+            "update pace set times = greatest(",
+            bytes_of!(now_us!()),
+            ", substring(times from 1 for 8)) || substring(times from 1 for $5), until_us = ",
+            now_us!(),
+            " + $4 where kind = $1 and key = $2 and substring(times from $3 for 8) <= ",
+            bytes_of!(concat!("greatest(0, ", now_us!(), " - $4)"))
+        ),
+    );
+
+    pub(crate) const WINDOW: Sql = Sql::new(
+        "look at a pace",
+        concat!("select times, ", now_us!(), " from pace where kind = $1 and key = $2"),
+    );
+
+    pub(crate) const BEGIN: Sql = Sql::new(
+        "count a request",
+        "insert into pace (kind, key, times, until_us) values ($1, $2, decode('', 'hex'), 0) on conflict (kind, key) do nothing",
+    );
+
+    pub(crate) const LOCKED: Sql =
+        Sql::new("look at a pace", "select times from pace where kind = $1 and key = $2 for update");
+
+    /// Read while the rows are locked, so the second of two requests has the later time.
+    pub(crate) const NOW: Sql = Sql::new("read the clock of the database", concat!("select ", now_us!()));
+
+    pub(crate) const SET: Sql =
+        Sql::new("count a request", "update pace set times = $3, until_us = $4 where kind = $1 and key = $2");
+
+    pub(crate) const SWEEP: Sql = Sql::new("forget old paces", "delete from pace where until_us < $1");
 }
 
 #[cfg(test)]

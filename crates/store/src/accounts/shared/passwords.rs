@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Shared, duration, passwords_sql as sql};
+use super::{Shared, duration};
 use crate::ids::Hash;
 use crate::{AccountId, StoreError};
 
@@ -40,4 +40,40 @@ impl Shared {
             })
         })
     }
+}
+
+pub(super) mod sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    pub(crate) const ADD: Sql = Sql::new(
+        "keep a one-time password",
+        concat!(
+            "insert into one_time_password (hash, account_id, caller, issued_us) values ($1, $2, $3, ",
+            now_us!(),
+            ")"
+        ),
+    );
+
+    /// Removes all of an account's passwords but the newest.
+    pub(crate) const TRIM: Sql = Sql::new(
+        "forget one-time passwords",
+        "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \
+         order by issued_us desc offset $2)",
+    );
+
+    pub(crate) const FIND: Sql = Sql::new(
+        "look for a one-time password",
+        concat!(
+            "select account_id, caller, ",
+            now_us!(),
+            " - issued_us from one_time_password where hash = $1"
+        ),
+    );
+
+    pub(crate) const USE: Sql =
+        Sql::new("use a one-time password", "delete from one_time_password where hash = $1");
+
+    pub(crate) const SWEEP: Sql =
+        Sql::new("forget one-time passwords", "delete from one_time_password where issued_us < $1");
 }

@@ -1,6 +1,6 @@
 //! Signatures of changes: each is valid once, over all nodes.
 
-use super::{Shared, signatures_sql as sql};
+use super::Shared;
 use crate::StoreError;
 
 /// How many signatures of one key are stored, and for how long, in seconds.
@@ -48,4 +48,46 @@ impl Shared {
         // It may just have been removed; then its first use was long ago.
         Ok(SignatureOutcome::Used(age.unwrap_or(i64::MAX)))
     }
+}
+
+pub(super) mod sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    macro_rules! now_s {
+        () => {
+            concat!("(", now_us!(), " / 1000000)")
+        };
+    }
+
+    /// Inserts a signature that is unused or whose entry has expired. `$3` is the retention.
+    pub(crate) const USE: Sql = Sql::new(
+        "note a signature",
+        concat!(
+            "insert into signature (fingerprint, app_key, first_at, until_at) values ($1, $2, ",
+            now_s!(),
+            ", ",
+            now_s!(),
+            " + $3) on conflict (fingerprint) do update set app_key = excluded.app_key, first_at = excluded.first_at, ",
+            "until_at = excluded.until_at where signature.until_at <= excluded.first_at"
+        ),
+    );
+
+    /// Seconds since its first use.
+    pub(crate) const AGE: Sql = Sql::new(
+        "look for a signature",
+        concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),
+    );
+
+    pub(crate) const COUNT: Sql = Sql::new(
+        "count signatures",
+        concat!(
+            "select count(*) from (select 1 from signature where app_key = $1 and until_at > ",
+            now_s!(),
+            " limit $2) as counted"
+        ),
+    );
+
+    pub(crate) const SWEEP: Sql =
+        Sql::new("forget old signatures", concat!("delete from signature where until_at <= ", now_s!()));
 }

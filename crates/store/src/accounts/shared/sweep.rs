@@ -1,9 +1,6 @@
 //! Removes expired rows. Runs as a job on one node at a time.
 
-use super::{
-    Shared, arrivals, guards_sql, node_sql, paces_sql, passwords_sql, sessions, signatures_sql, slots_sql,
-    withdrawals,
-};
+use super::{Shared, arrivals, guards, node, paces, passwords, sessions, signatures, slots, withdrawals};
 use crate::StoreError;
 use market::Timestamp;
 
@@ -22,23 +19,23 @@ impl Shared {
     /// machine's time, for arrivals.
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
-        let now_us: i64 = db.one(paces_sql::NOW, [], |row| row.get(0))?;
-        db.run(passwords_sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
-        db.run(paces_sql::SWEEP, [now_us])?;
-        db.run(guards_sql::SWEEP, [now_us])?;
+        let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
+        db.run(passwords::sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
+        db.run(paces::sql::SWEEP, [now_us])?;
+        db.run(guards::sql::SWEEP, [now_us])?;
         db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
-        db.run(signatures_sql::SWEEP, [])?;
+        db.run(signatures::sql::SWEEP, [])?;
         db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
         db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
-        db.run(node_sql::SWEEP, [])?;
-        db.run(slots_sql::SWEEP, [])?;
+        db.run(node::sql::SWEEP, [])?;
+        db.run(slots::sql::SWEEP, [])?;
         Ok(())
     }
 
     /// Removes the windows of idle accounts, for a range that starts at `from`. Returns the next
     /// account to start from; `None` at the end.
     pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
-        let now_us: i64 = self.quick().one(paces_sql::NOW, [], |row| row.get(0))?;
+        let now_us: i64 = self.quick().one(paces::sql::NOW, [], |row| row.get(0))?;
         self.sweep_rates(from, now_us - RATES_KEPT_US)
     }
 }
