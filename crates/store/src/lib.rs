@@ -12,37 +12,32 @@
 //! or a right, or the current time.
 //!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (all queries), then [`Batch`] (all
-//! changes). The statements are in `sql.rs` and `accounts/*_sql.rs`, in a dialect that PostgreSQL
-//! shares; the schemas are in `migrations/`.
+//! changes). Statements are in modules `sql` beside the code that runs them, in a dialect that
+//! PostgreSQL shares; the schemas are in `migrations/`.
+//!
+//! Modules import only from below: `ids`, `engine`, `candles`, `cluster`, `accounts`, then `trading` and
+//! `social`, then `backup`, `moving`, `survey`.
 
 mod accounts;
 mod backup;
 mod candles;
+mod cluster;
 mod engine;
 mod ids;
 mod moving;
 mod scratch;
+mod social;
 mod survey;
+mod trading;
 
 pub use accounts::{
-    AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter, AuditId,
-    AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
-    DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
-    Hiding, JournalCut, JournalEntry, JournalHead, JournalTurn, LevelChange, LevelRow, LinkOutcome,
-    MonthUsage, NamedRequest, NewAccountRow, NewDevice, NewLink, NewReply, NewStatement, NewTokens, NewTopic,
-    OrderReport, PageOf, PaperAssets, PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel,
-    Redemption, Renewal, RenewalOutcome, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow,
-    ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
-    SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend, StatementBatch, StatementKey, StatementQuery, TallyDays,
-    TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
-    WatchlistId, WatchlistIds, Watchlists,
+    AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote, AuditRow,
+    BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
+    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, LevelChange, LevelRow, LinkOutcome,
+    MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, OrderReport, PasswordLinkRow, Person, RateRow,
+    RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
+    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow,
 };
-pub use accounts::{
-    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
-};
-pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
     Restored, Scope, Stage, Watch, check_pages, verify,
@@ -55,6 +50,11 @@ pub use candles::{
     Snapshot, Store, StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol,
     VersionReader, View, Writer, era,
 };
+pub use cluster::{
+    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
+};
 pub use engine::lock::JobLock;
 pub use engine::sqlite::seal_as_it_is;
 pub use engine::{Address, AddressError, Place, StoreError, waiting_at_most, without_waiting};
@@ -62,6 +62,16 @@ pub use engine::{Depth, FINDINGS_MAX};
 pub use ids::{AccountId, Hash};
 pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
 pub use scratch::Scratch;
+pub use social::{
+    FollowedSecurity, Hiding, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId,
+    ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,
+    WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
+};
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
+};
+pub use trading::{
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, NewStatement,
+    PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, StatementBatch,
+    StatementKey, StatementQuery, TallyDays,
 };

@@ -5,19 +5,11 @@
 //! has read holds until it commits. On an engine with many writers, a change first locks rows of
 //! the table `gate`, and so waits only for changes that it could conflict with.
 
-use super::AccountId;
 use crate::StoreError;
 use crate::candles::sql as common_sql;
+use crate::cluster::now_us;
 use crate::engine::{Db, Sql};
-
-/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
-/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
-macro_rules! now_us {
-    () => {
-        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
-    };
-}
-pub(super) use now_us;
+use crate::ids::AccountId;
 
 const NOTE: Sql = Sql::new(
     "note a withdrawal",
@@ -29,7 +21,7 @@ const NOTE: Sql = Sql::new(
 );
 
 /// Counts a change that servers have to reload. `taken_from` are accounts that lost rights.
-pub(super) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
+pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
     let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
     if db.has_one_writer() {
         return Ok(());
@@ -48,7 +40,7 @@ const LOCK_ALL: Sql =
 
 /// The accounts that a change locks.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Gate<'a> {
+pub(crate) enum Gate<'a> {
     /// The named accounts: the change reads and writes their rows only, except for at most one
     /// counter.
     Of(&'a [AccountId]),
@@ -58,7 +50,7 @@ pub(super) enum Gate<'a> {
 impl Gate<'_> {
     /// Takes the locks. Must be the first call in a write transaction. Rows are locked in ascending
     /// order, so two changes cannot deadlock.
-    pub(super) fn pass(self, db: &Db) -> Result<(), StoreError> {
+    pub(crate) fn pass(self, db: &Db) -> Result<(), StoreError> {
         if db.has_one_writer() {
             return Ok(());
         }

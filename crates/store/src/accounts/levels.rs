@@ -70,7 +70,7 @@ pub struct ReportedHolding {
 }
 
 impl ReportedHolding {
-    pub(super) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
         let (day, currency): (Date, String) = (date(row, 0)?, row.get(1)?);
         let rate = row.get::<Option<i64>>(3)?.or_else(|| builtin_rate(&currency, day));
         Ok(ReportedHolding { day, currency, amount: row.get(2)?, rate })
@@ -299,7 +299,7 @@ fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     accounts.all(|other| other == first).then_some(first)
 }
 
-pub(super) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
+pub(crate) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
     let text: String = row.get(column)?;
     text.parse().map_err(|_| Fault::value("day", &text))
 }

@@ -9,8 +9,8 @@ use market::Timestamp;
 
 use super::connections::Connections;
 use super::following::Following;
-use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
+use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
 use crate::engine::sqlite::is_emptied;

@@ -7,10 +7,12 @@ use std::path::Path;
 use market::Timestamp;
 
 use crate::StoreError;
-use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, numbers_counter, write_audit};
+use crate::accounts::{AuditNote, end_password_link, write_audit};
 use crate::candles::sql;
 use crate::engine::statements::{Sql, statements};
 use crate::engine::{Db, Fault, Row, signed, small};
+use crate::ids::AccountId;
+use crate::trading::{next_era, numbers_counter};
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;

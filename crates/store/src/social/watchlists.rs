@@ -5,9 +5,10 @@ use std::collections::{HashMap, HashSet};
 
 use market::{Symbol, Timestamp};
 
-use super::{AccountId, Accounts, Gate, check_texts, take};
 use crate::StoreError;
+use crate::accounts::{Accounts, Gate, check_texts, take};
 use crate::engine::{Db, Fault, Row};
+use crate::ids::AccountId;
 
 /// A group id, unique over all accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

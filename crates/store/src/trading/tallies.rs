@@ -4,11 +4,11 @@
 
 use market::{Date, Market, Timestamp, Zone};
 
-use super::changes::count_change;
-use super::levels::date;
-use super::{AccountId, Accounts, ReportedHolding, journal};
+use super::journal;
 use crate::StoreError;
+use crate::accounts::{Accounts, ReportedHolding, count_change, levels::date};
 use crate::engine::{Db, natural, signed, small};
+use crate::ids::AccountId;
 
 /// The days that paper accounts must be tallied for, to compute levels.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 
 use market::{Date, Timestamp};
 
-use super::levels::date;
-use super::{AccountId, Accounts, JournalHead, journal};
+use super::journal::{self, JournalHead};
 use crate::StoreError;
+use crate::accounts::{Accounts, levels::date};
 use crate::engine::Db;
+use crate::ids::AccountId;
 
 /// Maximum size of a document: the row limit without the other columns.
 pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;

@@ -2,8 +2,8 @@
 
 use market::{Symbol, Timestamp};
 
-use super::AccountId;
 use crate::engine::{Fault, Row, small};
+use crate::ids::AccountId;
 
 /// A topic id, distinct from all reply ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -3,14 +3,14 @@
 
 use market::{Symbol, Timestamp};
 
-use super::audit::{self, AuditNote};
 use super::topic_rows::{
     NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicRow,
     TopicTarget, VisibilityOutcome,
 };
-use super::{AccountId, Accounts, check_texts, take};
 use crate::StoreError;
+use crate::accounts::{Accounts, AuditNote, audit, check_texts, take};
 use crate::engine::{Db, Fault, signed, small};
+use crate::ids::AccountId;
 
 /// How many of an account's topics the caller sees when it decides about the next.
 pub const RECENT_TOPICS_MAX: u32 = 10;

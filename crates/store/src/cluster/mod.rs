@@ -1,5 +1,6 @@
 //! State shared by all nodes of a database: the rate window, paces, one-time passwords,
-//! connections, used signatures, and failed sign-ins. PostgreSQL only ([`Accounts::shared`]): with
+//! connections, used signatures, and failed sign-ins. PostgreSQL only
+//! ([`Accounts::shared`](crate::Accounts::shared)): with
 //! SQLite there is one server, which holds this state in memory.
 //!
 //! All times here are the database's, in microseconds, so the clocks of nodes need not agree. Each
@@ -12,11 +13,9 @@
 //! credentials (passwords, signatures) are durable before they are acknowledged.
 
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::Accounts;
-use super::changes::now_us;
 use crate::StoreError;
 use crate::engine::trouble::{Kind, Trouble};
 use crate::engine::{Db, Fault};
@@ -48,13 +47,6 @@ pub struct Shared {
     node: OnceLock<NodeId>,
     pool: Pool,
     left: slots::Left,
-}
-
-impl Accounts {
-    /// State shared with other nodes; `None` with SQLite, where it stays in memory.
-    pub fn shared(&self) -> Option<&Arc<Shared>> {
-        self.shared.as_ref()
-    }
 }
 
 impl Shared {
@@ -143,6 +135,15 @@ fn read_times(bytes: &[u8]) -> Result<Vec<i64>, Fault> {
 fn write_times(times: &[i64]) -> Vec<u8> {
     times.iter().flat_map(|time| time.to_be_bytes()).collect()
 }
+
+/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
+/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
+macro_rules! now_us {
+    () => {
+        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
+    };
+}
+pub(crate) use now_us;
 
 /// A number as 8 bytes, big-endian, so that byte order equals numeric order.
 macro_rules! bytes_of {

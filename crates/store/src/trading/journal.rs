@@ -10,11 +10,11 @@ use std::collections::HashSet;
 
 use market::Timestamp;
 
-use super::{
-    AccountId, Accounts, AuditNote, Gate, audit, check_texts, journal_sql as sql, paper_statements, tallies,
-};
+use super::{journal_sql as sql, statements, tallies};
 use crate::StoreError;
+use crate::accounts::{Accounts, AuditNote, Gate, audit, check_texts};
 use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
+use crate::ids::AccountId;
 
 /// Maximum entries per read. A journal is read in pages, so that the reader's connection is never
 /// held for long.
@@ -327,7 +327,7 @@ impl Accounts {
             };
             put_head(db, *account, &now)?;
             tallies::take_back(db, *account, *to)?;
-            paper_statements::take_back(db, *account, *to)?;
+            statements::take_back(db, *account, *to)?;
             audit::write(db, Some(*account), event, note)?;
             Ok(RewindOutcome::Done(now))
         })
