@@ -59,21 +59,21 @@ WHOLE = {
         "candles/sql.rs": "SECURITIES COUNT_SECURITIES ALL_SERIES TOTALS MARGINS COUNT_MARGINS IMPORTS COUNT_QUARANTINE",
         "candles/trade_sql.rs": "SYMBOLS",
         "accounts/sql.rs": "ACCOUNTS ACCOUNT_COUNT",
-        "accounts/journal_sql.rs": "HEADS",
-        "accounts/topics_sql.rs": "HIDDEN_TOPICS HIDDEN_REPLIES",
-        "accounts/shared/seats_sql.rs": "OF_ALL",
+        "trading/journal_sql.rs": "HEADS",
+        "social/topics.rs": "HIDDEN_TOPICS HIDDEN_REPLIES",
+        "cluster/slots.rs": "OF_ALL",
     },
-    "a node that stops, or one that was lost": {"accounts/shared/node_sql.rs": "LEAVE_SEATS", "accounts/shared/seats_sql.rs": "SWEEP"},
+    "a node that stops, or one that was lost": {"cluster/node.rs": "LEAVE_SEATS", "cluster/slots.rs": "SWEEP"},
     "beginning and end of an import": {"candles/sql.rs": "INTERRUPT_IMPORTS WITHOUT_FACTORS"},
     "when an operator is revoked": {"accounts/sql.rs": "OTHER_OF_ROLE"},
-    "the job that shortens the audit, once an hour": {"accounts/audit_sql.rs": "PRUNE HAS_OLDER PRUNE_OLDEST"},
-    "a job that deletes expired rows; an index would cost each request more": {"accounts/shared/paces_sql.rs": "SWEEP"},
+    "the job that shortens the audit, once an hour": {"accounts/audit.rs": "PRUNE HAS_OLDER PRUNE_OLDEST"},
+    "a job that deletes expired rows; an index would cost each request more": {"cluster/paces.rs": "SWEEP"},
     "a job that deletes expired rows, a thousand at a time, which may be much of a table": {
-        "accounts/people_sql.rs": "FORGET_EXPIRED",
-        "accounts/oauth_sql.rs": "FORGET_TOKENS",
-        "accounts/journal_sql.rs": "FORGET_REQUESTS",
+        "accounts/people.rs": "FORGET_EXPIRED",
+        "accounts/oauth.rs": "FORGET_TOKENS",
+        "trading/journal_sql.rs": "FORGET_REQUESTS",
     },
-    "a job, once, where `levels_from` is `reported`": {"accounts/tallies_sql.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
+    "a job, once, where `levels_from` is `reported`": {"trading/tallies.rs": "DROP_ASSETS DROP_ORDERS DROP_TALLIES"},
 }
 
 
@@ -416,11 +416,11 @@ FREQUENT = (
     ("accounts/sql.rs", "CREDENTIAL_BY_KEY", ("md5('key' || :a)",)),
     ("accounts/sql.rs", "RIGHTS_OF", (":a",)),
     ("accounts/sql.rs", "USED", (":a", "'2026-11'", SYMBOL)),
-    ("accounts/levels_sql.rs", "REPORTED_ASSETS_AS_OF", (":a", "'2026-11-14'")),
-    ("accounts/journal_sql.rs", "HEAD", (":a",)),
-    ("accounts/watchlists_sql.rs", "FOLLOWED", (":a",)),
-    ("accounts/audit_sql.rs", "READ_OF", (":a", "9000000000", "0", "null::text", "50")),
-    ("accounts/shared/rates_sql.rs", "TAKE", (":a / 20 * 20", "473", "30000000", "472")),
+    ("accounts/levels.rs", "REPORTED_ASSETS_AS_OF", (":a", "'2026-11-14'")),
+    ("trading/journal_sql.rs", "HEAD", (":a",)),
+    ("social/watchlists.rs", "FOLLOWED", (":a",)),
+    ("accounts/audit.rs", "READ_OF", (":a", "9000000000", "0", "null::text", "50")),
+    ("cluster/rates.rs", "TAKE", (":a / 20 * 20", "473", "30000000", "472")),
 )
 TIMES = 2_000
 

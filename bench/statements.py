@@ -45,7 +45,7 @@ def macros_of(file, source):
 
 
 def of_file(file, source, macros):
-    schema = "accounts" if file.startswith("accounts") else "candles"
+    schema = "accounts" if file.startswith(("accounts", "cluster", "social", "trading")) else "candles"
     for at in re.finditer(r"^\s*statements! \{", source, re.MULTILINE):
         for name, what, text in table(Reader(source, at.end(), macros, file)):
             yield Statement(schema, file, name, what, plain(text))

@@ -170,7 +170,7 @@ fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
 
 fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Result<(), Failure> {
     let context = &match command {
-        Command::Demo(_) => context.beside_default("chandler-demo"),
+        Command::Demo(_) => context.beside_default(command::demo_store::DEFAULT),
         _ => context,
     };
     match command {

@@ -20,7 +20,7 @@ use crate::{log, output, progress};
 
 /// The file with the demo account's credentials, readable only by its owner. Other accounts have no
 /// such file.
-const FILE: &str = "demo-account.json";
+pub(super) const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
 /// The number of account names to try: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;

@@ -26,6 +26,34 @@ fn the_demo_draws_a_market_and_is_created_once() {
     a_served_demo_keeps_its_account(&world);
 }
 
+#[test]
+fn a_demo_store_of_too_old_a_schema_is_replaced_and_no_other() {
+    let world = World::new();
+    let too_old = |name: &str, is_made: bool| {
+        let path = world.path(name);
+        world.ok(&["import", "a.csv", "--store", &format!("sqlite:{name}")]);
+        if is_made {
+            std::fs::create_dir(path.join("demo")).unwrap();
+        }
+        let conn = rusqlite::Connection::open(path.join("candles.db")).unwrap();
+        conn.execute_batch("update migration set version = 8").unwrap();
+    };
+    world.write("a.csv", crate::world::days("700.HK"));
+    std::fs::create_dir(world.path("of-user")).unwrap();
+    for (name, is_made) in [("mine", true), ("of-user/demo", false)] {
+        too_old(name, is_made);
+        let (code, says) = world.fails(&["demo", "-q", "--store", &format!("sqlite:{name}")]);
+        assert!(code == 1 && says.lines().count() == 1 && says.contains("commit 6fde5fb4"), "{says}");
+        assert!(!world.path(name).join("older-store").exists());
+    }
+    too_old("demo", true);
+    let ran = world.run(&["demo", "-q", "--store", "sqlite:demo"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has an older schema: moved it to"), "{}", ran.stderr);
+    assert!(world.path("demo/older-store/candles.db").exists());
+    assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("all whole"));
+}
+
 /// Files of several kinds, including one with errors and one without minutes.
 fn every_page_has_something_to_show(world: &World) {
     let refused = world.json(&["quarantine"]);

@@ -88,6 +88,26 @@ fn no_more_than_three_files_import_each_other_in_a_cycle() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 
+/// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
+const STORE: [&str; 11] = [
+    "ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey",
+    "scratch",
+];
+
+#[test]
+fn modules_of_the_store_import_only_from_below() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("store/src");
+    let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
+    let layer = |file: &str| {
+        let module = file.split('/').next().unwrap().trim_end_matches(".rs");
+        STORE.iter().position(|name| *name == module).unwrap_or_else(|| panic!("{file} has no layer"))
+    };
+    let upwards = imports.iter().filter(|import| import.from != "lib.rs");
+    let upwards = upwards.filter(|import| layer(&import.from) < layer(&import.to));
+    let upwards: Vec<String> = upwards.map(Import::to_string).collect();
+    assert!(upwards.is_empty(), "{}", upwards.join("\n"));
+}
+
 /// The groups of endpoints, and the pages, are built on the kit, and are as independent as two
 /// crates.
 #[test]

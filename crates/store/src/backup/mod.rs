@@ -23,9 +23,8 @@ pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::StoreError;
 use crate::candles::sql;
-use crate::count::natural;
 use crate::engine::sqlite::{RESTORE_FILE, is_emptied};
-use crate::engine::{Db, Role, Sql, migrate, migrations};
+use crate::engine::{Db, Role, Sql, migrate, migrations, natural};
 
 mod manifest;
 mod restore;

@@ -217,7 +217,14 @@ impl<'a> Restore<'a> {
         }
         let migrations = if part == Part::Accounts { migrations::ACCOUNTS } else { migrations::ALL };
         let db = Db::open(&to, Role::Writer)?;
-        if migrate::schema(&db, migrations)? != migrations::known(migrations) {
+        let found = migrate::schema(&db, migrations).map_err(|error| match error {
+            // The staging folder is about to be removed.
+            StoreError::TooOld { found, oldest, .. } => {
+                StoreError::TooOld { place: from.as_path().into(), found, oldest }
+            }
+            other => other,
+        })?;
+        if found != migrations::known(migrations) {
             migrate::migrate(&db, migrations, self.now)?;
         }
         // The digests of the manifest show that the file is unchanged, not that it is one of ours.

@@ -4,11 +4,12 @@
 use std::collections::HashMap;
 
 use crate::StoreError;
-use crate::accounts::{AccountId, AuditNote, end_password_link, numbers_counter, write_audit};
+use crate::accounts::{AuditNote, end_password_link, write_audit};
 use crate::candles::sql;
-use crate::count::small;
 use crate::engine::statements::statements;
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, small};
+use crate::ids::AccountId;
+use crate::trading::numbers_counter;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;

@@ -4,8 +4,7 @@ use market::adjust::Amount;
 use market::{Action, Date, Symbol};
 
 use crate::candles::sql;
-use crate::count::signed;
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, signed};
 use crate::{Batch, StoreError, View};
 
 /// The effect of replacing corporate actions, in rows.

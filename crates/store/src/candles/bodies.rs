@@ -10,8 +10,7 @@ use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, Wanted, fetch_bodies, 
 use crate::candles::nearby::Side;
 use crate::candles::view::{TRIES, key};
 use crate::candles::{sql, trade_sql};
-use crate::count::small;
-use crate::engine::{Db, Fault, Sql};
+use crate::engine::{Db, Fault, Sql, small};
 use crate::{BlockEntry, Series, StoreError, View};
 
 /// Maximum candles of a response: the first fetch covers these.

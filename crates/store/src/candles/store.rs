@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::{Symbol, Timestamp};
 
+use super::version::{SeenVersion, VersionReader};
 use crate::candles::copy::LocalCopy;
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
@@ -15,7 +16,6 @@ use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Place, Role, migrate, migrations};
-use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// Batches of a writer between two sweeps of old replaced blocks.
@@ -131,10 +131,10 @@ impl Store {
         let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
         let log = |name: &str| bytes(&format!("{name}-wal"));
         FileSizes {
-            candles: bytes(crate::file_names::CANDLES),
-            candles_log: log(crate::file_names::CANDLES),
-            accounts: bytes(crate::file_names::ACCOUNTS),
-            accounts_log: log(crate::file_names::ACCOUNTS),
+            candles: bytes(crate::engine::CANDLES_FILE),
+            candles_log: log(crate::engine::CANDLES_FILE),
+            accounts: bytes(crate::engine::ACCOUNTS_FILE),
+            accounts_log: log(crate::engine::ACCOUNTS_FILE),
         }
     }
 

@@ -4,8 +4,7 @@ use market::{Date, Symbol, Timestamp};
 
 use crate::candles::copy::BodyOf;
 use crate::candles::trade_sql;
-use crate::count::{natural, signed, small};
-use crate::engine::{Db, Fault, Row, Sql, Value};
+use crate::engine::{Db, Fault, Row, Sql, Value, natural, signed, small};
 use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
 /// Totals of a symbol's trades on a trading day.

@@ -10,8 +10,7 @@ use crate::candles::chain::{Back, Forward, LinkedEntry};
 use crate::candles::copy::{BodyOf, LocalCopy};
 use crate::candles::nearby::{Nearby, Side};
 use crate::candles::sql;
-use crate::count::{natural, small};
-use crate::engine::{Db, Fault, Row, Sql};
+use crate::engine::{Db, Fault, Row, Sql, natural, small};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
 
 /// Maximum attempts of a query on a local copy that changes during it.

@@ -9,22 +9,23 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use fault::Fault;
+pub use error::StoreError;
 pub(crate) use flaw::Flaw;
 pub use flaw::{Depth, FINDINGS_MAX};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
 pub use place::Place;
+pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE};
 pub use postgres::{Address, AddressError};
 pub(crate) use role::{Owner, Role};
-pub(crate) use row::Row;
+pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
+pub(crate) use trouble::Fault;
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 
-use crate::StoreError;
 use migrations::Dialect;
 
-mod fault;
+mod error;
 mod flaw;
 pub(crate) mod home;
 mod lease;

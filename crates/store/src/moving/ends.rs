@@ -9,13 +9,12 @@ use super::rows;
 use super::tables::{self, SEEDED};
 use crate::candles::sql as common_sql;
 use crate::candles::sweep_all;
-use crate::count::natural;
 use crate::engine::home::{self, Home};
 use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Owner, Place, Role, Sql, migrate};
+use crate::engine::{Db, Owner, Place, Role, Sql, migrate, natural};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql = Sql::new(

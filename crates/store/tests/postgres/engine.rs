@@ -667,6 +667,7 @@ fn a_migration_that_waits_for_a_table_does_not_block_others() {
         sqlite: "",
         postgres: "alter table thing add column more bigint",
         oldest: 1,
+        replaces: &[],
     };
     let place = Place::with("&application_name=migrates");
     let old = place.table();

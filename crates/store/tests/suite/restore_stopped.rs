@@ -6,8 +6,8 @@ use std::path::Path;
 
 use market::Timestamp;
 use store::{
-    Accounts, Backup, BackupError, Depth, Existing, KeyFile, Manifest, Part, Progress, Restore, Scope, Stage,
-    Store, StoreError, verify,
+    Accounts, Backup, BackupError, Existing, KeyFile, Manifest, Part, Progress, Restore, Scope, Stage,
+    StoreError, verify,
 };
 
 use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
@@ -90,43 +90,14 @@ fn a_prepared_restore_can_be_examined_and_is_removed_on_drop() {
 }
 
 #[test]
-fn candles_of_an_older_schema_are_migrated_in_the_staging_folder() {
+fn a_store_older_than_the_baseline_is_not_backed_up() {
     let (from, accounts) = filled();
-    let store = from.home.path();
-    let candles = content(store);
     drop(accounts);
-    let old = rusqlite::Connection::open(store.join("candles.db")).unwrap();
-    old.execute_batch(
-        "drop table sealed_table; alter table counter drop column seal; alter table corporate_action drop column seal;
-             alter table series drop column seal; alter table security drop column seal;
-             alter table security drop column series_count; alter table security drop column action_count;
-             alter table block_index drop column next_at; alter table block_index drop column tail;
-             alter table block_index drop column seal; drop table adjustment; drop table margin;
-             drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
-             alter table security drop column trade_day_count; delete from counter where name = 'trade';
-             alter table security drop column kind; alter table security drop column delisted_on;
-             alter table security drop column dated_figures;
-             alter table corporate_action drop column pay_date; delete from migration where version > 1",
-    )
-    .unwrap();
-    drop(old);
+    from.home.damage("candles", "update migration set version = 8");
     let dir = tempfile::tempdir().unwrap();
-    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    let manifest = backup(store, &to).unwrap();
-    assert_eq!(manifest.file(Part::Candles).unwrap().schema, Some(1));
-    assert!(matches!(Store::open(&to, store::Access::Read), Err(StoreError::Outdated { .. })));
-    store::check_pages(&to, Part::Candles).unwrap();
-    let prepared = restore(&to, &back).prepare(&mut on).unwrap();
-    let mut blocks = 0;
-    let mut reader = Store::open(prepared.dir(), store::Access::Read).unwrap().reader().unwrap();
-    let found = reader.check(Depth::Full, |_, _, _| {
-        blocks += 1;
-        None
-    });
-    assert_eq!((found.unwrap(), blocks), (Vec::new(), 2));
-    drop(reader);
-    prepared.go_live(&mut on).unwrap();
-    assert_eq!(content(&back), candles);
+    let error = backup(from.home.path(), &dir.path().join("backup")).unwrap_err();
+    assert!(matches!(error, BackupError::Store(StoreError::TooOld { found: 8, .. })), "{error:?}");
+    assert_eq!(names(dir.path()), [""; 0]);
 }
 
 #[test]

@@ -78,6 +78,9 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             Check::fail(name, says, "`chandler restore DIR --only accounts --replace` (docs/operating.md)")
         }
         StoreError::Denied { .. } => Check::fail(name, says, AS_SERVICE),
+        StoreError::TooOld { .. } => {
+            Check::fail(name, says, "a backup first; then run a command of that commit that may write there")
+        }
         StoreError::Newer { .. } | StoreError::Changed { .. } => {
             Check::fail(name, says, "use the release that wrote it, or a newer one")
         }

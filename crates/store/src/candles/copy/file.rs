@@ -11,9 +11,7 @@ use super::sql;
 use super::table::{self, Cells, SERIES_ID, Table};
 use crate::StoreError;
 use crate::candles::sql::VERSION;
-use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Role, ToValue, Value};
-use crate::engine::{migrate, migrations};
+use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
 
 /// Files are numbered: an abandoned one has readers until they notice.
 const PREFIX: &str = "candles-";
