@@ -7,7 +7,6 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
-pub use era::{ERA_VERSIONS, era};
 pub use figures::{DatedFigures, FIGURES_MAX};
 pub use finding::Finding;
 pub use ledger::{
@@ -33,7 +32,6 @@ mod bulk;
 mod chain;
 pub(crate) mod check;
 mod copy;
-mod era;
 mod figures;
 mod finding;
 mod ledger;

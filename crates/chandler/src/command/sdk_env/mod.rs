@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-const SHIM: &str = include_str!("sdk_env/sitecustomize.py");
+const SHIM: &str = include_str!("sitecustomize.py");
 const SHIM_FILE: &str = "sitecustomize.py";
 
 /// The environment variables of an account.
