@@ -135,7 +135,7 @@ fn a_store_is_refused_after_a_kill_between_the_databases_until_the_restore_is_re
     fs::copy(to.join("candles.db"), store.join("restore.partial/candles.db")).unwrap();
     fs::write(store.join("restore.unfinished"), "saved").unwrap();
     for access in [store::Access::Read, store::Access::Look, store::Access::Write { now: NOW }] {
-        let refused = Store::open(store, access).unwrap_err();
+        let refused = store::Store::open(store, access).unwrap_err();
         let says = "has only a part of the backup saved: run the same `chandler restore` again";
         assert!(refused.to_string().contains(says), "{refused}");
     }
