@@ -44,7 +44,8 @@ pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
     for round in 0..ROUNDS {
         let mut reader = far.reader()?;
         times.push(one_round(&questions, &history, &bare, &mut reader, round)?);
-        let settings = CopySettings { dir: emptied(work)?, bytes_max: 4 << 30, grace: Duration::ZERO };
+        let settings =
+            CopySettings { dir: emptied(work)?, bytes_max: 4 << 30, offline_window: Duration::ZERO };
         let near = far.clone().with_copy(&settings)?;
         missed.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
         near.settle_copy();

@@ -107,8 +107,8 @@ impl Access {
     /// Sets the offline window: how long this node serves from memory while the database is
     /// unreachable.
     #[must_use]
-    pub fn with_grace(mut self, grace: Duration) -> Access {
-        self.cluster.health.set_grace(grace);
+    pub fn with_grace(mut self, offline_window: Duration) -> Access {
+        self.cluster.health.set_grace(offline_window);
         self
     }
 
@@ -431,9 +431,9 @@ impl Access {
         caller: &Caller,
         look: Freshness,
     ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let stands = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
+        let is_valid = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
         let Some((version, account)) =
-            self.look(caller.account(), look)?.filter(|(_, account)| stands(account))
+            self.look(caller.account(), look)?.filter(|(_, account)| is_valid(account))
         else {
             return Ok(None);
         };
@@ -445,11 +445,11 @@ impl Access {
 
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
-        if let Some(stands) = self.identity.family(family, self.cluster.health.learnt(version)) {
-            return Ok(stands);
+        if let Some(is_valid) = self.identity.family(family, self.cluster.health.learnt(version)) {
+            return Ok(is_valid);
         }
-        let stands = self.cluster.asked(self.accounts.family_is_there(&family.text()))?;
-        self.identity.learn_family(family, account, stands, version);
-        Ok(stands)
+        let is_valid = self.cluster.asked(self.accounts.family_is_there(&family.text()))?;
+        self.identity.learn_family(family, account, is_valid, version);
+        Ok(is_valid)
     }
 }

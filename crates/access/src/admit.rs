@@ -80,7 +80,7 @@ struct Charge {
 impl Permit {
     /// For an active account whose level has not been looked up.
     pub(crate) fn of(version: i64, account: Arc<Account>, now: Timestamp) -> Permit {
-        let standpoint = Standpoint::Stands { version, account };
+        let standpoint = Standpoint::Current { version, account };
         Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
@@ -90,7 +90,7 @@ impl Permit {
         let standpoint = match &self.standpoint {
             // A level that is not recorded yet is not cached.
             Standpoint::Graded(grade) if self.unrecorded.is_some() => {
-                Standpoint::Stands { version: grade.version, account: Arc::clone(&grade.account) }
+                Standpoint::Current { version: grade.version, account: Arc::clone(&grade.account) }
             }
             known => known.clone(),
         };
@@ -222,7 +222,7 @@ impl Access {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
         within(caller, &account, Scope::Quote)?;
         self.count(&account, calls, uptime)?;
-        Ok(Ticket(Standpoint::Stands { version, account }))
+        Ok(Ticket(Standpoint::Current { version, account }))
     }
 
     /// The same for a connection with an admission cache, by [`Freshness::Recent`].
@@ -292,7 +292,7 @@ impl Access {
 
     /// Whether the account of a caller exists and has not been revoked, and its sign-in has not
     /// been ended.
-    pub fn stands(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
+    pub fn is_valid(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
@@ -371,7 +371,7 @@ impl Access {
             // An unrecorded level is never cached, so this one is recorded.
             Standpoint::Graded(grade) if grade.day.contains(&now) => (grade, None),
             Standpoint::Graded(grade) => self.grade(grade.version, Arc::clone(&grade.account), now)?,
-            Standpoint::Stands { version, account } => self.grade(version, account, now)?,
+            Standpoint::Current { version, account } => self.grade(version, account, now)?,
         })
     }
 
@@ -398,7 +398,9 @@ impl Access {
     pub fn standing_for(&self, permit: &Permit) -> Result<Arc<Standing>, AccessError> {
         match &permit.standpoint {
             Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
-            Standpoint::Stands { version, account } => Ok(self.standing_of(*version, account, permit.now)?.0),
+            Standpoint::Current { version, account } => {
+                Ok(self.standing_of(*version, account, permit.now)?.0)
+            }
         }
     }
 
@@ -409,7 +411,7 @@ impl Access {
         let Permit { standpoint, unrecorded, charge, now: at } = permit;
         let (grade, unrecorded) = match standpoint {
             Standpoint::Graded(grade) => (grade, unrecorded),
-            Standpoint::Stands { version, account } => self.grade(version, account, at)?,
+            Standpoint::Current { version, account } => self.grade(version, account, at)?,
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A change of level that cannot be recorded now is found again later: nothing is lost.

@@ -186,16 +186,16 @@ impl Access {
     /// looked up for every request, so that ending it takes effect immediately.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
-            return Err(NOBODY);
+            return Err(NOT_SIGNED_IN);
         }
         let hash = hash_token(cookie);
-        let row = self.accounts.browser(&hash, now)?.ok_or(NOBODY)?;
+        let row = self.accounts.browser(&hash, now)?.ok_or(NOT_SIGNED_IN)?;
         self.identity.guards.guests.seen(&hash);
         match self.look(row.account, Freshness::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
             }
-            _ => Err(NOBODY),
+            _ => Err(NOT_SIGNED_IN),
         }
     }
 
@@ -288,7 +288,8 @@ impl Access {
     }
 }
 
-const NOBODY: Denial = Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
+const NOT_SIGNED_IN: Denial =
+    Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
 /// A new session cookie, and when it expires.

@@ -64,7 +64,7 @@ impl Learnt {
 
 #[derive(Debug)]
 pub(crate) struct DatabaseHealth {
-    grace: Duration,
+    offline_window: Duration,
     is_away: AtomicBool,
     is_lost: AtomicBool,
     /// Nodes at the last heartbeat.
@@ -94,7 +94,7 @@ impl Known {
 impl Default for DatabaseHealth {
     fn default() -> DatabaseHealth {
         DatabaseHealth {
-            grace: GRACE_DEFAULT,
+            offline_window: GRACE_DEFAULT,
             is_away: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
             nodes: AtomicU32::new(1),
@@ -104,8 +104,8 @@ impl Default for DatabaseHealth {
 }
 
 impl DatabaseHealth {
-    pub(crate) fn set_grace(&mut self, grace: Duration) {
-        self.grace = grace;
+    pub(crate) fn set_grace(&mut self, offline_window: Duration) {
+        self.offline_window = offline_window;
     }
 
     /// Whether to serve without querying the database.
@@ -157,7 +157,7 @@ impl DatabaseHealth {
             return;
         }
         let since = *self.lock().away.get_or_insert(uptime);
-        if uptime.saturating_sub(since) >= self.grace {
+        if uptime.saturating_sub(since) >= self.offline_window {
             self.is_lost.store(true, Ordering::Release);
         }
     }

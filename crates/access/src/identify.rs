@@ -17,7 +17,7 @@ pub enum Recognized {
     Token,
     /// The app key is known.
     Key,
-    Nobody,
+    Anonymous,
 }
 
 impl Access {
@@ -43,7 +43,7 @@ impl Access {
             Some(key) => self.credential_by_key(key)?.is_some(),
             None => false,
         };
-        Ok(if is_key { Recognized::Key } else { Recognized::Nobody })
+        Ok(if is_key { Recognized::Key } else { Recognized::Anonymous })
     }
 
     /// Authenticates a request. There are two modes:

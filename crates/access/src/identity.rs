@@ -141,14 +141,14 @@ impl Identity {
     /// Whether a cached family has not been ended.
     pub(crate) fn family(&self, family: Family, learnt: Learnt) -> Option<bool> {
         let cache = self.lock_cache();
-        cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)).map(|(.., stands)| *stands)
+        cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)).map(|(.., is_valid)| *is_valid)
     }
 
-    pub(crate) fn learn_family(&self, family: Family, of: AccountId, stands: bool, version: i64) {
+    pub(crate) fn learn_family(&self, family: Family, of: AccountId, is_valid: bool, version: i64) {
         let mut cache = self.lock_cache();
         cache.make_room();
         if cache.version == version && cache.families.len() < CACHE_MAX {
-            cache.families.insert(family, (version, of, stands));
+            cache.families.insert(family, (version, of, is_valid));
         }
     }
 

@@ -146,7 +146,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let text = context::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
-                output::tell(format_args!("chandler: {text}"));
+                output::note(format_args!("chandler: {text}"));
             }
             failure.exit_code()
         }

@@ -213,7 +213,7 @@ impl Rows {
 /// Stooq has the period in every row. Its times of day are those of Warsaw, which the file does not
 /// say, and which would look like times of the market: so the user has to set the period
 /// explicitly.
-fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
+fn check_per(cell: &[u8], report: Option<Grain>) -> Result<(), RowFault> {
     let grain = match cell {
         b"D" | b"d" => return Ok(()),
         b"1" => Grain::Minute,
@@ -223,5 +223,5 @@ fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
         b"60" => Grain::Own60,
         other => return Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
     };
-    if told == Some(grain) { Ok(()) } else { Err(RowFault::File(Problem::TimesOfWarsaw(grain))) }
+    if report == Some(grain) { Ok(()) } else { Err(RowFault::File(Problem::TimesOfWarsaw(grain))) }
 }

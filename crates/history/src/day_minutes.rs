@@ -5,7 +5,7 @@ use store::Reader;
 
 use crate::as_of::AsOf;
 use crate::error::HistoryError;
-use crate::plan::{Keep, Plan};
+use crate::plan::{Plan, Take};
 use crate::query::{Adjust, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
@@ -59,7 +59,7 @@ impl History {
         as_of: AsOf,
     ) -> Result<Option<Date>, HistoryError> {
         let venue = self.venue(&query.symbol);
-        let plan = Plan::over(query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Keep::Last(1));
+        let plan = Plan::over(query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Take::Last(1));
         let answer = self.answer(reader, query, &plan, as_of)?;
         Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
     }
@@ -79,7 +79,7 @@ impl History {
             (Some(first), Some(last)) => *first..Timestamp(last.0.saturating_add(1)),
             _ => as_of.now()..as_of.now(),
         };
-        let plan = Plan::over(query, venue, as_of, window, Keep::Last(MINUTES_MAX));
+        let plan = Plan::over(query, venue, as_of, window, Take::Last(MINUTES_MAX));
         let Answer { decimals, candles, .. } = self.answer(reader, query, &plan, as_of)?;
         Ok(DayMinutes { day, decimals, candles })
     }

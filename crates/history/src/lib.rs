@@ -71,7 +71,7 @@ pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use periods::makes;
-pub use plan::{Keep, Plan, Rows};
+pub use plan::{Plan, Rows, Take};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
 pub use quote::{Quote, SessionQuote, SessionState, TradeStatus};
 pub use read::{Answer, History};

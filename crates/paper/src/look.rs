@@ -34,8 +34,8 @@ impl PaperAccount<'_> {
         let feed = self.feed(moment)?;
         let engine = Engine::new(&feed, paper.tables());
         if account.horizon().is_some_and(|horizon| horizon > now) {
-            let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
-            entries.truncate(kept);
+            let stored = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
+            entries.truncate(stored);
             account = Account::fold_until(&entries, now);
         } else {
             entries.extend(ensure_open(&engine, &mut account, id, now)?.entries);
@@ -62,7 +62,7 @@ impl PaperAccount<'_> {
     }
 
     /// The outcome of a grid, and where it would trade.
-    pub fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<GridPreview, PaperError> {
+    pub fn preview_grid(&mut self, request: &SubmitGrid) -> Result<GridPreview, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let mut account = paper.described(id)?;
         let moment = self.moment(&account);
@@ -72,7 +72,7 @@ impl PaperAccount<'_> {
         ensure_open(&engine, &mut account, id, now)?;
         // An account ahead of the clock is not advanced, and refuses every grid.
         engine.advance(&mut account, now);
-        let preview = preview_grid(&account, &engine.view(now), asked);
+        let preview = preview_grid(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
     }
 }

@@ -123,9 +123,9 @@ impl Paper {
     /// Applies entries that other processes added to an account, so that listeners receive them.
     pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
         let place = self.place(id);
-        let mut kept = place.lock();
-        let book = self.current(&mut kept, id)?;
-        kept.book = Some(book);
+        let mut state = place.lock();
+        let book = self.current(&mut state, id)?;
+        state.book = Some(book);
         Ok(())
     }
 

@@ -99,16 +99,16 @@ impl PaperAccount<'_> {
         }
         documents.reverse();
         let mut listed: Vec<StatementId> = documents.iter().map(|(of, _)| *of).collect();
-        let kept = StatementList { skip: 0, limit: list.skip.saturating_add(list.limit), ..*list };
-        listed.extend(paper.listed(id, &kept, now)?);
+        let stored = StatementList { skip: 0, limit: list.skip.saturating_add(list.limit), ..*list };
+        listed.extend(paper.listed(id, &stored, now)?);
         let listed = listed.into_iter().skip(list.skip as usize).take(list.limit as usize).collect();
         Ok(SeenStatements { listed, made: documents })
     }
 
     /// Advances the account to now if it has begun, and stores its horizon.
     fn bring_to(&mut self) -> Result<(), PaperError> {
-        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
-        let changed = self.change(&asked, |engine, account, now| {
+        let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
+        let changed = self.change(&request, |engine, account, now| {
             let has_begun = account.began().is_some();
             Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
         });
@@ -142,7 +142,7 @@ impl PaperAccount<'_> {
                 );
             let is_kept = match (broken, next) {
                 (Some(stopped), _) => stopped?,
-                (None, Some(next)) => maker.keep(next)?,
+                (None, Some(next)) => maker.write_due(next)?,
                 (None, None) => true,
             };
             if is_kept {
@@ -177,9 +177,9 @@ impl Paper {
         made_by: Timestamp,
     ) -> Result<Option<Vec<u8>>, PaperError> {
         let key = StatementKey { kind: of.kind.number(), date: of.date };
-        let kept = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
+        let stored = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
         let unreadable = || PaperError::Statement { account: id.0, date: of.date };
-        kept.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
+        stored.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
     /// The text of a statement listed by [`PaperAccount::look_at_statements`].
@@ -243,13 +243,13 @@ impl Maker<'_, '_> {
             date = Some(statement.date);
         }
         match date.and_then(|date| date.tomorrow().ok()) {
-            Some(next) if self.made.len() >= TOGETHER_MAX => self.keep(next),
+            Some(next) if self.made.len() >= TOGETHER_MAX => self.write_due(next),
             _ => Ok(true),
         }
     }
 
     /// Stores the collected statements; `next` is the first date that was not examined.
-    fn keep(&mut self, next: Date) -> Result<bool, PaperError> {
+    fn write_due(&mut self, next: Date) -> Result<bool, PaperError> {
         // Statements are not stored if a price could not be read.
         self.feed.checked(())?;
         let daily = StatementKind::Daily.number();

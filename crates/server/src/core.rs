@@ -423,8 +423,8 @@ impl Core {
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
     ) -> Result<T, E> {
-        let kept = self.readers.lock().ok().and_then(|mut readers| readers.pop());
-        let mut reader = match kept {
+        let state = self.readers.lock().ok().and_then(|mut readers| readers.pop());
+        let mut reader = match state {
             Some(reader) => reader,
             None => self.store.reader()?,
         };

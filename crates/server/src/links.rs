@@ -245,9 +245,9 @@ impl Links {
     }
 
     /// Records the states reported to other nodes.
-    pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
+    pub(crate) fn told_silence(&self, report: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
-        for (id, is_silent) in told {
+        for (id, is_silent) in report {
             if let Some(slot) = all.get_mut(id) {
                 slot.is_silent = *is_silent;
             }

@@ -129,7 +129,7 @@ impl Server {
         let access = access
             .with_pkce(settings.pkce)
             .with_levels_from(settings.levels_from)
-            .with_grace(settings.node.grace);
+            .with_grace(settings.node.offline_window);
         access.follow()?;
         let server_lock = store.server_lock()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);

@@ -66,7 +66,7 @@ pub(crate) fn admit<C: Command>(
     parse: impl FnOnce(&Context<'_>) -> Result<C, Refusal>,
 ) -> Result<Work<C>, Refusal> {
     let admitted = admit_in_order(core, caller, calls, memory, parse);
-    admitted.map_err(|refusal| lifting::told(refusal, &caller.who, core))
+    admitted.map_err(|refusal| lifting::with_hint(refusal, &caller.who, core))
 }
 
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or

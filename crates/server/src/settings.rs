@@ -71,14 +71,19 @@ pub struct NodeSettings {
     pub cache_size: u64,
     /// The offline window: how long known accounts are served from the local copy while the
     /// database is unreachable.
-    pub grace: Duration,
+    pub offline_window: Duration,
     /// The name of this server in reports; `None` for the machine's name.
     pub name: Option<String>,
 }
 
 impl Default for NodeSettings {
     fn default() -> NodeSettings {
-        NodeSettings { cache: None, cache_size: 10_000_000_000, grace: Duration::from_secs(300), name: None }
+        NodeSettings {
+            cache: None,
+            cache_size: 10_000_000_000,
+            offline_window: Duration::from_secs(300),
+            name: None,
+        }
     }
 }
 

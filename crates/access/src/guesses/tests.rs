@@ -264,13 +264,13 @@ fn longest_wait(mut attack: Attack, addresses: &[IpAddr]) -> Duration {
     for (number, address) in (1..).zip(addresses) {
         let mut at = START + seconds(701) * number;
         attack.go_on(&guesses, at);
-        let asked = at;
+        let request = at;
         while let Err(wait) = try_at(&guesses, *address, at) {
             assert_eq!(try_at(&guesses, *address, at), Err(wait), "asking again changes nothing");
             at += wait;
             attack.go_on(&guesses, at);
         }
-        longest = longest.max(at - asked);
+        longest = longest.max(at - request);
     }
     longest
 }

@@ -109,8 +109,8 @@ fn is_of_demo(account: &Account) -> bool {
 
 /// The account of these credentials, if it is valid and an operator.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
-    let stands = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
-    for account in access.list()?.iter().filter(stands) {
+    let is_valid = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
+    for account in access.list()?.iter().filter(is_valid) {
         if access.app_keys(account.id)?.iter().any(|(key, _)| *key == credentials.app_key) {
             return Ok(Some(account.id));
         }

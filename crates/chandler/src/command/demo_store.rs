@@ -34,7 +34,7 @@ pub(super) fn replace_if_too_old(context: &CommandContext) -> Result<(), Failure
         std::fs::rename(&path, older.join(name))
             .with_context(|| format!("cannot move {}", path.display()))?;
     }
-    output::tell(format_args!(
+    output::note(format_args!(
         "the demo store in {place} has an older schema: moved it to {} and making a new one",
         older.display()
     ));

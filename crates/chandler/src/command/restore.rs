@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Format::Json => Ok(output::json(&json!({
             "store": directory.display().to_string(), "manifest": manifest_json(&restored.manifest),
             "restored": restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>(),
-            "kept": restored.kept.as_ref().map(|path| path.display().to_string()),
+            "kept": restored.previous.as_ref().map(|path| path.display().to_string()),
             "still_revoked": restored.still_revoked, "gone": restored.gone,
         }))?),
         Format::Table => report(&restored, directory),
@@ -143,8 +143,8 @@ fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {
     };
     names(&mut out, "revoked since the backup, and still so", &restored.still_revoked)?;
     names(&mut out, "not in the backup, and gone", &restored.gone)?;
-    if let Some(kept) = &restored.kept {
-        writeln!(out, "what was there before is kept in {}", kept.display())?;
+    if let Some(stored) = &restored.previous {
+        writeln!(out, "what was there before is kept in {}", stored.display())?;
     }
     Ok(out.flush()?)
 }

@@ -200,8 +200,8 @@ fn unreadable_accounts_do_not_hide_the_check_of_candles() {
         assert_eq!(ran.stderr, "", "{change}");
         let report: serde_json::Value =
             serde_json::from_str(&world.run(&["check", "--format", "json"]).stdout).unwrap();
-        let told = format!("{}{}", report["accounts"], report["accounts_note"]);
-        assert!(told.contains(says.trim_start_matches("accounts.db: ")), "{report}");
+        let actual = format!("{}{}", report["accounts"], report["accounts_note"]);
+        assert!(actual.contains(says.trim_start_matches("accounts.db: ")), "{report}");
     }
 }
 

@@ -169,20 +169,21 @@ fn it_has_traded(world: &World) {
 fn a_served_demo_listens_where_it_is_told(world: &World) {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, told) = world.fails(&["demo", "-q", "--serve", "--listen", &address, "--tcp", "127.0.0.1:0"]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains(&format!("cannot listen on {address}: it is in use")), "{told}");
+    let (code, message) =
+        world.fails(&["demo", "-q", "--serve", "--listen", &address, "--tcp", "127.0.0.1:0"]);
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains(&format!("cannot listen on {address}: it is in use")), "{message}");
     let by_variable = |name: &str, value: &str, arguments: &[&str]| {
         let output = world.command(arguments).env(name, value).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let serve = ["demo", "-q", "--serve", "--listen", "127.0.0.1:0"];
-    let (code, told) = by_variable("CHANDLER_TCP", &address, &serve);
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains(&address), "{told}");
-    let (code, told) = by_variable("CHANDLER_TCP", "here", &serve);
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("CHANDLER_TCP") && told.contains("\"here\""), "{told}");
+    let (code, message) = by_variable("CHANDLER_TCP", &address, &serve);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains(&address), "{message}");
+    let (code, message) = by_variable("CHANDLER_TCP", "here", &serve);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("CHANDLER_TCP") && message.contains("\"here\""), "{message}");
     // Without a server the variable is ignored.
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }

@@ -157,7 +157,7 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
     let bomb = files::tables_in(&example("bomb.zip")).unwrap_err().problem.to_string();
     assert!(bomb.contains("AAPL.US.csv") && bomb.contains("times its size"), "{bomb}");
     let whole = std::fs::read(example("prices.zip")).unwrap();
-    let told = |bytes: &[u8]| {
+    let describe = |bytes: &[u8]| {
         let (_folder, path) = crate::common::file("a.zip", bytes);
         let paths = match files::tables_in(&path) {
             Ok(paths) => paths,
@@ -168,18 +168,18 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
             Ok(_) => "read".to_owned(),
         }
     };
-    assert_eq!(told(&whole), "read");
+    assert_eq!(describe(&whole), "read");
     // The end of the directory is missing; a file was changed; the directory counts more files than
     // it has.
-    assert!(told(&whole[..whole.len() - 30]).contains("it has no end"));
+    assert!(describe(&whole[..whole.len() - 30]).contains("it has no end"));
     let at = whole.windows(4).position(|four| four == b"PK\x03\x04").unwrap();
     let mut changed = whole.clone();
     changed[at + 60] ^= 0x55;
-    assert_ne!(told(&changed), "read");
+    assert_ne!(describe(&changed), "read");
     let end = whole.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
     let mut counted = whole.clone();
     counted[end + 10] = 200;
-    assert!(told(&counted).contains("cut short"));
+    assert!(describe(&counted).contains("cut short"));
     // The second file, in the directory: a password; a method that is not read; the place of the
     // first one.
     let mut entries = (0..whole.len()).filter(|at| whole[*at..].starts_with(b"PK\x01\x02"));
@@ -197,7 +197,7 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
     assert!(patched(42, &[0; 4]).unwrap_err().contains("its files overlap"));
     let mut large = whole;
     large.splice(end..end, *b"PK\x06\x07");
-    assert!(told(&large).contains("more than 4 GiB"));
+    assert!(describe(&large).contains("more than 4 GiB"));
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn quote_of(shop: &Shop, symbol: &Symbol, sessions: Sessions, as_of: AsOf) -> Op
 }
 
 /// `date open high low last ×volume at time, prev close`, and the same of each other session.
-fn told(market: Market, quote: Option<Quote>) -> String {
+fn describe(market: Market, quote: Option<Quote>) -> String {
     let Some(quote) = quote else { return "none".to_owned() };
     assert_eq!((quote.decimals, quote.trade_status), (3, TradeStatus::Normal));
     let units = |price: Price| price.0 / 1_000_000;
@@ -36,7 +36,7 @@ fn told(market: Market, quote: Option<Quote>) -> String {
 fn check_of(shop: &Shop, clock: impl Fn(Timestamp) -> AsOf, name: &str, now: &str, expected: &str) {
     let security = symbol(name);
     let market = security.market();
-    let found = told(market, quote_of(shop, &security, Sessions::All, clock(at(market, now))));
+    let found = describe(market, quote_of(shop, &security, Sessions::All, clock(at(market, now))));
     assert_eq!(found, expected, "{name} at {now}");
 }
 

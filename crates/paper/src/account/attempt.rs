@@ -139,27 +139,27 @@ impl PaperAccount<'_> {
     /// Decides a request under the account's lock, and queues the new entries for writing.
     pub(super) fn attempt<T>(
         &mut self,
-        asked: &RequestOptions<'_>,
+        request: &RequestOptions<'_>,
         work: impl Fn(&Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Attempt<T>, PaperError> {
         let (paper, id) = (self.paper, self.id);
         let place = paper.place(id);
-        let mut kept = place.lock();
-        let mut book = paper.current(&mut kept, id)?;
+        let mut state = place.lock();
+        let mut book = paper.current(&mut state, id)?;
         let moment = self.moment(&book.account);
-        if let Some(name) = asked.name
+        if let Some(name) = request.name
             && let Some(earlier) = paper.repeated(&book, id, name, moment)?
         {
-            let conflict = paper.conflict(&book, id, asked, &earlier)?;
-            kept.book = Some(book);
+            let conflict = paper.conflict(&book, id, request, &earlier)?;
+            state.book = Some(book);
             return conflict.map_or(Ok(Attempt::Repeated(earlier)), |refusal| Err(refusal.into()));
         }
         let now = moment.as_of.now();
-        if asked.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
-            kept.book = Some(book);
+        if request.is_read && book.account.horizon().is_some_and(|horizon| horizon > now) {
+            state.book = Some(book);
             return Ok(Attempt::Ahead(moment));
         }
-        let feed = paper.feed_at(self.reader, moment, kept.version)?;
+        let feed = paper.feed_at(self.reader, moment, state.version)?;
         feed.notice(&book.account);
         let engine = Engine::new(&feed, paper.tables());
         // The book is taken out of its slot. If anything fails, the next request reads the journal
@@ -177,18 +177,18 @@ impl PaperAccount<'_> {
         let (outcome, made) = feed.checked((outcome, made))?;
         let refusal = outcome.refusal.clone();
         let before = book.last_ticket;
-        let is_kept = asked.keeps_head || !outcome.entries.is_empty();
+        let is_kept = request.keeps_head || !outcome.entries.is_empty();
         // The rest is due immediately.
         let since = behind.map_or(now, |behind| behind.at);
         let wake = if is_kept { feed.checked(wake(&book.account, &feed, since))? } else { None };
-        let portion_only = RequestOptions { keeps_head: asked.keeps_head, ..RequestOptions::default() };
-        let asked = if behind.is_some() { &portion_only } else { asked };
-        let ticket = paper.enqueue(id, &mut book, (outcome, wake), asked, moment)?;
+        let portion_only = RequestOptions { keeps_head: request.keeps_head, ..RequestOptions::default() };
+        let request = if behind.is_some() { &portion_only } else { request };
+        let ticket = paper.enqueue(id, &mut book, (outcome, wake), request, moment)?;
         book.last_ticket = ticket.or(before);
-        kept.last_ticket = book.last_ticket.or(kept.last_ticket);
+        state.last_ticket = book.last_ticket.or(state.last_ticket);
         let is_void = book.is_void.clone();
-        kept.book = Some(book);
-        drop(kept);
+        state.book = Some(book);
+        drop(state);
         Ok(Attempt::Made { made, refusal, ticket, before, is_void, place })
     }
 }
@@ -200,21 +200,21 @@ impl Paper {
         id: AccountId,
         book: &mut Book,
         (outcome, wake): (Outcome, Option<Timestamp>),
-        asked: &RequestOptions<'_>,
+        options: &RequestOptions<'_>,
         moment: Moment,
     ) -> Result<Option<Ticket>, PaperError> {
-        if outcome.entries.is_empty() && !(asked.keeps_head && book.has_moved(wake)) {
+        if outcome.entries.is_empty() && !(options.keeps_head && book.has_moved(wake)) {
             return Ok(None);
         }
         let own = outcome.entries.last().filter(|_| outcome.refusal.is_none());
         let order = own.and_then(|entry| entry.event.order());
-        let named = asked.name.zip(order);
+        let named = options.name.zip(order);
         let request = named.map(|(name, order)| Named {
             name: name.to_owned(),
             answer: answer(order, own.map(|entry| entry.number)),
             at: moment.machine,
         });
-        let mut audit = asked.audit.clone().filter(|_| outcome.refusal.is_none());
+        let mut audit = options.audit.clone().filter(|_| outcome.refusal.is_none());
         if let (Some(audit), Some(exchanged)) = (&mut audit, Exchanged::of(&outcome.entries)) {
             audit.reason = exchanged.completed(&audit.reason);
         }
@@ -271,10 +271,10 @@ impl Paper {
     /// The book at the current head of the journal. Another process may have added to the journal
     /// or cut it; its additions are pushed to listeners here, before anything that follows from
     /// them.
-    pub(crate) fn current(&self, kept: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
-        kept.version = None;
+    pub(crate) fn current(&self, state: &mut AccountState, id: AccountId) -> Result<Book, PaperError> {
+        state.version = None;
         for _ in 0..TRIES_MAX {
-            let held = kept.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
+            let held = state.book.take().filter(|book| !book.is_void.load(Ordering::Acquire));
             let followed = match held {
                 // Ahead of the journal. If another process writes in between, the next addition is
                 // void.
@@ -284,19 +284,19 @@ impl Paper {
                 Some(mut book) => {
                     book.unwritten_names.clear();
                     let (head, version) = self.accounts.journal_head_and_version(id)?.unzip();
-                    kept.version = version;
+                    state.version = version;
                     match head {
                         head if head == book.head => return Ok(book),
                         Some(head) if book.is_behind(&head) => {
                             book.catch_up(&self.accounts, id, head)?.map(|pushes| (book, pushes))
                         }
-                        _ => self.loaded(kept, id)?,
+                        _ => self.loaded(state, id)?,
                     }
                 }
-                None => self.loaded(kept, id)?,
+                None => self.loaded(state, id)?,
             };
             if let Some((book, pushes)) = followed {
-                self.committer.tell(id, &pushes);
+                self.committer.notify(id, &pushes);
                 return Ok(book);
             }
         }
@@ -305,11 +305,11 @@ impl Paper {
 
     /// Loads the book from the journal. Waits for unwritten additions of this process first, so
     /// that listeners receive them once.
-    fn loaded(&self, kept: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
-        if let Some(ticket) = kept.last_ticket {
+    fn loaded(&self, state: &AccountState, id: AccountId) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
+        if let Some(ticket) = state.last_ticket {
             self.committer.wait_for(&self.accounts, ticket);
         }
-        kept.load(&self.accounts, id)
+        state.load(&self.accounts, id)
     }
 
     /// The order of an earlier request with the same idempotency key, and its ticket if it is not
@@ -341,11 +341,11 @@ impl Paper {
         &self,
         book: &Book,
         id: AccountId,
-        asked: &RequestOptions<'_>,
+        request: &RequestOptions<'_>,
         earlier: &Earlier,
     ) -> Result<Option<Refusal>, PaperError> {
         // A request that is not written yet is looked up again once it is.
-        let Some((name, terms)) = asked.name.zip(asked.terms) else { return Ok(None) };
+        let Some((name, terms)) = request.name.zip(request.terms) else { return Ok(None) };
         let (Some(order), None) = (earlier.order, earlier.ticket) else { return Ok(None) };
         let Some(known) = book.account.order(order) else { return Ok(None) };
         // The account holds the terms after later replacements or releases.
@@ -391,8 +391,8 @@ impl Paper {
     /// Writes a snapshot when enough entries were added since the last one. Snapshots are only for
     /// speed: correctness does not depend on them.
     fn keep_snapshot(&self, id: AccountId, place: &AccountSlot) {
-        let mut kept = place.lock();
-        let Some(book) = kept.book.as_mut() else { return };
+        let mut cached = place.lock();
+        let Some(book) = cached.book.as_mut() else { return };
         let number = book.account.entries();
         let is_due = number >= book.snapshot.saturating_add(SNAPSHOT_AFTER.max(book.snapshot / 2));
         let is_written = book.last_ticket.is_none_or(|ticket| self.committer.is_finished(ticket));
@@ -403,7 +403,7 @@ impl Paper {
         // Even if it fails, the next attempt is made only after as many entries again.
         book.snapshot = number;
         let (accounts, account) = (self.accounts.clone(), book.account.clone());
-        let keep = move || {
+        let save_snapshot = move || {
             let Some(state) = snapshot::encode(&account) else { return };
             // If the journal was cut meanwhile, nothing is stored, and the next request notices the
             // cut.
@@ -412,10 +412,10 @@ impl Paper {
             }
         };
         if number < SNAPSHOT_ASIDE {
-            keep();
+            save_snapshot();
             return;
         }
-        if let Err(error) = std::thread::Builder::new().name("snapshot".to_owned()).spawn(keep) {
+        if let Err(error) = std::thread::Builder::new().name("snapshot".to_owned()).spawn(save_snapshot) {
             tracing::warn!(%error, account = id.0, "cannot make a snapshot");
         }
     }

@@ -18,7 +18,7 @@ pub(crate) const TRIES_MAX: u32 = 8;
 /// An account's slot in memory. Work on the account holds the lock.
 #[derive(Debug)]
 pub(crate) struct AccountSlot {
-    kept: Mutex<AccountState>,
+    state: Mutex<AccountState>,
     pub(crate) last_pushed: Arc<LastPushed>,
     /// When the account was last requested, as a sequence number of the service's requests.
     pub(crate) used: AtomicU64,
@@ -27,16 +27,16 @@ pub(crate) struct AccountSlot {
 impl Default for AccountSlot {
     fn default() -> AccountSlot {
         let last_pushed = Arc::<LastPushed>::default();
-        let kept =
+        let stored =
             AccountState { book: None, last_ticket: None, version: None, last_pushed: last_pushed.clone() };
-        AccountSlot { kept: Mutex::new(kept), last_pushed, used: AtomicU64::new(0) }
+        AccountSlot { state: Mutex::new(stored), last_pushed, used: AtomicU64::new(0) }
     }
 }
 
 impl AccountSlot {
     pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
         // A thread that panicked has taken the book out, so it is read again.
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,14 +69,14 @@ impl AccountState {
             book.account.set_numbers_used(numbers_used);
             return Ok(Some((book, Vec::new())));
         };
-        let told = self.last_pushed.before(accounts, id, &head)?;
-        let kept = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= told);
-        let kept = kept.and_then(|(number, state)| Some((number, snapshot::decode(&state)?)));
-        if let Some((number, account)) = kept {
+        let report = self.last_pushed.before(accounts, id, &head)?;
+        let stored = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= report);
+        let stored = stored.and_then(|(number, state)| Some((number, snapshot::decode(&state)?)));
+        if let Some((number, account)) = stored {
             (book.snapshot, book.account) = (number, account);
         }
         book.account.set_numbers_used(numbers_used);
-        let Some(pushes) = book.follow(accounts, id, head, told)? else { return Ok(None) };
+        let Some(pushes) = book.follow(accounts, id, head, report)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
         Ok(Some((book, pushes)))
     }
@@ -154,7 +154,7 @@ impl Book {
         accounts: &Accounts,
         id: AccountId,
         head: JournalHead,
-        told: u64,
+        report: u64,
     ) -> Result<Option<Vec<Push>>, PaperError> {
         let mut pushes = Vec::new();
         let is_whole = loop {
@@ -166,7 +166,7 @@ impl Book {
                 break false;
             }
             for entry in entries.iter().take_while(|entry| entry.number <= head.last_number) {
-                if entry.number > told {
+                if entry.number > report {
                     pushes.extend(self.account.take_in(entry));
                 } else {
                     self.account.apply(entry);
@@ -194,8 +194,8 @@ impl Book {
     ) -> Result<Option<Vec<Push>>, PaperError> {
         let entries = self.account.entries();
         // Listeners that joined after these entries do not receive them.
-        let told = self.last_pushed.within(&head).map_or(entries, |told| told.max(entries));
-        let Some(pushes) = self.follow(accounts, id, head, told)? else { return Ok(None) };
+        let report = self.last_pushed.within(&head).map_or(entries, |report| report.max(entries));
+        let Some(pushes) = self.follow(accounts, id, head, report)? else { return Ok(None) };
         self.last_pushed.set(Some(&head));
         Ok(Some(pushes))
     }

@@ -200,7 +200,7 @@ impl Committer {
     }
 
     /// Sends pushes to the listener, if there are any.
-    pub(crate) fn tell(&self, account: AccountId, pushes: &[Push]) {
+    pub(crate) fn notify(&self, account: AccountId, pushes: &[Push]) {
         if !pushes.is_empty() {
             self.listener.changed(account, pushes);
         }
@@ -279,14 +279,14 @@ impl Turn<'_> {
 
     /// Notifies the listener of a written addition. A listener that panics must not block the other
     /// threads.
-    fn tell(&self, pending: &Pending, head: &JournalHead) {
-        let told = catch_unwind(AssertUnwindSafe(|| {
-            self.committer.tell(pending.account, &pending.pushes);
+    fn notify(&self, pending: &Pending, head: &JournalHead) {
+        let report = catch_unwind(AssertUnwindSafe(|| {
+            self.committer.notify(pending.account, &pending.pushes);
             if let Some(wake) = head.wake {
                 self.committer.listener.waits(wake);
             }
         }));
-        if told.is_err() {
+        if report.is_err() {
             tracing::error!(account = pending.account.0, "a listener has panicked");
         }
         pending.last_pushed.set(Some(head));
@@ -300,7 +300,7 @@ impl Drop for Turn<'_> {
             match outcome {
                 // This thread is still the only writer, so listeners are notified in the order of
                 // the journals.
-                Ok(AddOutcome::Added(head)) => self.tell(pending, head),
+                Ok(AddOutcome::Added(head)) => self.notify(pending, head),
                 Ok(AddOutcome::Stale) | Err(_) => pending.is_void.store(true, Ordering::Release),
             }
         }

@@ -123,11 +123,11 @@ impl Paper {
     /// Advances accounts by at most one portion each, and stores when each is due next. All of them
     /// share the wait for the disk. A failure is logged, and does not affect other accounts.
     pub fn advance(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) -> Advanced {
-        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
+        let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
         let mut attempts = Vec::new();
         let mut advanced = Advanced::default();
         for id in ids {
-            let attempt = self.at(*id, reader, clock).attempt(&asked, |engine, account, now| {
+            let attempt = self.at(*id, reader, clock).attempt(&request, |engine, account, now| {
                 // The clock alone does not begin an account.
                 let has_begun = account.began().is_some();
                 Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
@@ -198,9 +198,9 @@ impl PaperAccount<'_> {
             [Command::Submit(request)] => Some(&request.terms),
             _ => None,
         };
-        let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };
+        let options = RequestOptions { name, terms, audit, ..RequestOptions::default() };
         let changed =
-            self.change(&asked, |engine, account, now| carry_out(engine, account, (id, commands), now))?;
+            self.change(&options, |engine, account, now| carry_out(engine, account, (id, commands), now))?;
         match changed {
             Changed::Made(Made { order, grid, exchanged }) => {
                 Ok(Done { order, grid, exchanged, is_repeated: false })
@@ -213,8 +213,8 @@ impl PaperAccount<'_> {
     /// Shows the account as of now, or in the past if the clock is before the account's horizon.
     pub fn read<T>(&mut self, look: impl Fn(&Reading<'_>) -> T) -> Result<T, PaperError> {
         let (paper, id) = (self.paper, self.id);
-        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
-        let changed = self.change(&asked, |engine, account, now| {
+        let request = RequestOptions { is_read: true, ..RequestOptions::default() };
+        let changed = self.change(&request, |engine, account, now| {
             let mut outcome = ensure_open(engine, account, id, now)?;
             let advanced = engine.advance(account, now);
             outcome.entries.extend(advanced.entries);
@@ -239,14 +239,14 @@ impl PaperAccount<'_> {
     /// Advances an account that has begun to now, in portions, so that the next request has little
     /// left to do.
     pub fn catch_up(&mut self) -> Result<(), PaperError> {
-        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
-        self.change(&asked, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
+        let request = RequestOptions { is_read: true, ..RequestOptions::default() };
+        self.change(&request, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
     /// Changes the account under its account lock, and returns when the change is on the disk.
     pub(crate) fn change<T>(
         &mut self,
-        asked: &RequestOptions<'_>,
+        request: &RequestOptions<'_>,
         work: impl Fn(&Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
     ) -> Result<Changed<T>, PaperError> {
         let (paper, id) = (self.paper, self.id);
@@ -254,8 +254,8 @@ impl PaperAccount<'_> {
         while tries < TRIES_MAX {
             // Reads rarely write, so they take the account lock only for a retry. If it cannot be
             // taken, the attempt is made without it.
-            let turn = (!asked.is_read || tries > 0).then(|| paper.accounts.journal_turn(id).ok());
-            let attempt = self.attempt(asked, &work)?;
+            let turn = (!request.is_read || tries > 0).then(|| paper.accounts.journal_turn(id).ok());
+            let attempt = self.attempt(request, &work)?;
             match paper.finish(id, attempt)? {
                 Some(Finished::Changed(changed)) => return Ok(changed),
                 Some(Finished::Behind(Behind { at, to })) => {

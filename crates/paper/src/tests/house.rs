@@ -143,12 +143,12 @@ struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Listener for Log {
     fn changed(&self, id: AccountId, pushes: &[trading::Push]) {
-        self.0.lock().unwrap().extend(pushes.iter().map(|push| told(id, push)));
+        self.0.lock().unwrap().extend(pushes.iter().map(|push| describe(id, push)));
     }
 }
 
 /// A push in words: `7 FilledStatus 200@305.200`, and `7 grid Performing 306` of a grid.
-pub(super) fn told(id: AccountId, push: &trading::Push) -> String {
+pub(super) fn describe(id: AccountId, push: &trading::Push) -> String {
     let push = match push {
         trading::Push::Order(push) => push,
         trading::Push::Grid(push) => {

@@ -22,11 +22,11 @@ fn a_limit_order_fills_over_stored_candles() {
     assert_eq!(frozen(replay("10:01:59")), ("61284.77".to_owned(), "84.77".to_owned()));
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
     assert_eq!(frozen(replay("10:02")), ("0.00".to_owned(), "0.00".to_owned()));
-    let told: Vec<String> = ["WaitToNew", "NewStatus", "FilledStatus 200@305.200"]
+    let actual: Vec<String> = ["WaitToNew", "NewStatus", "FilledStatus 200@305.200"]
         .iter()
-        .map(|told| format!("{} {told}", id.0))
+        .map(|actual| format!("{} {actual}", id.0))
         .collect();
-    assert_eq!(service.heard(), told);
+    assert_eq!(service.heard(), actual);
 }
 
 #[test]

@@ -266,7 +266,7 @@ fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
         assert_eq!(part.unwrap(), all.unwrap());
     }
     for grid in grids {
-        let told = service.with_reader(|reader| service.paper.at(id, reader, &now).grid_explanation(grid));
-        assert_eq!(told.unwrap(), grid_explanation(&journal, grid));
+        let actual = service.with_reader(|reader| service.paper.at(id, reader, &now).grid_explanation(grid));
+        assert_eq!(actual.unwrap(), grid_explanation(&journal, grid));
     }
 }

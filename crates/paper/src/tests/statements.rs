@@ -139,17 +139,17 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
         .collect();
     assert_eq!((text(&service, id, 18), service.paper.standing(id).unwrap()), (None, standing));
     assert_eq!(list(&service, id, moment), "20 19 18");
-    let kept = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
-    assert_eq!(shown, kept);
+    let stored = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
+    assert_eq!(shown, stored);
     // A stored statement is shown verbatim.
     let seen =
         service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
-    let nobody = house.bare_account("bob");
+    let stranger = house.bare_account("bob");
     let seen =
-        service.with_reader(|reader| service.paper.at(nobody, reader, &moment).look_at_statements(&ALL));
+        service.with_reader(|reader| service.paper.at(stranger, reader, &moment).look_at_statements(&ALL));
     assert!(seen.unwrap().listed.is_empty());
-    assert_eq!(service.paper.standing(nobody).unwrap().entries, 0, "asking does not begin it");
+    assert_eq!(service.paper.standing(stranger).unwrap().entries, 0, "asking does not begin it");
 }
 
 #[test]

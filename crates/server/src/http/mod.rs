@@ -274,7 +274,7 @@ async fn respond(
     // Admission and answers may wait for the disk and must not block the threads that serve
     // connections.
     let workers = site.core.workers.clone();
-    let told = workers.submit(share, move || {
+    let reply = workers.submit(share, move || {
         let note = RequestNotes::default();
         // There was room before the request was queued; other answers may have used it since.
         if site.core.unsent.of(share.who).is_full() {
@@ -304,8 +304,8 @@ async fn respond(
         drop(held);
         (answer, note.noted())
     });
-    match told {
-        Ok(told) => told.await.unwrap_or_else(|_| {
+    match reply {
+        Ok(reply) => reply.await.unwrap_or_else(|_| {
             tracing::error!(trace, "a request ended unexpectedly");
             (Problem::internal().answer(), RequestFacts::default())
         }),
@@ -400,7 +400,7 @@ fn serve_permitted(
                 None => answer(call, site, admitted),
                 Some(dated) => Ok(dated::answer(dated, row, call, |call| answer(call, site, admitted))),
             };
-            pace.tell(answered, &caller, site)
+            pace.add_headers(answered, &caller, site)
         }
         Err(problem) => Ok(refuse(problem)),
     }

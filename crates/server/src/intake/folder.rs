@@ -108,10 +108,10 @@ impl Folder {
     }
 
     /// Removes expired uploads, complete or not, except `kept`. Returns how many.
-    pub(super) fn expire(&self, now: Timestamp, kept: Option<&UploadId>) -> io::Result<usize> {
+    pub(super) fn expire(&self, now: Timestamp, stored: Option<&UploadId>) -> io::Result<usize> {
         let mut old = self.entries("")?;
         old.extend(self.entries(PART)?);
-        old.retain(|(id, _)| id.expires_at() <= now && Some(id) != kept);
+        old.retain(|(id, _)| id.expires_at() <= now && Some(id) != stored);
         for (_, path) in &old {
             match fs::remove_dir_all(path) {
                 // Another server removed it first.
@@ -227,7 +227,7 @@ impl Arriving {
     }
 
     /// Completes the upload by moving it to its final folder.
-    pub(crate) fn keep(&self) -> Result<Upload, IntakeError> {
+    pub(crate) fn finish(&self) -> Result<Upload, IntakeError> {
         if self.bytes == 0 {
             return Err(IntakeError::Empty);
         }

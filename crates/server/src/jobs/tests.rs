@@ -108,11 +108,11 @@ async fn portions_are_one_run_with_pauses_between_them() {
 async fn a_demand_starts_a_run_immediately() {
     let dir = store();
     let core = core(dir.path());
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let job = Job {
         first_after: 100 * SECOND,
         ..job(move |trigger| {
-            tell.send(trigger).unwrap();
+            sender.send(trigger).unwrap();
             Ok(Progress::Done)
         })
     };
@@ -120,9 +120,9 @@ async fn a_demand_starts_a_run_immediately() {
     let runner = Runner::start(&core, vec![job]);
     demand.notify_one();
     sleep(SECOND).await;
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Demand]);
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [Trigger::Demand]);
     sleep(10 * SECOND).await;
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Time], "the interval begins with the run");
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [Trigger::Time], "the interval begins with the run");
     runner.stop().await;
 }
 
@@ -201,8 +201,8 @@ async fn the_audit_is_pruned_by_the_setting() {
     let runner = Runner::start(&core, of_server(&core, &Links::default(), None, &settings));
     assert_eq!(rows().len(), 3);
     sleep(62 * SECOND).await;
-    let kept = (kept_from.0, "operator".to_owned(), "account.created".to_owned());
-    assert_eq!(rows(), [(NOW.0, "service".to_owned(), "audit.pruned".to_owned()), kept]);
+    let stored = (kept_from.0, "operator".to_owned(), "account.created".to_owned());
+    assert_eq!(rows(), [(NOW.0, "service".to_owned(), "audit.pruned".to_owned()), stored]);
     assert_eq!(runs(&core, JobName::AuditRetention), [1, 0, 0]);
     sleep(3_600 * SECOND).await;
     assert_eq!((rows().len(), runs(&core, JobName::AuditRetention)), (2, [2, 0, 0]));

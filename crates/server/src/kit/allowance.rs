@@ -42,7 +42,7 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
 
 /// Sets the headers to the state after the request. An account without a rate limit gets no rate
 /// headers. If the state cannot be read, the answer is sent without the headers.
-pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
+pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {
         Ok(Some(allowance)) => {

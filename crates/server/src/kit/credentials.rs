@@ -181,11 +181,11 @@ pub(crate) fn written(path: &str) -> String {
     cut(&escaped, PATH_CHARS_MAX, PATH_CHARS_MAX)
 }
 
-fn cut(text: &str, most: usize, kept: usize) -> String {
+fn cut(text: &str, most: usize, stored: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();
     }
-    text.chars().take(kept).chain(['…']).collect()
+    text.chars().take(stored).chain(['…']).collect()
 }
 
 fn escaped(letter: char) -> impl Iterator<Item = char> {

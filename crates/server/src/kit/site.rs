@@ -28,7 +28,7 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::unauthenticated::UnauthenticatedLimits;
 
-/// Keep-alive connections of one account; further ones are closed after their answer.
+/// Take-alive connections of one account; further ones are closed after their answer.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
 /// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;

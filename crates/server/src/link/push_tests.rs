@@ -126,9 +126,9 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
         let before = Instant::now();
         let put = overflow(&mailbox).await;
-        let kept = usize::try_from(put).unwrap() * LENGTH;
-        assert!(kept > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{kept} bytes were taken");
-        assert!(kept < UNSENT_MAX + MAILBOX_BYTES + NARROW + 10 * SENT, "{kept} bytes were taken");
+        let stored = usize::try_from(put).unwrap() * LENGTH;
+        assert!(stored > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{stored} bytes were taken");
+        assert!(stored < UNSENT_MAX + MAILBOX_BYTES + NARROW + 10 * SENT, "{stored} bytes were taken");
         assert_eq!(mailbox.put(push(put)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!(code, 1);

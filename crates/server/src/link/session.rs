@@ -54,15 +54,15 @@ impl Session {
     }
 
     /// Whether its account is still valid. If the lookup fails, it counts as valid.
-    pub(super) fn stands(&self, core: &Core) -> bool {
-        let stands = store::without_waiting(|| {
+    pub(super) fn is_valid(&self, core: &Core) -> bool {
+        let is_valid = store::without_waiting(|| {
             core.version_check()?;
             core.access
-                .stands(&self.client.who, Freshness::Recent)
+                .is_valid(&self.client.who, Freshness::Recent)
                 .map_err(|error| Refusal::of_access(&error))
         });
-        match stands {
-            Ok(stands) => stands,
+        match is_valid {
+            Ok(is_valid) => is_valid,
             // Looked up on a worker thread, so that the result is known next time.
             Err(Refusal::Waits) => {
                 self.look_aside();
@@ -75,7 +75,7 @@ impl Session {
     fn look_aside(&self) {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
-        let looked = workers.submit(share, move || core.access.stands(&who, Freshness::Recent).is_ok());
+        let looked = workers.submit(share, move || core.access.is_valid(&who, Freshness::Recent).is_ok());
         // Without a receiver the work would be skipped.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
@@ -111,13 +111,13 @@ impl Session {
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
-        let told = workers.submit(share, move || {
+        let answer = workers.submit(share, move || {
             if let Err(error) = core.access.remember_client(lineage, used) {
                 tracing::debug!(%error, "cannot remember which gateway a client uses");
             }
         });
-        if let Ok(told) = told {
-            drop(tokio::spawn(told));
+        if let Ok(answer) = answer {
+            drop(tokio::spawn(answer));
         }
     }
 }
@@ -127,7 +127,7 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
     let counted = core.access.admit_call(who, rule, Freshness::Recent, uptime);
-    counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
+    counted.map_err(|refusal| lifting::with_hint(refusal.into(), who, core))?;
     Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, caller.now())?)
 }
 

@@ -44,9 +44,9 @@ impl Session {
             }
             return Ok(Response::encode(trade::UnsubscribeResponse { current: self.topics.current() }));
         }
-        let asked = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
+        let requested = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
         let (known, unknown): (Vec<String>, Vec<String>) =
-            asked.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
+            requested.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
         if !known.is_empty() && self.topics.0.is_none() {
             self.listen(permit, watched)?;
         }

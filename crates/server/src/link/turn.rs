@@ -32,9 +32,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             moved = true;
         }
         // Requests that were not started because too many answers were unsent.
-        while let Some(asked) = self.next_waiting() {
+        while let Some(requested) = self.next_waiting() {
             moved = true;
-            self.start(asked);
+            self.start(requested);
         }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
@@ -84,8 +84,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if let Some(ended) = ended {
                 self.ended(ended);
             }
-            while let Some(asked) = self.next_waiting() {
-                self.start(asked);
+            while let Some(requested) = self.next_waiting() {
+                self.start(requested);
             }
         }
         moved
@@ -138,8 +138,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         for answered in overdue {
             self.answer(answered);
         }
-        while let Some(asked) = self.pending.as_mut().and_then(|pending| pending.next_early(now)) {
-            self.start(asked);
+        while let Some(requested) = self.pending.as_mut().and_then(|pending| pending.next_early(now)) {
+            self.start(requested);
         }
         if now >= self.pinged + PING_EVERY {
             self.pinged = now;
@@ -149,7 +149,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if let Some(session) = &self.session {
                 session.pinged(self.hub.core.uptime());
                 // A client that sends no request learns here that its account has been revoked.
-                if !session.stands(&self.hub.core) {
+                if !session.is_valid(&self.hub.core) {
                     return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
                 }
             }
@@ -194,13 +194,13 @@ impl<S> Link<S> {
     /// otherwise.
     pub(super) fn keep_early(
         &mut self,
-        asked: LinkRequest,
+        request: LinkRequest,
         text: String,
         retry_after: Duration,
     ) -> Result<(), (LinkRequest, Refusal)> {
         let again_at = Instant::now() + retry_after;
-        let kept = self.pending.get_or_insert_default().keep_early(asked, again_at);
-        kept.map_err(|asked| (asked, Refusal::TooManyCalls { text, retry_after }))
+        let stored = self.pending.get_or_insert_default().keep_early(request, again_at);
+        stored.map_err(|request| (request, Refusal::TooManyCalls { text, retry_after }))
     }
 
     /// Pauses reading if the caller has been refused too often.

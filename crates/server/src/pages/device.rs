@@ -176,11 +176,11 @@ fn question(
     html.raw("<dl>\n");
     authorize::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
-    let asked = match minutes {
+    let requested = match minutes {
         0 => words.just_now.to_owned(),
         minutes => words.minutes_ago.replacen("{}", &minutes.to_string(), 1),
     };
-    fact(&mut html, words.asked, &asked);
+    fact(&mut html, words.asked, &requested);
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, PURPOSE));
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);

@@ -267,12 +267,12 @@ mod tests {
     fn a_listener_that_reads_nothing_is_closed_and_the_others_receive_everything() {
         let scene = scene();
         let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
-        let mut told = Vec::new();
+        let mut report = Vec::new();
         for number in 0..5_000 {
             scene.listeners.changed(ANN, &[push(number)]);
-            told.extend(heard(&quick));
+            report.extend(heard(&quick));
         }
-        assert!(told.into_iter().eq(0..5_000));
+        assert!(report.into_iter().eq(0..5_000));
         assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
         // The account has no subscribers once the other one ends, even if the first has not noticed
         // its end.

@@ -154,7 +154,7 @@ impl Accounts {
                 return Ok(false);
             };
             let row = (state.as_str(), account.0, user_hash.as_slice(), note.at.0);
-            if !stands(db, account)? || db.run(sql::DECIDE_DEVICE, row)? == 0 {
+            if !is_active(db, account)? || db.run(sql::DECIDE_DEVICE, row)? == 0 {
                 return Ok(false);
             }
             if approve {
@@ -176,7 +176,7 @@ impl Accounts {
         check_texts("a device", &[by])?;
         self.change(|db| {
             let row = (by, hash.as_slice(), tokens.account.0, note.at.0);
-            if !stands(db, tokens.account)? || db.run(sql::REDEEM_DEVICE, row)? == 0 {
+            if !is_active(db, tokens.account)? || db.run(sql::REDEEM_DEVICE, row)? == 0 {
                 return Ok(false);
             }
             begin_family(db, tokens, note)?;
@@ -232,7 +232,7 @@ impl Accounts {
                 return Ok(Redemption::Again);
             }
             let row = (tokens.family, hash.as_slice(), note.at.0);
-            if !stands(db, code.account)? || db.run(sql::REDEEM_CODE, row)? == 0 {
+            if !is_active(db, code.account)? || db.run(sql::REDEEM_CODE, row)? == 0 {
                 return Ok(Redemption::No);
             }
             begin_family(db, tokens, note)?;
@@ -264,7 +264,7 @@ impl Accounts {
             if !same
                 || old.kind != TokenKind::Refresh
                 || old.expires_at <= note.at
-                || !stands(db, old.account)?
+                || !is_active(db, old.account)?
             {
                 return Ok(Redemption::No);
             }
@@ -275,10 +275,10 @@ impl Accounts {
             }
             db.run(sql::REPLACE_TOKEN, (note.at.0, hash.as_slice()))?;
             add_tokens(db, tokens, old.begun_at, note)?;
-            for (kind, kept) in
+            for (kind, stored) in
                 [(TokenKind::Access, ACCESS_OF_FAMILY_MAX), (TokenKind::Refresh, REPLACED_OF_FAMILY_MAX)]
             {
-                db.run(sql::TRIM_FAMILY, (tokens.family, kind.as_str(), FORGET_MAX, kept))?;
+                db.run(sql::TRIM_FAMILY, (tokens.family, kind.as_str(), FORGET_MAX, stored))?;
             }
             audit::write(db, Some(old.account), "tokens.refreshed", note)?;
             Ok(Redemption::Yes)
@@ -366,8 +366,8 @@ fn families(db: &Db, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow
     })
 }
 
-fn stands(db: &Db, account: AccountId) -> Result<bool, StoreError> {
-    db.one(sql::STANDS, [account.0], |row| row.get(0))
+fn is_active(db: &Db, account: AccountId) -> Result<bool, StoreError> {
+    db.one(sql::IS_ACTIVE, [account.0], |row| row.get(0))
 }
 
 fn count(db: &Db, sql: crate::engine::Sql, params: impl crate::engine::Params) -> Result<u32, StoreError> {
@@ -444,7 +444,7 @@ pub(super) mod sql {
             "delete from authorization_code where code_hash in (\
              select code_hash from authorization_code where expires_at < $1 order by expires_at limit $2)";
 
-        STANDS: "see whether an account stands",
+        IS_ACTIVE: "see whether an account stands",
             "select exists (select 1 from sealed_account where id = $1 and revoked_at is null)";
         ADD_TOKEN: "add a token",
             "insert into oauth_token \
@@ -494,7 +494,7 @@ pub(super) mod sql {
                     CODE,
                     REDEEM_CODE,
                     FORGET_CODES,
-                    STANDS,
+                    IS_ACTIVE,
                     TOKEN,
                     REPLACE_TOKEN,
                     FAMILY_STANDS,

@@ -131,7 +131,7 @@ impl Accounts {
                 home::check(server, Need::Read)?;
                 let db = home.open(Role::Reader)?;
                 match db.owner()? {
-                    Owner::Nobody => Ok(false),
+                    Owner::Unclaimed => Ok(false),
                     Owner::AnotherProgram => Ok(true),
                     // The process that created the ledger may have been stopped before the first
                     // migration.

@@ -29,7 +29,7 @@ impl Accounts {
         note: &AuditNote<'_>,
     ) -> Result<Option<PasswordLinkRow>, StoreError> {
         self.change(|db| {
-            if !stands(db, id)? {
+            if !is_active(db, id)? {
                 return Ok(None);
             }
             audit::write(db, Some(id), ISSUED, note)?;
@@ -40,7 +40,7 @@ impl Accounts {
     /// The current link of an account. Its expiry is not checked.
     pub fn password_link(&self, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
         let db = self.read();
-        if stands(&db, id)? { newest(&db, id) } else { Ok(None) }
+        if is_active(&db, id)? { newest(&db, id) } else { Ok(None) }
     }
 
     /// Ends the link of an account. Returns whether there was one.
@@ -60,7 +60,7 @@ impl Accounts {
     ) -> Result<bool, StoreError> {
         check_texts("a password", &[password])?;
         self.change(|db| {
-            if !stands(db, id)? || newest(db, id)? != Some(link) {
+            if !is_active(db, id)? || newest(db, id)? != Some(link) {
                 return Ok(false);
             }
             db.run(people_sql::SET_PASSWORD, (Some(password), id.0))?;
@@ -81,7 +81,7 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
 }
 
 /// Whether the account exists and is not revoked.
-fn stands(db: &Db, id: AccountId) -> Result<bool, StoreError> {
+fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     let account = db.first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)?;
     Ok(account.is_some_and(|account| account.revoked_at.is_none()))
 }

@@ -40,8 +40,8 @@ impl Accounts {
                 return Ok(RenewalOutcome::Unknown);
             };
             db.run(sql::FORGET, [note.at.0])?;
-            let kept = db.one(sql::COUNT, [app_key], |row| small(row, 0))?;
-            if kept >= REPLACED_MAX {
+            let stored = db.one(sql::COUNT, [app_key], |row| small(row, 0))?;
+            if stored >= REPLACED_MAX {
                 return Ok(RenewalOutcome::TooOften);
             }
             let until = former_until.min(former.token_expires_at);

@@ -82,9 +82,9 @@ pub enum BackupError {
         "{} is only partly restored: run the same command again{}{}",
         path.display(),
         if *replaces { "" } else { " with --replace" },
-        kept.as_ref().map(|kept| format!(", or go back with `chandler restore {} --replace`", kept.display())).unwrap_or_default()
+        previous.as_ref().map(|previous| format!(", or go back with `chandler restore {} --replace`", previous.display())).unwrap_or_default()
     )]
-    Half { path: PathBuf, replaces: bool, kept: Option<PathBuf>, source: Box<BackupError> },
+    Half { path: PathBuf, replaces: bool, previous: Option<PathBuf>, source: Box<BackupError> },
     #[error(
         "the store at {} cannot be read, so it cannot be replaced in place: move the files of the store away, \
          and restore into the empty folder",

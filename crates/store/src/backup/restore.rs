@@ -60,7 +60,7 @@ pub struct Restored {
     pub manifest: Manifest,
     pub parts: Vec<Part>,
     /// The backup of the replaced store.
-    pub kept: Option<PathBuf>,
+    pub previous: Option<PathBuf>,
     /// Accounts that are valid in the backup, but were revoked since.
     pub still_revoked: Vec<String>,
     /// Accounts that are not in the backup.
@@ -82,7 +82,7 @@ pub struct Prepared<'a> {
 
 pub(super) const STAGING: &str = "restore.partial";
 /// The name prefix of backups of replaced stores, before the time.
-const KEPT: &str = "before-restore-";
+const PREVIOUS_PREFIX: &str = "before-restore-";
 /// More restores than can begin within a second.
 const KEPT_MAX: u32 = 1_000;
 /// Files that may exist next to a database that is in use.
@@ -156,7 +156,8 @@ impl<'a> Restore<'a> {
         for entry in fs::read_dir(self.store).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name();
-            let is_ours = name.to_str().and_then(|name| name.strip_prefix(KEPT)?.strip_suffix(PARTIAL));
+            let is_ours =
+                name.to_str().and_then(|name| name.strip_prefix(PREVIOUS_PREFIX)?.strip_suffix(PARTIAL));
             if is_ours.is_some() && entry.file_type().map_err(fail)?.is_dir() {
                 let path = entry.path();
                 fs::remove_dir_all(&path).map_err(|source| StoreError::io("remove", &path, source))?;
@@ -269,7 +270,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Backs up the store that is about to be replaced, so that the restore can be undone.
-    fn keep(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
+    fn set_aside(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
             return Ok(None);
@@ -291,12 +292,12 @@ impl<'a> Restore<'a> {
     /// A unique name, even if two restores begin in one second.
     fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
         let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
-        let mut path = self.store.join(format!("{KEPT}{time}"));
+        let mut path = self.store.join(format!("{PREVIOUS_PREFIX}{time}"));
         for number in 2..KEPT_MAX {
             if !is_there(&path)? {
                 break;
             }
-            path = self.store.join(format!("{KEPT}{time}-{number}"));
+            path = self.store.join(format!("{PREVIOUS_PREFIX}{time}-{number}"));
         }
         Ok(path)
     }
@@ -371,22 +372,23 @@ impl Prepared<'_> {
     /// Replaces the live databases. An error before the first of them is live leaves everything
     /// unchanged.
     pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
-        let kept = self.restore.keep(&self.staging, watch)?;
+        let stored = self.restore.set_aside(&self.staging, watch)?;
         let (manifest, parts) = (self.manifest.clone(), self.parts.clone());
-        let mut restored = Restored { manifest, parts, kept, still_revoked: Vec::new(), gone: Vec::new() };
+        let mut restored =
+            Restored { manifest, parts, previous: stored, still_revoked: Vec::new(), gone: Vec::new() };
         let mut is_changed = false;
         match self.put(&mut restored, &mut is_changed, watch) {
             Ok(()) => Ok(restored),
             Err(error) if !is_changed => {
                 // The store was not changed, so its backup is not needed.
-                restored.kept.map(fs::remove_dir_all);
+                restored.previous.map(fs::remove_dir_all);
                 self.restore.give_back(&self.parts);
                 Err(error)
             }
             Err(error) => Err(BackupError::Half {
                 path: self.restore.store.to_owned(),
                 replaces: self.restore.existing != Existing::Refuse,
-                kept: restored.kept,
+                previous: restored.previous,
                 source: Box::new(error),
             }),
         }

@@ -36,15 +36,15 @@ impl Reader {
         let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all)))? else {
             return Ok(Some(findings.list));
         };
-        for kept in all {
-            let Some(kept) = findings.absorb(kept.map(|kept| (Vec::new(), kept)))? else { continue };
+        for stored in all {
+            let Some(stored) = findings.absorb(stored.map(|stored| (Vec::new(), stored)))? else { continue };
             if go_on().is_break() {
                 return Ok(None);
             }
             if findings.list.len() >= FINDINGS_MAX {
                 break;
             }
-            findings.absorb(one_series(&snapshot, &kept, &mut inspect))?;
+            findings.absorb(one_series(&snapshot, &stored, &mut inspect))?;
         }
         findings.list.truncate(FINDINGS_MAX);
         Ok(Some(findings.list))
@@ -139,10 +139,10 @@ fn counters(view: &View) -> Part {
 
 fn one_series(
     view: &View,
-    kept: &SeriesInfo,
+    stored: &SeriesInfo,
     inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
 ) -> Part {
-    let series = &kept.series;
+    let series = &stored.series;
     let linked = view.db().all(sql::RAW_BLOCKS, key(series), LinkedEntry::read)?;
     let entries: Vec<BlockEntry> = linked.iter().map(|linked| linked.entry).collect();
     let mut found = Vec::new();
@@ -155,7 +155,7 @@ fn one_series(
     if let (Err(_), Some(last)) = (chain.end(), entries.last()) {
         found.push(Finding::Unlinked { series: series.clone(), entry: *last });
     }
-    let mut totals = SeriesInfo { rows: 0, blocks: 0, bytes: 0, ..kept.clone() };
+    let mut totals = SeriesInfo { rows: 0, blocks: 0, bytes: 0, ..stored.clone() };
     for (entry, before) in entries.iter().zip(std::iter::once(None).chain(entries.iter().map(Some))) {
         totals.rows += u64::from(entry.rows);
         totals.blocks += 1;
@@ -170,8 +170,8 @@ fn one_series(
     if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
         (totals.first, totals.last) = (first.first, last.last);
     }
-    if totals != *kept || entries.is_empty() {
-        found.push(Finding::Totals { kept: kept.clone(), found: totals });
+    if totals != *stored || entries.is_empty() {
+        found.push(Finding::Totals { recorded: stored.clone(), found: totals });
     }
     Ok((found, ()))
 }

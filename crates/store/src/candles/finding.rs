@@ -75,7 +75,7 @@ pub enum Finding {
     },
     /// The recorded totals of a series differ from those of its blocks.
     Totals {
-        kept: SeriesInfo,
+        recorded: SeriesInfo,
         found: SeriesInfo,
     },
     /// A problem with the trades of a day; importing their files again repairs a problem inside a
@@ -201,15 +201,15 @@ impl fmt::Display for Finding {
                 "{series} at {}: block {} starts before block {} ends, at {}",
                 entry.first, entry.id, before.id, before.last
             ),
-            Finding::Totals { kept, found } => write!(
+            Finding::Totals { recorded: stored, found } => write!(
                 f,
                 "{}: the series says {} rows in {} blocks of {} bytes from {} to {}, its blocks {} in {} of {} from {} to {}",
-                kept.series,
-                kept.rows,
-                kept.blocks,
-                kept.bytes,
-                kept.first,
-                kept.last,
+                stored.series,
+                stored.rows,
+                stored.blocks,
+                stored.bytes,
+                stored.first,
+                stored.last,
                 found.rows,
                 found.blocks,
                 found.bytes,

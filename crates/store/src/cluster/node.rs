@@ -58,7 +58,7 @@ impl Shared {
     /// Sends a heartbeat.
     pub fn heartbeat(&self, name: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
-        let is_known = db.run(sql::BEAT, [node.0])? > 0;
+        let is_known = db.run(sql::HEARTBEAT, [node.0])? > 0;
         if !is_known {
             db.run(sql::JOIN, (node.0, name))?;
         }
@@ -99,7 +99,7 @@ pub(super) mod sql {
     use super::super::now_us;
     use crate::engine::Sql;
 
-    pub(crate) const BEAT: Sql = Sql::new(
+    pub(crate) const HEARTBEAT: Sql = Sql::new(
         "write the heartbeat of this node",
         concat!("update node set seen_us = ", now_us!(), " where id = $1"),
     );

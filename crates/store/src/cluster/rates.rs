@@ -85,11 +85,11 @@ impl Shared {
         let mut full = None;
         for _ in 0..TRIES_MAX {
             if let Some(decisive) = decisive {
-                let (at, kept, window) = (8 * decisive + 1, 8 * decisive, micros(ask.within));
+                let (at, stored, window) = (8 * decisive + 1, 8 * decisive, micros(ask.within));
                 let read = |row: &crate::engine::Row<'_>| read_times(row.bytes(0)?);
                 let taken = match ask.calls {
-                    1 => db.first(sql::TAKE, (account.0, at, window, kept), read)?,
-                    calls => db.first(sql::TAKE_SEVERAL, (account.0, at, window, kept, calls), read)?,
+                    1 => db.first(sql::TAKE, (account.0, at, window, stored), read)?,
+                    calls => db.first(sql::TAKE_SEVERAL, (account.0, at, window, stored, calls), read)?,
                 };
                 if let Some(times_us) = taken {
                     let now_us = times_us.first().copied().unwrap_or_default();

@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_remedy_depends_on_the_file() {
         let place = |name: &str| Place::from(Path::new("/store").join(name));
-        let told = |name: &str| {
+        let describe = |name: &str| {
             [
                 StoreError::Damaged { what: "try it", place: place(name), source: None },
                 StoreError::Emptied { place: place(name) },
@@ -278,10 +278,10 @@ mod tests {
             ]
             .map(|error| error.to_string())
         };
-        for text in told("accounts.db") {
+        for text in describe("accounts.db") {
             assert!(!text.contains("import") && !text.contains("candles"), "{text}");
         }
-        for text in told("candles.db") {
+        for text in describe("candles.db") {
             assert!(!text.contains("accounts"), "{text}");
         }
     }

@@ -48,7 +48,7 @@ const MOVED_FROM: Sql =
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.place().clone();
     match db.owner()? {
-        Owner::Nobody => return Ok(0),
+        Owner::Unclaimed => return Ok(0),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: place() }),
         Owner::Ours => {}
     }

@@ -205,7 +205,7 @@ fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
     home.server().map(|server| home::check(server, Need::Write)).transpose()?;
     let db = home.open(Role::Onlooker)?;
     match db.owner()? {
-        Owner::Nobody => return Ok(Found::Nothing),
+        Owner::Unclaimed => return Ok(Found::Nothing),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.place().clone() }),
         Owner::Ours => {}
     }

@@ -130,8 +130,8 @@ impl WatchlistRows {
         id: AccountId,
         followed: &[FollowedSecurity],
     ) -> Result<(), StoreError> {
-        let kept: HashSet<&Symbol> = followed.iter().map(|one| &one.symbol).collect();
-        for (_, one) in self.followed.iter().filter(|(_, one)| !kept.contains(&one.symbol)) {
+        let stored: HashSet<&Symbol> = followed.iter().map(|one| &one.symbol).collect();
+        for (_, one) in self.followed.iter().filter(|(_, one)| !stored.contains(&one.symbol)) {
             db.run(sql::UNFOLLOW, (id.0, one.symbol.as_str()))?;
         }
         let known: HashMap<&Symbol, (i64, &FollowedSecurity)> =
@@ -159,7 +159,7 @@ impl WatchlistRows {
             }
         }
         for (group, _) in &self.groups {
-            if !groups.iter().any(|kept| kept.id == *group) {
+            if !groups.iter().any(|stored| stored.id == *group) {
                 db.run(sql::REMOVE_GROUP, [group.0])?;
             }
         }

@@ -114,9 +114,9 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     let mut is_changed = false;
     for PaperAssets { day, amounts } in assets {
         let on = (account.0, day.to_string());
-        let kept: Vec<(String, i64)> =
+        let stored: Vec<(String, i64)> =
             db.all(sql::ASSETS_ON, on.clone(), |row| Ok((row.get(0)?, row.get(1)?)))?;
-        if kept == *amounts {
+        if stored == *amounts {
             continue;
         }
         is_changed = true;
@@ -126,8 +126,8 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
         }
     }
     let from = (account.0, orders_from.to_string());
-    let kept = db.all(sql::ORDERS_FROM, from.clone(), |row| Ok((date(row, 0)?, small(row, 1)?)))?;
-    if kept != *orders {
+    let stored = db.all(sql::ORDERS_FROM, from.clone(), |row| Ok((date(row, 0)?, small(row, 1)?)))?;
+    if stored != *orders {
         is_changed = true;
         db.run(sql::CUT_ORDERS, from)?;
         for (day, count) in orders {

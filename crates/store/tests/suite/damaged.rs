@@ -109,14 +109,14 @@ fn a_damaged_row_is_reported_with_its_table_and_key() {
         let whole = check(from.home.path());
         let mut all = Vec::new();
         for table in tables(&conn) {
-            let told = break_a_seal(&conn, &table);
-            all.push(told.clone());
+            let actual = break_a_seal(&conn, &table);
+            all.push(actual.clone());
             let found = check(from.home.path());
-            for told in &all {
-                assert!(found.contains(told), "{told}: {found:#?}");
+            for actual in &all {
+                assert!(found.contains(actual), "{actual}: {found:#?}");
             }
             // Nothing else is reported, and nothing is hidden.
-            assert_eq!(found.len(), whole.len() + all.len(), "{told}: {found:#?}");
+            assert_eq!(found.len(), whole.len() + all.len(), "{actual}: {found:#?}");
         }
         assert!(all.len() >= 6, "{all:?}");
     }

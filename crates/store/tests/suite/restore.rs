@@ -33,17 +33,17 @@ fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
     assert_eq!(content(store), old);
     assert_eq!(restored.gone, ["bea"]);
     assert!(opened(store).account(bea).unwrap().is_none());
-    let kept = restored.kept.unwrap();
-    assert_eq!(content(&kept), new);
+    let stored = restored.previous.unwrap();
+    assert_eq!(content(&stored), new);
 
     // And back again.
     let back = Restore {
         now: Timestamp(LATER.0 + 1),
         existing: Existing::ReplaceAndForget,
-        ..restore(&kept, store)
+        ..restore(&stored, store)
     };
     let restored = back.run(&mut on).unwrap();
-    assert_eq!((content(store), restored.kept), (new, None));
+    assert_eq!((content(store), restored.previous), (new, None));
     let accounts = opened(store);
     assert!(accounts.account(bea).unwrap().is_some());
     let restores = events(&accounts).into_iter().filter(|(event, _)| event == "store.restored").count();
@@ -120,8 +120,8 @@ fn accounts_revoked_since_the_backup_stay_revoked_and_ended_sessions_stay_ended(
     let accounts = opened(store);
     let row = accounts.account(bea).unwrap().unwrap();
     assert_eq!((row.revoked_at, row.epoch), (Some(NOW), epoch));
-    let told: Vec<String> = events(&accounts).into_iter().take(2).map(|(event, _)| event).collect();
-    assert_eq!(told, ["store.restored", "account.revoked"]);
+    let actual: Vec<String> = events(&accounts).into_iter().take(2).map(|(event, _)| event).collect();
+    assert_eq!(actual, ["store.restored", "account.revoked"]);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn either_database_can_be_restored_alone() {
     assert_eq!(content(store), old);
     let accounts = opened(store);
     assert!(accounts.account(bea).unwrap().is_some());
-    let told = ("store.restored".to_owned(), format!("candles of the backup of {NOW}"));
-    assert_eq!(events(&accounts).first().unwrap(), &told);
+    let actual = ("store.restored".to_owned(), format!("candles of the backup of {NOW}"));
+    assert_eq!(events(&accounts).first().unwrap(), &actual);
 
     drop(accounts);
     put(&from.store, &series, &[], &[block(1, 1)]);

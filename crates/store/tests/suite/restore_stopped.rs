@@ -38,10 +38,10 @@ fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
     let (there, new) = (lasting(store), content(store));
     let mut stages = Vec::new();
     for moment in 0.. {
-        let mut asked = 0;
+        let mut request = 0;
         let mut watch = |progress: Progress| {
-            asked += 1;
-            if asked <= moment {
+            request += 1;
+            if request <= moment {
                 return ControlFlow::Continue(());
             }
             stages.push(progress.stage);
@@ -49,7 +49,7 @@ fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
         };
         match (Restore { existing: Existing::Replace, ..restore(&to, store) }).run(&mut watch) {
             Ok(restored) => {
-                assert!(restored.kept.is_some() && content(store) != new);
+                assert!(restored.previous.is_some() && content(store) != new);
                 break;
             }
             Err(error) => assert!(matches!(error, BackupError::Stopped), "{moment}: {error:?}"),
@@ -107,20 +107,20 @@ fn a_restore_that_fails_while_going_live_reports_it_and_can_be_repeated() {
     // The mark cannot be removed.
     fs::create_dir(store.join("restore.unfinished")).unwrap();
     let error = replace(&to, store).unwrap_err();
-    let BackupError::Half { kept: Some(kept), .. } = &error else { panic!("{error:?}") };
+    let BackupError::Half { previous: Some(stored), .. } = &error else { panic!("{error:?}") };
     let says = error.to_string();
     assert!(says.contains("is only partly restored: run the same command again, or go back with"), "{says}");
-    assert!(says.contains(&kept.display().to_string()), "{says}");
-    assert!(content(kept).contains("5.HK"));
-    verify(kept, &mut on).unwrap();
+    assert!(says.contains(&stored.display().to_string()), "{says}");
+    assert!(content(stored).contains("5.HK"));
+    verify(stored, &mut on).unwrap();
 
     fs::remove_dir(store.join("restore.unfinished")).unwrap();
     let restored = replace(&to, store).unwrap();
     assert!(!has_bea(store));
     assert_eq!(content(store), content(&to));
     // The backup from before the first restore still exists, though both began in one second.
-    assert_ne!(restored.kept.as_ref(), Some(kept));
-    assert!(content(kept).contains("5.HK"));
+    assert_ne!(restored.previous.as_ref(), Some(stored));
+    assert!(content(stored).contains("5.HK"));
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn a_restore_removes_only_leftovers_of_killed_restores() {
 fn two_restores_within_a_second_back_up_what_each_has_replaced() {
     let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    let kept: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().kept.unwrap()).collect();
-    assert!(kept[0] != kept[1] && kept[1] != kept[2] && kept[0] != kept[2], "{kept:?}");
-    assert!(content(&kept[0]).contains("5.HK") && !content(&kept[1]).contains("5.HK"));
-    for path in &kept {
+    let stored: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().previous.unwrap()).collect();
+    assert!(stored[0] != stored[1] && stored[1] != stored[2] && stored[0] != stored[2], "{stored:?}");
+    assert!(content(&stored[0]).contains("5.HK") && !content(&stored[1]).contains("5.HK"));
+    for path in &stored {
         verify(path, &mut on).unwrap();
     }
 }
@@ -278,7 +278,7 @@ fn accounts_without_candles_are_backed_up_and_replaced_too() {
     let restored = Restore { now: Timestamp(LATER.0 + 1), ..replacing }.run(&mut on).unwrap();
     assert_eq!(restored.gone, ["cal"]);
     assert_eq!(content(&bare), content(&to));
-    assert_eq!(Manifest::read(&restored.kept.unwrap()).unwrap().counts.accounts, 2);
+    assert_eq!(Manifest::read(&restored.previous.unwrap()).unwrap().counts.accounts, 2);
     drop(from);
 }
 
@@ -287,24 +287,24 @@ fn accounts_without_candles_are_backed_up_and_replaced_too() {
 #[test]
 fn files_restored_by_root_belong_to_the_owner_of_the_folder() {
     use std::os::unix::fs::{MetadataExt, chown};
-    const SOMEBODY: u32 = 54_321;
+    const OTHER_USER: u32 = 54_321;
     let (_from, dir) = gone_on();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     fs::create_dir(&back).unwrap();
-    if chown(&back, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+    if chown(&back, Some(OTHER_USER), Some(OTHER_USER)).is_err() {
         return;
     }
     restore(&to, &back).run(&mut on).unwrap();
     // The accounts were not opened yet, so their lock file does not exist.
-    let kept = replace(&to, &back).unwrap().kept.unwrap();
+    let stored = replace(&to, &back).unwrap().previous.unwrap();
     let saved = back.join("saved");
     Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }
         .make(&mut on)
         .unwrap();
-    for folder in [&back, &kept, &saved] {
+    for folder in [&back, &stored, &saved] {
         for name in names(folder) {
             let found = fs::symlink_metadata(folder.join(&name)).unwrap();
-            assert_eq!((found.uid(), found.gid()), (SOMEBODY, SOMEBODY), "{name}");
+            assert_eq!((found.uid(), found.gid()), (OTHER_USER, OTHER_USER), "{name}");
         }
     }
 }

@@ -85,17 +85,17 @@ fn a_backup_has_the_statements() {
 #[test]
 fn a_backup_has_the_topics_and_no_number_is_reused() {
     let (fresh, accounts, ann) = with_account();
-    let kept = topics::write(&accounts, ann, "Kept", &["700.HK"], 0);
-    let reply = topics::added(topics::answer(&accounts, ann, kept.id, None));
+    let stored = topics::write(&accounts, ann, "Kept", &["700.HK"], 0);
+    let reply = topics::added(topics::answer(&accounts, ann, stored.id, None));
     let elsewhere = tempfile::tempdir().unwrap();
     let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
     backup(dir, &to).unwrap();
     let lost = topics::write(&accounts, ann, "Lost", &["700.HK"], 5);
     let accounts = put_back(accounts, &to, dir);
     assert_eq!(accounts.topic(lost.id).unwrap(), None);
-    assert_eq!(accounts.topic(kept.id).unwrap().unwrap().replies, 1);
+    assert_eq!(accounts.topic(stored.id).unwrap().unwrap().replies, 1);
     let all = PageOf { limit: 100, offset: 0 };
-    assert_eq!(accounts.replies(kept.id, ann, ReplyOrder::NewestFirst, all).unwrap(), [reply]);
+    assert_eq!(accounts.replies(stored.id, ann, ReplyOrder::NewestFirst, all).unwrap(), [reply]);
     assert_eq!(topics::write(&accounts, ann, "Next", &[], 9).id, TopicId(lost.id.0 + 1));
 }
 
@@ -117,13 +117,13 @@ fn trades_survive_backup_and_restore() {
 fn a_backup_has_the_lists_and_no_number_is_reused() {
     let (fresh, accounts, ann) = with_account();
     watchlists::create(&accounts, ann, "kept", &["700.HK", "AAPL.US"]);
-    let kept = accounts.watchlists(ann).unwrap();
+    let stored = accounts.watchlists(ann).unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     let (dir, to) = (fresh.home.path(), elsewhere.path().join("backup"));
     backup(dir, &to).unwrap();
     let lost = watchlists::create(&accounts, ann, "lost", &["5.HK"]);
     let accounts = put_back(accounts, &to, dir);
-    assert_eq!(accounts.watchlists(ann).unwrap(), kept);
+    assert_eq!(accounts.watchlists(ann).unwrap(), stored);
     assert!(watchlists::create(&accounts, ann, "new", &[]) > lost);
     let again = Accounts::open(dir, Timestamp(NOW.0 + 1)).unwrap();
     assert!(again.check(Depth::Full).unwrap().is_empty());

@@ -76,13 +76,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     // Backups are dated by the machine's clock: the market's may be fixed.
     let now = Clock::Machine.now();
     let watched = Interruptible::begin(arguments.progress)?;
-    let mut shelf = None;
+    let mut folder_lock = None;
     let to = match arguments.keep {
         None => destination.to_owned(),
         Some(_) => {
             let to = destination;
             fs::create_dir_all(to).with_context(|| format!("cannot create {}", to.display()))?;
-            shelf = BackupFolderLock::enter(to)?;
+            folder_lock = BackupFolderLock::enter(to)?;
             let time: String = now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
             to.join(format!("{}{time}", DATED.0))
         }
@@ -90,7 +90,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let key = if arguments.without_key { KeyFile::LeaveOut } else { KeyFile::Include };
     let backup = Backup { store: directory, to: &to, key, chandler: VERSION, now };
     let manifest = watched.run(|watch| backup.make(watch))?;
-    drop(shelf);
+    drop(folder_lock);
     let looked = if arguments.no_verify {
         None
     } else {

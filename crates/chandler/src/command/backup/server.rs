@@ -190,7 +190,7 @@ pub(crate) fn verify(
     match is_whole {
         true => Ok(()),
         false => {
-            output::tell("chandler: the backup is damaged: find an older one");
+            output::note("chandler: the backup is damaged: find an older one");
             Err(Failure::Reported)
         }
     }
@@ -323,7 +323,7 @@ fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     if ran.status.success() {
         return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
     }
-    let told = String::from_utf8_lossy(&ran.stderr);
-    let told: Vec<&str> = told.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
-    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&told.join("; "))).into())
+    let report = String::from_utf8_lossy(&ran.stderr);
+    let report: Vec<&str> = report.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&report.join("; "))).into())
 }

@@ -53,14 +53,14 @@ const SERVER_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let checks = arguments.checks(context);
     let failed = checks.iter().any(|check| check.verdict == Verdict::Fail);
-    let told = match arguments.format {
+    let report = match arguments.format {
         Format::Json => {
             let checks: Vec<Value> = checks.iter().map(as_json).collect();
             output::json(&json!({"ok": !failed, "checks": checks})).map_err(Failure::from)
         }
         Format::Table => print(&checks),
     };
-    failure::found(told, if failed { Err(Failure::Reported) } else { Ok(()) })
+    failure::found(report, if failed { Err(Failure::Reported) } else { Ok(()) })
 }
 
 impl Arguments {

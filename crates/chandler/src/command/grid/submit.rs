@@ -54,7 +54,7 @@ impl Submit {
         let mut source = self.whose.source(context)?;
         let symbol = source.symbol(&self.symbol, context)?;
         let wrong = |_| usage("--currency is none: write HKD or USD");
-        let asked = SubmitGrid {
+        let requested = SubmitGrid {
             settlement_currency: self
                 .currency
                 .as_deref()
@@ -65,15 +65,15 @@ impl Submit {
             symbol,
         };
         if self.dry_run {
-            let preview = source.preview_grid(&asked)?;
+            let preview = source.preview_grid(&requested)?;
             return preview::print(&preview, self.format);
         }
-        let answer = source.submit_grid(&asked).map_err(|failure| {
+        let answer = source.submit_grid(&requested).map_err(|failure| {
             let said = failure.to_string();
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match source.symbol_hint(&asked.symbol, context).as_str() {
+            match source.symbol_hint(&requested.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }

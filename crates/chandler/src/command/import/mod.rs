@@ -193,7 +193,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     }
     if arguments.dry_run {
         let reports = dry_run(&options, &files, &stop, context)?;
-        return tell(arguments, &reports, &files, &[], context);
+        return note(arguments, &reports, &files, &[], context);
     }
     let store = context.open(Access::Write { now: context.now() })?;
     let progress = Progress::default();
@@ -211,10 +211,10 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let reports = bar.over_import(&progress, total, || import(&job, &files))?;
     drop(bar);
     let ignored = ignored_actions(&reports, &store, context)?;
-    tell(arguments, &reports, &files, &ignored, context)
+    note(arguments, &reports, &files, &ignored, context)
 }
 
-fn tell(
+fn note(
     arguments: &Arguments,
     reports: &[Report],
     files: &[PathBuf],
@@ -223,11 +223,11 @@ fn tell(
 ) -> Result<(), Failure> {
     let next = words::next_steps(reports, context);
     let venues = context.history.venues();
-    let told = match arguments.format {
+    let report = match arguments.format {
         Format::Table => summary(reports, ignored, &next, context),
         Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
     };
-    failure::found(told, verdict(reports, files))
+    failure::found(report, verdict(reports, files))
 }
 
 /// The maximum number of rows that a dry run shows of each file.
@@ -358,15 +358,15 @@ fn summary(
     next: &[String],
     context: &CommandContext,
 ) -> Result<(), Failure> {
-    let told = print(reports, ignored, next, context);
+    let reported = print(reports, ignored, next, context);
     for report in reports {
         if let Some(message) = trouble(report) {
             let retry = with_symbol(report, message, context);
             let message = output::printable(message);
-            output::tell(format_args!("chandler: {}: {message}{retry}", report.path.display()));
+            output::note(format_args!("chandler: {}: {message}{retry}", report.path.display()));
         }
     }
-    told
+    reported
 }
 
 /// The command for a file that does not name its security.

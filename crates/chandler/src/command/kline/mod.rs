@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
-use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Keep, Plan, Query, Select, Sessions};
+use history::{Adjust, Anchor, COUNT_DEFAULT, COUNT_MAX, Direction, Plan, Query, Select, Sessions, Take};
 use market::{Candles, Floors, Period, Symbol, Venue};
 use store::{Access, SeriesInfo, Store};
 
@@ -303,7 +303,7 @@ impl Source {
     ) -> Result<CollectedCandles, Failure> {
         let venue = context.history.venue(&query.symbol);
         let plan = Plan::of(query, venue, context.as_of());
-        let keep = plan.keep;
+        let take = plan.take;
         let limit = wanted.unwrap_or(COUNT_LIMIT);
         let bar = progress.count(limit, "candles");
         let gathered = match self {
@@ -316,12 +316,12 @@ impl Source {
         };
         drop(bar);
         let CandlePages { pages, decimals, ended } = gathered;
-        let mut candles = history::in_order(pages, keep);
+        let mut candles = history::in_order(pages, take);
         let rows = candles.len();
         let surplus = rows.saturating_sub(usize::try_from(limit).unwrap_or(usize::MAX));
-        candles.keep(match keep {
-            Keep::First(_) => 0..rows - surplus,
-            Keep::Last(_) => surplus..rows,
+        candles.retain_rows(match take {
+            Take::First(_) => 0..rows - surplus,
+            Take::Last(_) => surplus..rows,
         });
         let (complete, note) = match wanted {
             // A count that exceeds the stored data gets a note.

@@ -99,7 +99,7 @@ impl Books {
         account: &Account,
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, Failure> {
-        self.at(account).look(look).map_err(told)
+        self.at(account).look(look).map_err(to_failure)
     }
 
     /// Lists the statements of an account as of now, newest first. Nothing is written.
@@ -108,7 +108,7 @@ impl Books {
         account: &Account,
         list: &StatementList,
     ) -> Result<SeenStatements, Failure> {
-        self.at(account).look_at_statements(list).map_err(told)
+        self.at(account).look_at_statements(list).map_err(to_failure)
     }
 
     /// The text of a statement.
@@ -119,21 +119,21 @@ impl Books {
         seen: &SeenStatements,
     ) -> Result<Option<Vec<u8>>, Failure> {
         let text = self.paper.seen_statement(account.id, of, seen, self.moment.as_of.now());
-        text.map_err(told)
+        text.map_err(to_failure)
     }
 
     pub(crate) fn preview(&mut self, account: &Account, terms: &Terms) -> Result<Preview, Failure> {
         check_may_trade(account)?;
-        self.at(account).preview(&Submit::of(terms.clone())).map_err(told)
+        self.at(account).preview(&Submit::of(terms.clone())).map_err(to_failure)
     }
 
     pub(crate) fn preview_grid(
         &mut self,
         account: &Account,
-        asked: &SubmitGrid,
+        request: &SubmitGrid,
     ) -> Result<GridPreview, Failure> {
         check_may_trade(account)?;
-        self.at(account).preview_grid(asked).map_err(told)
+        self.at(account).preview_grid(request).map_err(to_failure)
     }
 
     /// Runs a command of a client.
@@ -171,18 +171,18 @@ impl Books {
         match self.at(account).command(command, None, None) {
             Ok(_) => Ok(true),
             Err(PaperError::Refused(_)) => Ok(false),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_failure(error)),
         }
     }
 
     /// Whether an account could be opened like this, before it is created.
     pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
-        self.paper.check_opening(opening, &mut self.reader, &self.moment).map_err(told)
+        self.paper.check_opening(opening, &mut self.reader, &self.moment).map_err(to_failure)
     }
 
     /// Opens an account with the given settings and cash.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
-        self.at(account).open(opening).map_err(told)
+        self.at(account).open(opening).map_err(to_failure)
     }
 
     /// The parameters of an operation on a whole journal: actor, reason, and the name of the
@@ -203,7 +203,7 @@ impl Books {
         audit: Option<Audit>,
     ) -> Result<Done, Failure> {
         self.check_time(account)?;
-        let done = self.at(account).commands(commands, name, audit).map_err(told)?;
+        let done = self.at(account).commands(commands, name, audit).map_err(to_failure)?;
         if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
             // If the folder is not writable, no server of this user uses it.
             notice.leave(&self.clock).ok();
@@ -215,7 +215,8 @@ impl Books {
     /// refused if the clock was given, or is that of a running server.
     fn check_time(&self, account: &Account) -> Result<(), Failure> {
         let ClockSource::Default { was_set } = self.source else { return Ok(()) };
-        let (horizon, now) = (self.paper.standing(account.id).map_err(told)?.horizon, self.moment.machine);
+        let (horizon, now) =
+            (self.paper.standing(account.id).map_err(to_failure)?.horizon, self.moment.machine);
         let why = match horizon {
             Some(at) if at < account.created_at => "which is before it was created",
             Some(at) if now.0.saturating_sub(at.0) > LONG_AGO_S => "which is long ago",
@@ -257,7 +258,7 @@ fn check_may_trade(account: &Account) -> Result<(), Failure> {
 }
 
 /// Converts an error, with the check that failed and its numbers.
-pub(crate) fn told(error: PaperError) -> Failure {
+pub(crate) fn to_failure(error: PaperError) -> Failure {
     match error {
         PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),
         error => error.into(),

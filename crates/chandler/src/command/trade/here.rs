@@ -14,7 +14,7 @@ use trading::{
     Changes, Command, CostMethod, Currency, Fill, Order, OrderId, Position, Terms, exact_price, is_today,
 };
 
-use super::books::{Books, told};
+use super::books::{Books, to_failure};
 use super::questions::{CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
 use super::words::{NOT_FOUND, WHERE_ORDERS_ARE};
 use crate::context::CommandContext;
@@ -174,7 +174,7 @@ impl Here {
             let (account, view) = (seen.reading.account, &seen.reading.view);
             trading::report(account, view, currency)
         })?;
-        let report = report.map_err(|refusal| told(refusal.into()))?;
+        let report = report.map_err(|refusal| to_failure(refusal.into()))?;
         Ok(funds_document(&report))
     }
 

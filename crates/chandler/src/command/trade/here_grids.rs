@@ -6,22 +6,22 @@ use serde_json::{Value, json};
 use server::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
 use trading::{Command, Grid, GridId, GridRuleInput, Order, SubmitGrid, grid_symbol_info};
 
-use super::books::told;
+use super::books::to_failure;
 use super::here::Here;
 use super::questions::{GridChange, GridsQuestion};
 use super::words::{GRID_NOT_FOUND, WHERE_GRIDS_ARE};
 use crate::failure::Failure;
 
 impl Here {
-    pub(super) fn submit_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        let command = Command::SubmitGrid(Box::new(asked.clone()));
+    pub(super) fn submit_grid(&mut self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let command = Command::SubmitGrid(Box::new(request.clone()));
         let done = self.books.order(&self.account, &command, None)?;
         let id = done.grid.ok_or_else(|| anyhow!("the grid was taken, but its id is not known"))?;
         Ok(json!({"order_id": id}))
     }
 
-    pub(super) fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        Ok(serde_json::to_value(self.books.preview_grid(&self.account, asked)?)?)
+    pub(super) fn preview_grid(&mut self, request: &SubmitGrid) -> Result<Value, Failure> {
+        Ok(serde_json::to_value(self.books.preview_grid(&self.account, request)?)?)
     }
 
     pub(super) fn replace_grid(&mut self, id: GridId, rule: &GridRuleInput) -> Result<(), Failure> {
@@ -100,7 +100,7 @@ impl Here {
         let info = self
             .books
             .look(&self.account, |seen| grid_symbol_info(seen.reading.account, &seen.reading.view, symbol))?;
-        let info = info.map_err(|refusal| told(refusal.into()))?;
+        let info = info.map_err(|refusal| to_failure(refusal.into()))?;
         let names = self.books.names()?;
         Ok(grid_symbol_document(&info, &names(symbol)))
     }

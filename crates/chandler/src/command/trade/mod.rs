@@ -18,7 +18,7 @@ use clap::Args;
 use serde_json::Value;
 use trading::{Changes, GridId, GridRuleInput, OrderId, SubmitGrid, Terms};
 
-pub(crate) use books::{Books, told};
+pub(crate) use books::{Books, to_failure};
 pub(crate) use questions::{
     CashQuestion, GridChange, GridsQuestion, OrdersQuestion, Range, StatementsQuestion, TradesQuestion,
     grid_id, grid_state, order_id,
@@ -141,18 +141,18 @@ impl Source {
     }
 
     /// Submits a grid and returns its id.
-    pub(crate) fn submit_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
+    pub(crate) fn submit_grid(&mut self, request: &SubmitGrid) -> Result<Value, Failure> {
         match self {
-            Source::Here(here) => here.submit_grid(asked),
-            Source::There(there) => there.submit_grid(asked),
+            Source::Here(here) => here.submit_grid(request),
+            Source::There(there) => there.submit_grid(request),
         }
     }
 
     /// Whether a grid would be accepted, and where it would trade.
-    pub(crate) fn preview_grid(&mut self, asked: &SubmitGrid) -> Result<Value, Failure> {
+    pub(crate) fn preview_grid(&mut self, request: &SubmitGrid) -> Result<Value, Failure> {
         match self {
-            Source::Here(here) => here.preview_grid(asked),
-            Source::There(there) => there.preview_grid(asked),
+            Source::Here(here) => here.preview_grid(request),
+            Source::There(there) => there.preview_grid(request),
         }
     }
 

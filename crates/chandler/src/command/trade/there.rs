@@ -49,19 +49,21 @@ impl There {
 
     pub(super) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
         let answer = self.session.post("/v1/trade/order/preview", submitted(terms));
-        answer.map_err(|error| self.session.told(error))
+        answer.map_err(|error| self.session.to_failure(error))
     }
 
     /// Adds the failed check and its numbers, from a preview of the same order, to a refusal.
     fn refused(&self, error: ApiError, terms: &Terms) -> Failure {
-        let ApiError::Refused { status: 400, message, .. } = &error else { return self.session.told(error) };
+        let ApiError::Refused { status: 400, message, .. } = &error else {
+            return self.session.to_failure(error);
+        };
         let preview = self.session.post("/v1/trade/order/preview", submitted(terms)).unwrap_or_default();
         let reason = field(&preview, "reason");
         match (field(reason, "text").as_str(), field(reason, "words").as_str()) {
             (Some(text), Some(words)) if text == message => {
                 anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(words))).into()
             }
-            _ => self.session.told(error),
+            _ => self.session.to_failure(error),
         }
     }
 
@@ -72,7 +74,7 @@ impl There {
                 let server = self.session.url.as_str();
                 anyhow!("{server}: the account has no order {id}: {WHERE_ORDERS_ARE}").into()
             }
-            _ => self.session.told(error),
+            _ => self.session.to_failure(error),
         }
     }
 
@@ -221,7 +223,7 @@ impl There {
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(anyhow!("{}: gave no address for the statement", self.session.url.as_str()).into());
         }
-        self.session.fetch(url).map(Some).map_err(|error| self.session.told(error))
+        self.session.fetch(url).map(Some).map_err(|error| self.session.to_failure(error))
     }
 
     /// The key of a statement, searched page by page, because there may be many newer ones.
@@ -258,7 +260,7 @@ impl There {
             query.extend_pairs(parameters);
             format!("{path}?{}", query.finish())
         };
-        self.session.get(&path).map_err(|error| self.session.told(error))
+        self.session.get(&path).map_err(|error| self.session.to_failure(error))
     }
 }
 

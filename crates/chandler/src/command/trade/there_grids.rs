@@ -19,13 +19,13 @@ use crate::remote::session::ApiError;
 const ROWS: usize = paper::GRID_PAGE_MAX;
 
 impl There {
-    pub(super) fn submit_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.session.post("/v1/gridtrading/submit", submitted(asked));
+    pub(super) fn submit_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.session.post("/v1/gridtrading/submit", submitted(request));
         answer.map_err(|error| self.refused_rule(error))
     }
 
-    pub(super) fn preview_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.session.post("/v1/gridtrading/preview", submitted(asked));
+    pub(super) fn preview_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.session.post("/v1/gridtrading/preview", submitted(request));
         answer.map_err(|error| self.refused_rule(error))
     }
 
@@ -86,7 +86,7 @@ impl There {
     pub(super) fn agree_to_strategy(&self) -> Result<(), Failure> {
         let body = json!({"type": "strategy", "items": {"agree": "true"}});
         let answer = self.session.post("/v1/record/questionnaire", body);
-        answer.map(drop).map_err(|error| self.session.told(error))
+        answer.map(drop).map_err(|error| self.session.to_failure(error))
     }
 
     /// All pages of a list.
@@ -120,7 +120,7 @@ impl There {
             ApiError::Refused { status: 400, message, .. } => {
                 anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(message))).into()
             }
-            _ => self.session.told(error),
+            _ => self.session.to_failure(error),
         }
     }
 
@@ -138,8 +138,8 @@ impl There {
 }
 
 /// The body of a new grid.
-fn submitted(asked: &SubmitGrid) -> Value {
-    let SubmitGrid { symbol, settlement_currency, rule } = asked;
+fn submitted(request: &SubmitGrid) -> Value {
+    let SubmitGrid { symbol, settlement_currency, rule } = request;
     let mut body = Fields::default();
     body.text("symbol", Some(symbol));
     body.text("settlement_currency", *settlement_currency);
@@ -202,11 +202,11 @@ mod tests {
             time_in_force: Some(0),
             ..GridRuleInput::default()
         };
-        let asked = SubmitGrid { symbol: "700.HK".parse().unwrap(), settlement_currency: None, rule };
+        let requested = SubmitGrid { symbol: "700.HK".parse().unwrap(), settlement_currency: None, rule };
         let body = json!({"symbol": "700.HK", "grid_trading_rule": {
             "submitted_base_price": "300", "trigger_price_type": 1, "trigger_spread_up": "0.4", "trigger_quantity": "100",
             "multiple_trigger": true, "time_in_force": 0,
         }});
-        assert_eq!(submitted(&asked), body);
+        assert_eq!(submitted(&requested), body);
     }
 }

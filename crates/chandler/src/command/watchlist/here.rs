@@ -43,11 +43,11 @@ impl Here {
 
     pub(super) fn create(&mut self, name: &str, symbols: Vec<Symbol>) -> Result<String, Failure> {
         self.check_may_change()?;
-        let name = WatchlistName::parse(name).map_err(told)?;
+        let name = WatchlistName::parse(name).map_err(to_failure)?;
         let securities = self.priced(symbols, None, MembersChange::Add)?;
         let created =
             self.books.access.create_watchlist(self.account.id, &name, &securities, self.as_of.now());
-        Ok(created.map_err(told)?.0.to_string())
+        Ok(created.map_err(to_failure)?.0.to_string())
     }
 
     pub(super) fn change(&mut self, id: &str, members: Members, symbols: Vec<Symbol>) -> Result<(), Failure> {
@@ -63,13 +63,13 @@ impl Here {
 
     pub(super) fn rename(&self, id: &str, name: &str) -> Result<(), Failure> {
         self.check_may_change()?;
-        self.update(id, Some(&WatchlistName::parse(name).map_err(told)?), None)
+        self.update(id, Some(&WatchlistName::parse(name).map_err(to_failure)?), None)
     }
 
     pub(super) fn delete(&self, id: &str, purge: bool) -> Result<(), Failure> {
         self.check_may_change()?;
         let remains = if purge { GroupRemains::Nothing } else { GroupRemains::Followed };
-        self.books.access.delete_watchlist(self.account.id, group(id)?, remains).map_err(told)
+        self.books.access.delete_watchlist(self.account.id, group(id)?, remains).map_err(to_failure)
     }
 
     pub(super) fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
@@ -78,7 +78,7 @@ impl Here {
             Pinning::Add => Pin::Add,
             Pinning::Remove => Pin::Remove,
         };
-        self.books.access.pin_securities(self.account.id, symbols, pin).map_err(told)
+        self.books.access.pin_securities(self.account.id, symbols, pin).map_err(to_failure)
     }
 
     fn update(
@@ -88,7 +88,7 @@ impl Here {
         members: Option<&MembersChange>,
     ) -> Result<(), Failure> {
         let (account, now) = (self.account.id, self.as_of.now());
-        self.books.access.update_watchlist(account, group(id)?, name, members, now).map_err(told)
+        self.books.access.update_watchlist(account, group(id)?, name, members, now).map_err(to_failure)
     }
 
     /// Securities with the last price that the account may see now. One that is not followed yet
@@ -103,11 +103,11 @@ impl Here {
         let followed: HashSet<Symbol> = lists.followed.iter().map(|one| one.symbol.clone()).collect();
         let mut securities: Vec<PricedSecurity> =
             symbols.into_iter().map(|symbol| PricedSecurity { symbol, price: None }).collect();
-        access::check_watchlist_change(lists, group, &change(securities.clone())).map_err(told)?;
+        access::check_watchlist_change(lists, group, &change(securities.clone())).map_err(to_failure)?;
         let floors = self.account.terms.floors.unwrap_or(FloorTable::NONE);
         for one in securities.iter_mut().filter(|one| !followed.contains(&one.symbol)) {
             if self.reader.view().security(&one.symbol)?.is_none() {
-                return Err(told(WatchlistError::NotStored(one.symbol.clone())));
+                return Err(to_failure(WatchlistError::NotStored(one.symbol.clone())));
             }
             let market = one.symbol.market();
             if self.account.rights.holds(market.into(), self.as_of.now()) {
@@ -141,7 +141,7 @@ fn group(id: &str) -> Result<WatchlistId, Failure> {
 }
 
 /// An error that the user can correct is a usage error.
-fn told(error: WatchlistError) -> Failure {
+fn to_failure(error: WatchlistError) -> Failure {
     match error {
         WatchlistError::Failed(error) => error.into(),
         WatchlistError::Name(_) => usage(error),

@@ -21,12 +21,12 @@ impl There {
     }
 
     pub(super) fn document(&self) -> Result<Value, Failure> {
-        self.told(self.session.get(GROUPS))
+        self.to_failure(self.session.get(GROUPS))
     }
 
     pub(super) fn create(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
         let body = json!({"name": name, "securities": texts(symbols)});
-        let created = self.told(self.session.post(GROUPS, body))?;
+        let created = self.to_failure(self.session.post(GROUPS, body))?;
         let id = field(&created, "id").as_str().map(str::to_owned);
         id.ok_or_else(|| anyhow!("{} does not tell the id of the group", self.session.url.as_str()).into())
     }
@@ -38,17 +38,17 @@ impl There {
             Members::Replace => "replace",
         };
         let body = json!({"id": id, "securities": texts(symbols), "mode": mode});
-        self.told(self.session.put(GROUPS, body)).map(drop)
+        self.to_failure(self.session.put(GROUPS, body)).map(drop)
     }
 
     pub(super) fn rename(&self, id: &str, name: &str) -> Result<(), Failure> {
-        self.told(self.session.put(GROUPS, json!({"id": id, "name": name}))).map(drop)
+        self.to_failure(self.session.put(GROUPS, json!({"id": id, "name": name}))).map(drop)
     }
 
     pub(super) fn delete(&self, id: &str, purge: bool) -> Result<(), Failure> {
         // Listed ids need no encoding; the server refuses others.
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-        self.told(self.session.delete(&format!("{GROUPS}?id={id}&purge={purge}"))).map(drop)
+        self.to_failure(self.session.delete(&format!("{GROUPS}?id={id}&purge={purge}"))).map(drop)
     }
 
     pub(super) fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
@@ -57,11 +57,11 @@ impl There {
             Pinning::Remove => "remove",
         };
         let body = json!({"mode": mode, "securities": texts(symbols)});
-        self.told(self.session.post("/v1/watchlist/pinned", body)).map(drop)
+        self.to_failure(self.session.post("/v1/watchlist/pinned", body)).map(drop)
     }
 
-    fn told(&self, answer: Result<Value, ApiError>) -> Result<Value, Failure> {
-        answer.map_err(|error| self.session.told(error))
+    fn to_failure(&self, answer: Result<Value, ApiError>) -> Result<Value, Failure> {
+        answer.map_err(|error| self.session.to_failure(error))
     }
 }
 

@@ -63,8 +63,8 @@ struct FrozenFee {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    let asked = query.currency()?;
-    let report = trader.read(|reading| report(reading.account, &reading.view, asked))?;
+    let requested = query.currency()?;
+    let report = trader.read(|reading| report(reading.account, &reading.view, requested))?;
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
 }
 

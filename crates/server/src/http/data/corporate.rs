@@ -216,9 +216,9 @@ mod tests {
             rights: amount("3/10"),
             rights_price: amount("100"),
         };
-        let told: Vec<String> = parts(&action.into(), "HKD").into_iter().map(|part| part.words).collect();
+        let report: Vec<String> = parts(&action.into(), "HKD").into_iter().map(|part| part.words).collect();
         assert_eq!(
-            told,
+            report,
             [
                 "Cash dividend of 5.3 HKD a share",
                 "Split: 2 new shares for an old one",

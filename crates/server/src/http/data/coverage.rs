@@ -296,21 +296,21 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     };
     let floors = sight.floors(symbol.market());
     let seen = found.days.iter().filter(|day| floors.day.is_none_or(|floor| floor <= day.date));
-    let told = |day: &DayCoverage| {
+    let describe = |day: &DayCoverage| {
         let hides_minutes = floors.minute.is_some_and(|floor| day.date < floor);
         let trades = if hides_minutes { Some(0) } else { trades(day.date) };
-        let mut told = if hides_minutes {
+        let mut describe = if hides_minutes {
             described(&without_minutes(day), trades, venue.zone())
         } else {
             described(day, trades, venue.zone())
         };
         // Only US securities have overnight hours.
         if symbol.market() == Market::Us && !sight.shows_overnight() {
-            told.extended = None;
+            describe.extended = None;
         }
-        told
+        describe
     };
-    let days = seen.map(told).collect();
+    let days = seen.map(describe).collect();
     Ok(envelope::success(CoverageDays {
         symbol: symbol.as_str().to_owned(),
         start: Day(start),

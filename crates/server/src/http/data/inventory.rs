@@ -271,8 +271,8 @@ impl<'a> StoreInventory<'a> {
         let floors = FloorTable::NONE.of(symbol.market());
         let (start, as_of) = (self.days.0, self.as_of);
         let view = SecurityView { floors, price_floors: Some(floors), start, as_of };
-        let told = StoredSecurity::of(one, &letters, view, self.history, reader)?;
+        let report = StoredSecurity::of(one, &letters, view, self.history, reader)?;
         // Cannot fail: the fields are texts and numbers.
-        Ok(serde_json::to_value(told).unwrap_or_default())
+        Ok(serde_json::to_value(report).unwrap_or_default())
     }
 }

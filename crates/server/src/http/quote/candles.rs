@@ -299,7 +299,7 @@ fn whole(
     let whole = WholeAnswer { body, content_type: format.content_type(), next, candles, scope };
     if pieces::is_piecewise(call) {
         let (whose, now) = (admitted.account().id, site.core.uptime());
-        site.pieces.keep(whose, key(call, format), now, whole.clone());
+        site.pieces.store(whose, key(call, format), now, whole.clone());
     }
     Ok(whole)
 }

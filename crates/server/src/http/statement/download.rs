@@ -41,8 +41,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     // Another account's statement is reported as not found.
     let named = FileKey::parse_key(query.required("file_key")?).filter(|key| key.account == account);
     let key = named.ok_or_else(not_found)?;
-    let kept = core.paper.statement(account, key.of, admitted.now()).map_err(Problem::from_paper)?;
-    if kept.is_none() {
+    let stored = core.paper.statement(account, key.of, admitted.now()).map_err(Problem::from_paper)?;
+    if stored.is_none() {
         return Err(not_found());
     }
     let language = language_tag(admitted.caller.language);

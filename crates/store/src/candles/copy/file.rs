@@ -153,10 +153,10 @@ impl LocalFile {
             table.replace(&self.db, table.rows(&self.db, &key)?, rows)?;
         }
         let mut freed = 0;
-        let kept = |series: &Cells| {
+        let stored = |series: &Cells| {
             fetched.rows.series.iter().any(|row| row.get(SERIES_ID) == series.get(SERIES_ID))
         };
-        for series in known.series.iter().filter(|series| !kept(series)) {
+        for series in known.series.iter().filter(|series| !stored(series)) {
             let id = series.get(SERIES_ID).map_or(Value::Null, ToValue::to_value);
             freed += self.replace(table::BLOCKS, BodyOf::Candles, &[id], &[])?;
         }
@@ -211,7 +211,7 @@ impl LocalFile {
     }
 
     /// Stores a body. Returns whether it was absent.
-    pub(super) fn keep(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
+    pub(super) fn store_bodies(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::KEEP_BODY,
             BodyOf::Trades => sql::KEEP_TRADE_BODY,

@@ -59,14 +59,14 @@ fn a_password_in_an_address_is_refused_and_never_repeated() {
         "postgres://u@h/d?password=hunter2",
         "postgres://u@h/d?pass%77ord=hunter2",
     ] {
-        let told = refused(text);
-        assert!(told.contains("PGPASSWORD") && told.contains("passfile="), "{told}");
-        assert!(told.contains("password_file=") && !told.contains("ter2"), "{told}");
+        let actual = refused(text);
+        assert!(actual.contains("PGPASSWORD") && actual.contains("passfile="), "{actual}");
+        assert!(actual.contains("password_file=") && !actual.contains("ter2"), "{actual}");
     }
     // Characters that end the part that is searched for a password.
     for text in ["postgres://u:hun/ter2@h/d", "postgres://u:hun?ter2@h/d", "postgres://u:hun#ter2@h/d"] {
-        let told = refused(text);
-        assert!(!told.contains("hun") && !told.contains("ter2"), "{told}");
+        let actual = refused(text);
+        assert!(!actual.contains("hun") && !actual.contains("ter2"), "{actual}");
     }
 }
 
@@ -101,8 +101,8 @@ fn each_invalid_part_is_reported_with_advice() {
         ("postgres://u@h/d?passfile=%FF", "the address is not valid"),
         ("postgres://u@h/d#x", "write %23"),
     ] {
-        let told = refused(text);
-        assert!(told.contains(words), "{text}: {told}");
+        let actual = refused(text);
+        assert!(actual.contains(words), "{text}: {actual}");
     }
     let long = format!("postgres://u@h/{}", "d".repeat(64));
     assert!(refused(&long).contains("at most 63 bytes"));
@@ -136,8 +136,8 @@ fn each_invalid_parameter_is_reported_with_advice() {
         ("passfile=", "write the path of a file"),
         ("passfile=a&password_file=b", "leave out one of the two"),
     ] {
-        let told = refused(&format!("postgres://u@h/d?{query}"));
-        assert!(told.contains(words), "{query}: {told}");
+        let actual = refused(&format!("postgres://u@h/d?{query}"));
+        assert!(actual.contains(words), "{query}: {actual}");
     }
 }
 

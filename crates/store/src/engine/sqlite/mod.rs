@@ -239,7 +239,7 @@ impl Database {
             return Ok(Owner::Ours);
         }
         let tables: i64 = self.conn.query_row(TABLES, [], |row| row.get(0))?;
-        Ok(if id == 0 && tables == 0 { Owner::Nobody } else { Owner::AnotherProgram })
+        Ok(if id == 0 && tables == 0 { Owner::Unclaimed } else { Owner::AnotherProgram })
     }
 
     pub(super) fn mark_as_ours(&self) -> Result<(), Fault> {

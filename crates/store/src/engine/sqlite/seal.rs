@@ -68,8 +68,8 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
     // Its second argument is the table name, the first argument of `seal`.
     conn.create_scalar_function(c"whole", -1, flags, |context| {
-        let kept = context.get_raw(0);
-        if kept == ValueRef::Integer(seal(context, 1)) {
+        let stored = context.get_raw(0);
+        if stored == ValueRef::Integer(seal(context, 1)) {
             return Ok(true);
         }
         Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None))
