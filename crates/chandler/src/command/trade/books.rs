@@ -58,7 +58,7 @@ impl Books {
         let access = open_accounts(context)?;
         let machine = Clock::Machine.now();
         let history = History::new(context.history.venues().clone());
-        // Events need no listener in this process: a server with listeners reads the journal.
+        // No listener here: a running server reads the journal and notifies its own listeners.
         let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener)).patient();
         let notice = context.clock_notice().ok();
         let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
