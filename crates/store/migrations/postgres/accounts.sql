@@ -501,8 +501,7 @@ create table withdrawal (
 create table session (
     lineage bytea not null primary key,
     gateway text collate "C" not null,
-    seen_us bigint not null,
-    incarnation text collate "C" not null
+    seen_us bigint not null
 ) with (fillfactor = 80);
 create index session_seen on session (seen_us);
 
