@@ -7,9 +7,9 @@ use trading::{Entry, GridId, Order, OrderId};
 
 use crate::PaperError;
 use crate::book::parsed;
-use crate::explained::Ending;
+use crate::explained::{Ending, explained};
 use crate::explanation::{OrderExplanation, explanation_of};
-use crate::grid_explanation::{GridExplanation, grid_steps};
+use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
 use crate::service::{Clock, Paper};
 
 /// Maximum number of entries that one request reads.
@@ -47,6 +47,9 @@ impl Paper {
         order: OrderId,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Option<OrderExplanation>, PaperError> {
+        if self.only_looks {
+            return self.look(id, (reader, clock), |seen| explained(seen, order));
+        }
         // A read does not begin an account.
         if self.standing(id)?.horizon.is_none() {
             return Ok(None);
@@ -82,6 +85,9 @@ impl Paper {
         grid: GridId,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<Option<GridExplanation>, PaperError> {
+        if self.only_looks {
+            return self.look(id, (reader, clock), |seen| grid_explanation(seen.entries, grid));
+        }
         if self.standing(id)?.horizon.is_none() {
             return Ok(None);
         }

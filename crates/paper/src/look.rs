@@ -2,9 +2,12 @@
 //! in memory only.
 //!
 //! A command line that only reads must not advance an account: the next one may run with another
-//! clock.
+//! clock. All reads of its [`Paper`] are of this kind ([`Paper::for_command_line`]).
 
-use store::{AccountId, Reader};
+use std::sync::PoisonError;
+
+use history::AsOf;
+use store::{AccountId, JournalHead, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 
 use crate::PaperError;
@@ -12,7 +15,7 @@ use crate::book;
 use crate::grid_preview::{GridPreview, preview_grid};
 use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
-use crate::service::{Clock, Paper, Reading};
+use crate::service::{Clock, Moment, Paper, Reading};
 
 /// An account as of an instant, and its entries up to then.
 #[derive(Debug)]
@@ -20,6 +23,18 @@ pub struct Seen<'a> {
     pub reading: Reading<'a>,
     /// The journal up to that instant, and the unwritten entries since.
     pub entries: &'a [Entry],
+}
+
+/// The account of the last look. A command line sends several requests about one account at one
+/// instant.
+#[derive(Debug)]
+pub(crate) struct Looked {
+    id: AccountId,
+    head: Option<JournalHead>,
+    as_of: AsOf,
+    moment: Moment,
+    account: Account,
+    entries: Vec<Entry>,
 }
 
 impl Paper {
@@ -31,12 +46,21 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
         look: impl FnOnce(&Seen<'_>) -> T,
     ) -> Result<T, PaperError> {
-        let (mut account, mut entries) = self.with_entries(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+        let asked = clock.moment();
+        let last = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let head = self.accounts.journal_head(id)?;
+        let is_same = |last: &Looked| (last.id, last.as_of, last.head) == (id, asked.as_of, head);
+        let (last, (head, mut account, mut entries)) = match last.filter(is_same) {
+            Some(Looked { moment, head, account, entries, .. }) => (Some(moment), (head, account, entries)),
+            None => (None, self.with_entries(id)?),
+        };
+        let moment = last.unwrap_or_else(|| asked.not_before(account.horizon()));
         let now = moment.as_of.now();
         let feed = self.feed(reader, moment)?;
         let engine = Engine::new(&feed, self.tables());
-        if account.horizon().is_some_and(|horizon| horizon > now) {
+        if last.is_some() {
+            // It is as of now already.
+        } else if account.horizon().is_some_and(|horizon| horizon > now) {
             let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
             entries.truncate(kept);
             account = Account::fold_until(&entries, now);
@@ -46,7 +70,12 @@ impl Paper {
         }
         let reading = Reading { account: &account, view: engine.view(now) };
         let seen = look(&Seen { reading, entries: &entries });
-        Ok(feed.checked(seen)?)
+        let seen = feed.checked(seen)?;
+        if self.only_looks {
+            let looked = Looked { id, head, as_of: asked.as_of, moment, account, entries };
+            *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(looked);
+        }
+        Ok(seen)
     }
 
     /// Whether an account that does not exist yet could be opened like this now.
@@ -100,13 +129,13 @@ impl Paper {
         Ok(feed.checked(preview)?)
     }
 
-    /// The account at the head of its journal, and the journal.
-    fn with_entries(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
+    /// The head of a journal, the account there, and the journal.
+    fn with_entries(&self, id: AccountId) -> Result<(Option<JournalHead>, Account, Vec<Entry>), PaperError> {
         let Some((head, entries)) = book::read_all(&self.accounts, id)? else {
             return Ok(Default::default());
         };
         let mut account = Account::fold(&entries);
         account.set_horizon(account.began().and(Some(head.horizon)));
-        Ok((account, entries))
+        Ok((Some(head), account, entries))
     }
 }

@@ -19,6 +19,7 @@ use crate::commit::{Audited, Committer};
 use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
+use crate::look::Looked;
 use crate::minutes::Minutes;
 use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
@@ -136,6 +137,9 @@ pub struct Paper {
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
     pub(crate) equity_logs: EquityLogs,
+    /// Reads write nothing.
+    pub(crate) only_looks: bool,
+    pub(crate) looked: Mutex<Option<Looked>>,
 }
 
 impl fmt::Debug for Paper {
@@ -164,14 +168,17 @@ impl Paper {
             rates: RwLock::new((i64::MIN, Arc::default())),
             portion: Portion::default(),
             equity_logs: EquityLogs::default(),
+            only_looks: false,
+            looked: Mutex::default(),
         }
     }
 
-    /// Makes requests wait however far an account is behind, for a command line.
+    /// For a command line: requests wait however far an account is behind, and a read writes
+    /// nothing (`look.rs`).
     #[must_use]
-    pub fn patient(self) -> Paper {
+    pub fn for_command_line(self) -> Paper {
         let portion = Portion { each_request: u32::MAX, ..self.portion };
-        Paper { portion, ..self }
+        Paper { portion, only_looks: true, ..self }
     }
 
     /// Replaces the tables.
@@ -252,6 +259,9 @@ impl Paper {
         (reader, clock): (&mut Reader, impl Clock),
         look: impl Fn(&Reading<'_>) -> T,
     ) -> Result<T, PaperError> {
+        if self.only_looks {
+            return self.look(id, (reader, clock), |seen| look(&seen.reading));
+        }
         let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
         let changed = self.change(id, (&mut *reader, &clock), &asked, |engine, account, now| {
             let mut outcome = ensure_open(engine, account, id, now)?;
@@ -311,6 +321,9 @@ impl Paper {
         id: AccountId,
         (reader, clock): (&mut Reader, impl Clock),
     ) -> Result<(), PaperError> {
+        if self.only_looks {
+            return Ok(());
+        }
         let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
         self.change(id, (reader, &clock), &asked, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }

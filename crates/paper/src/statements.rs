@@ -60,6 +60,9 @@ impl Paper {
     ) -> Result<Vec<StatementId>, PaperError> {
         let moment = clock.moment();
         let now = moment.as_of.now();
+        if self.only_looks {
+            return Ok(self.look_at_statements(id, list, (reader, moment))?.listed);
+        }
         if self.accounts.statement_due(id)?.is_none_or(|due| due <= now) {
             self.bring_to(id, (&mut *reader, &moment))?;
             self.make_statements(id, (reader, moment))?;
@@ -82,8 +85,23 @@ impl Paper {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
 
-    /// The text of a statement that was made by an instant.
+    /// The text of a statement that was made by now.
     pub fn statement(
+        &self,
+        id: AccountId,
+        of: StatementId,
+        (reader, clock): (&mut Reader, impl Clock),
+    ) -> Result<Option<Vec<u8>>, PaperError> {
+        let moment = clock.moment();
+        if self.only_looks {
+            let list = StatementList { kind: of.kind, from: of.date, skip: 0, limit: u32::MAX };
+            let seen = self.look_at_statements(id, &list, (reader, moment))?;
+            return self.seen_statement(id, of, &seen, moment.as_of.now());
+        }
+        self.stored_statement(id, of, moment.as_of.now())
+    }
+
+    pub(crate) fn stored_statement(
         &self,
         id: AccountId,
         of: StatementId,
@@ -150,7 +168,7 @@ impl Paper {
     ) -> Result<Option<Vec<u8>>, PaperError> {
         match seen.made.iter().find(|(known, _)| *known == of) {
             Some((_, document)) => Ok(serde_json::to_vec(document).ok()),
-            None => self.statement(id, of, made_by),
+            None => self.stored_statement(id, of, made_by),
         }
     }
 

@@ -59,7 +59,8 @@ impl Books {
         let machine = Clock::Machine.now();
         let history = History::new(context.history.venues().clone());
         // Events need no listener in this process: a server with listeners reads the journal.
-        let paper = Paper::new(access.journals(), history, context.tables()?, Arc::new(NoListener)).patient();
+        let paper = Paper::new(access.journals(), history, context.tables()?, Arc::new(NoListener))
+            .for_command_line();
         let notice = context.clock_notice().ok();
         let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
             _ if context.is_clock_named => (context.clock, ClockSource::Named),

@@ -1,7 +1,7 @@
 //! `GET /v1/statement/download`: a temporary URL from which one statement can be fetched without
 //! other credentials.
 
-use access::Download;
+use access::{AccountId, Download};
 use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -38,13 +38,7 @@ struct DownloadAddress {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let query = Query::parse(call.query)?;
     let (core, account) = (&site.core, admitted.account().id);
-    // Another account's statement is reported as not found.
-    let named = FileKey::parse_key(query.required("file_key")?).filter(|key| key.account == account);
-    let key = named.ok_or_else(not_found)?;
-    let kept = core.paper.statement(account, key.of, core.market_now()).map_err(Problem::from_paper)?;
-    if kept.is_none() {
-        return Err(not_found());
-    }
+    let (key, _) = stored(site, account, query.required("file_key")?)?;
     let language = language_tag(admitted.caller.language);
     let path = signed_path(&key.name(), language);
     let now = core.machine_now();
@@ -54,6 +48,18 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let signature = signature.ok_or_else(not_found)?;
     let url = format!("{}{path}&expires={}&sig={signature}", base_url(call, site), expires.0);
     Ok(envelope::success(DownloadAddress { url }))
+}
+
+/// A statement by its key. Another account's is reported as not found.
+pub(in crate::http) fn stored(
+    site: &Site,
+    account: AccountId,
+    file_key: &str,
+) -> Result<(FileKey, Vec<u8>), Problem> {
+    let core = &site.core;
+    let key = FileKey::parse_key(file_key).filter(|key| key.account == account).ok_or_else(not_found)?;
+    let text = core.with_reader(|reader| core.paper.statement(account, key.of, (reader, &**core)));
+    Ok((key, text.map_err(Problem::from_paper)?.ok_or_else(not_found)?))
 }
 
 fn not_found() -> Problem {

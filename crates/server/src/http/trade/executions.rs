@@ -108,6 +108,7 @@ fn found(
     (days, (start, end)): (Days, (Timestamp, Timestamp)),
     first: usize,
 ) -> Result<Page, Problem> {
+    let most = trader.rows_max(PAGE_ROWS);
     let (symbol, id): (_, Option<OrderId>) = (query.symbol()?, query.order()?);
     trader.read(|reading| {
         let wanted = |order: &&Order| {
@@ -128,8 +129,8 @@ fn found(
             fills.extend(order.fills.iter().filter(is_in).map(|fill| (order, fill)));
         }
         fills.sort_by_key(|(order, fill)| std::cmp::Reverse((fill.at, order.id, fill.number)));
-        let has_more = fills.len() > first.saturating_add(PAGE_ROWS);
-        let page = fills.into_iter().skip(first).take(PAGE_ROWS);
+        let has_more = fills.len() > first.saturating_add(most);
+        let page = fills.into_iter().skip(first).take(most);
         Ok(Page { has_more, trades: page.map(|(order, fill)| Trade::of(order, fill)).collect() })
     })
 }
