@@ -44,9 +44,9 @@ pub struct StatementList {
 
 /// Statements as of an instant, including those that are not stored yet.
 #[derive(Clone, Debug)]
-pub struct SeenStatements {
+pub(crate) struct SeenStatements {
     /// Newest first.
-    pub listed: Vec<StatementId>,
+    pub(crate) listed: Vec<StatementId>,
     made: Vec<(StatementId, StatementDocument)>,
 }
 
@@ -115,7 +115,7 @@ impl Paper {
 
     /// Like [`Paper::statements`] without writing anything: statements that are not stored yet are
     /// made in memory.
-    pub fn look_at_statements(
+    pub(crate) fn look_at_statements(
         &self,
         id: AccountId,
         list: &StatementList,
@@ -159,7 +159,7 @@ impl Paper {
     }
 
     /// The text of a statement listed by [`Paper::look_at_statements`].
-    pub fn seen_statement(
+    pub(crate) fn seen_statement(
         &self,
         id: AccountId,
         of: StatementId,

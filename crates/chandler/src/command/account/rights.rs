@@ -5,8 +5,9 @@ use access::{Access, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
 use serde_json::json;
 
-use super::words::{named, say, theirs};
+use super::words::{say, theirs};
 use crate::failure::{Failure, usage};
+use crate::local::named;
 use crate::output::Format;
 
 #[derive(Debug, Args)]
