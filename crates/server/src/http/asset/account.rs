@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Balance, Currency, Money, Report, report};
 
 use super::docs::REFUSALS;
@@ -67,11 +66,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let asked = if admitted.who().is_in_process() { query.word("currency")? } else { query.currency()? };
     let report = trader.read(|reading| report(reading.account, &reading.view, asked))?;
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
-}
-
-/// The same document for the command line.
-pub fn funds_document(report: &Report) -> Value {
-    serde_json::to_value(Accounts { list: [Row::of(report)] }).unwrap_or_default()
 }
 
 impl Row {

@@ -3,7 +3,6 @@
 use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Fill, Order, OrderId, exact_price};
 
 use super::docs::{END_AT, ORDER_ID, PAGE, REFUSALS, START_AT, SYMBOL};
@@ -133,11 +132,6 @@ fn found(
         let page = fills.into_iter().skip(first).take(most);
         Ok(Page { has_more, trades: page.map(|(order, fill)| Trade::of(order, fill)).collect() })
     })
-}
-
-/// The same document for the command line.
-pub fn execution_document(order: &Order, fill: &Fill) -> Value {
-    serde_json::to_value(Trade::of(order, fill)).unwrap_or_default()
 }
 
 impl Trade {

@@ -25,9 +25,6 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub use detail::order_detail_document;
-pub use executions::execution_document;
-pub use order_row::order_document;
 pub use words::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[

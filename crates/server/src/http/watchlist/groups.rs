@@ -6,7 +6,6 @@ use access::{ALL_FOLLOWED, ALL_FOLLOWED_NAME, FollowedSecurity, Watchlists};
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use store::StoreError;
 
 use crate::kit::doc::refusals::LISTS_TOO_FAST;
@@ -68,11 +67,6 @@ pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<An
         None => others.get(symbol),
     };
     Ok(envelope::success(WatchlistGroups::of(&lists, name)))
-}
-
-/// The same document for the command line.
-pub fn watchlists_document(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> Value {
-    serde_json::to_value(WatchlistGroups::of(lists, name)).unwrap_or_default()
 }
 
 impl WatchlistGroups {
