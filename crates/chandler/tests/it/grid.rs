@@ -17,21 +17,23 @@ const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 const ID: &str = "1900000001";
 
-/// A morning of one security, and an account with half a million and 500 shares, over each
-/// transport.
-fn desks() -> [Desk; 2] {
-    let files = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
-    let desks = Desk::both(&files, &["--cash", "HKD=500000"], BEFORE);
-    for world in &desks {
-        world.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
-    }
-    desks
+const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
+const CASH: [&str; 2] = ["--cash", "HKD=500000"];
+
+/// A morning of one security, and an account with half a million and 500 shares, in the local
+/// store.
+fn world() -> Desk {
+    with_shares(Desk::local(&FILES, &CASH))
 }
 
-/// The same over the local store.
-fn world() -> Desk {
-    let [local, _] = desks();
-    local
+/// The same over each transport.
+fn desks() -> [Desk; 2] {
+    Desk::both(&FILES, &CASH, BEFORE).map(with_shares)
+}
+
+fn with_shares(desk: Desk) -> Desk {
+    desk.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
+    desk
 }
 
 /// A command at an instant of that morning in Hong Kong.
