@@ -155,19 +155,19 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
 fn reads_of_a_command_line_show_the_same_and_write_nothing() {
     let house = House::new(&TWO_DAYS);
     let (id, service) = traded(&house);
-    let quiet = house.service();
-    let quiet = Service { paper: quiet.paper.for_command_line(), ..quiet };
+    let mut quiet = house.service();
+    quiet.paper = quiet.paper.for_command_line();
     let (standing, moment) = (service.paper.standing(id).unwrap(), replay("105:00"));
     let order = service.paper.described(id).unwrap().orders().iter().next().unwrap().id;
     let query = FlowQuery { from: Timestamp(0), through: Timestamp(i64::MAX), symbol: None, most: 100 };
     let all = |of: &Service| {
         of.with_reader(|reader| {
-            let at = |reader| (reader, moment);
-            let cash = of.paper.read(id, at(&mut *reader), |reading| reading.account.cash(Currency::HKD));
-            let flows = of.paper.flows(id, &query, at(&mut *reader)).unwrap().flows;
-            let why = of.paper.order_explanation(id, order, at(&mut *reader)).unwrap();
-            let listed = of.paper.statements(id, &ALL, at(&mut *reader)).unwrap();
-            let text = of.paper.statement(id, daily(18), at(reader)).unwrap();
+            let cash =
+                of.paper.read(id, (&mut *reader, moment), |reading| reading.account.cash(Currency::HKD));
+            let flows = of.paper.flows(id, &query, (&mut *reader, moment)).unwrap().flows;
+            let why = of.paper.order_explanation(id, order, (&mut *reader, moment)).unwrap();
+            let listed = of.paper.statements(id, &ALL, (&mut *reader, moment)).unwrap();
+            let text = of.paper.statement(id, daily(18), (reader, moment)).unwrap();
             (cash.unwrap(), format!("{flows:?}"), why, days(&listed), text)
         })
     };
