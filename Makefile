@@ -1,5 +1,5 @@
-# The two commands of the README are `make demo` and `make test`; the rest is what they are made of.
-# Everything is idempotent: on a fresh Debian machine with Rust, Node and Python it installs what it needs.
+# The main targets are `make demo` and `make test`; the others are parts of them.
+# All targets are idempotent: on a fresh Debian machine with Rust, Node and Python they install what they need.
 
 CARGO ?= cargo
 STORE ?= sqlite:target/demo
@@ -14,7 +14,7 @@ endif
 demo: demo-build
 	target/demo/chandler --store $(STORE) demo --serve
 
-# All of it but the server, which only ends when it is told to.
+# The demo market without the server.
 demo-market: demo-build
 	target/demo/chandler --store $(STORE) demo
 
@@ -27,7 +27,7 @@ test: setup lint deny packaging unit e2e fuzz
 setup:
 	@./setup.sh
 
-# The pages that the executable carries: packages by lock file, everything generated under target/. Only when something changed.
+# The pages in the executable: packages by lock file, all output under target/. Built only when something has changed.
 PAGE = target/page
 page: $(PAGE)/made
 
@@ -41,16 +41,16 @@ $(PAGE)/made: $(shell find crates/server/page -type f -not -path '*/test/*' -not
 	node crates/server/page/build.mjs $(PAGE) $(PAGE)/dist
 	@touch $@
 
-# One build for lints, tests and end-to-end, so that nothing is compiled twice: of the same packages and features, by the same
-# compiler, which lints our own crates as it goes.
+# One build for lints, unit tests and end-to-end tests, so that nothing is compiled twice: the same packages, features and
+# compiler, which also lints our own crates.
 CHECKED = RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/.ci/clippy" $(CARGO) test --workspace --locked
 
 lint: page
 	$(CARGO) fmt --all --check
 	$(CHECKED) --no-run
 
-# Licences, origins and duplicate versions of dependencies, as deny.toml allows them; advisories where their database can be
-# reached. Built without optimisation, the tool is there in two minutes and takes five seconds.
+# Licences, sources and duplicate versions of dependencies, by the rules of deny.toml; advisories if their database is
+# reachable. The tool is built without optimisation: that takes two minutes, and a run five seconds.
 CARGO_DENY = 0.20.2
 DENY = target/tools/bin/cargo-deny
 deny: setup
@@ -60,7 +60,7 @@ deny: setup
 	@if $(DENY) fetch db 2>/dev/null; then $(DENY) --locked check --disable-fetch advisories; \
 	else echo "deny: advisories NOT CHECKED: their database cannot be reached" >&2; fi
 
-# A PostgreSQL server, which only tests need.
+# Installs PostgreSQL, which only tests need.
 setup-test:
 	@./setup.sh --test
 
@@ -68,7 +68,7 @@ unit: page setup-test
 	node --test crates/server/page/test/*.test.js
 	$(CHECKED)
 
-# A browser, which only the end-to-end tests need, and what other tests need.
+# Installs a browser, which only the end-to-end tests need, and PostgreSQL.
 setup-e2e:
 	@./setup.sh --e2e
 
@@ -77,16 +77,16 @@ e2e: setup-e2e setup-test page
 	$(CHECKED) --no-run --quiet
 	@CHANDLER_E2E_BUILT=1 ./e2e/run.sh
 
-# The same again and again on a machine whose processors are taken: a test that depends on how fast the machine is fails. WORDS go to
-# e2e/run.sh: `make e2e-busy TIMES=3 WORDS="--browser desk.test.js"`.
+# Repeats the end-to-end tests on a busy machine, to find tests that depend on its speed. WORDS are passed to e2e/run.sh:
+# `make e2e-busy TIMES=3 WORDS="--browser dashboard.test.js"`.
 TIMES ?= 10
 WORDS ?=
 e2e-busy: setup-e2e setup-test page
 	$(CHECKED) --no-run --quiet
 	@CHANDLER_E2E_BUILT=1 ./e2e/busy.sh $(TIMES) $(WORDS)
 
-# Several servers on PostgreSQL, and losing things again and again: servers, databases, the way between them. ROUNDS=50 takes an hour. A short
-# form of it is in `make e2e`.
+# Fault injection with several servers on PostgreSQL: servers, databases and the network fail repeatedly. ROUNDS=50 takes an hour. `make e2e`
+# has a short form of it.
 ROUNDS ?= 3
 lose: setup-test page
 	@CARGO="$(CARGO)" CHANDLER_E2E_ROUNDS=$(ROUNDS) ./e2e/run.sh test_losing test_rolling test_nodes test_postgres
@@ -99,11 +99,11 @@ e2e-rust: setup
 	@CARGO="$(CARGO)" ./e2e/run.sh --with target/debug/e2e-example-years
 	@CARGO="$(CARGO)" CHANDLER_E2E_RUST=$(CURDIR)/target/debug ./e2e/run.sh test_session.Session.test_by_longbridge_in_rust test_documents.Strategies.test_rust
 
-# Examples whose packages weigh a gigabyte: vn.py.
+# Examples with a gigabyte of packages: vn.py.
 e2e-more: setup
 	@CARGO="$(CARGO)" ./e2e/run.sh --more
 
-# A minute of fuzzing; `make fuzz SECONDS=3600` for longer.
+# A short run of each fuzz target; `make fuzz SECONDS=3600` for longer.
 SECONDS ?= 20
 fuzz:
 	@./fuzz/run.sh $(SECONDS)
@@ -111,8 +111,8 @@ fuzz:
 bench:
 	@./bench/run.sh
 
-# The executable for others, in target/dist: a tarball, a package for Debian and Ubuntu, a wheel for pip, checksums. It asks for the glibc
-# of the machine that built it, so build it on Debian 12; what is newer is refused. CPU=x86-64 is for processors without AVX2.
+# Packages of the executable, in target/dist: a tarball, a package for Debian and Ubuntu, a wheel for pip, checksums. It requires the glibc
+# of the build machine, so build it on Debian 12; a newer glibc is refused. CPU=x86-64 is for processors without AVX2.
 PACKAGE = target/release/package
 CPU ?=
 PACK = python3 packaging/dist/pack.py $(if $(CPU),--baseline) $(if $(TAG),--tag $(TAG))
@@ -130,20 +130,20 @@ dist-build: setup page
 	target/release/chandler man --dir $(PACKAGE)/man
 	for shell in bash zsh fish; do target/release/chandler completions $$shell >$(PACKAGE)/chandler.$$shell; done
 
-# Installs each of them in a clean folder and uses it. TRY=--system installs the Debian package by apt, for a machine that is thrown away.
+# Installs each package in a clean folder and uses it. TRY=--system installs the Debian package by apt, for a disposable machine.
 TRY ?=
 dist-try:
 	python3 packaging/dist/try.py $(TRY)
 
-# The packing, with a small stand-in for the executable. The files for several nodes. The units of systemd, as far as systemd itself can tell; a machine without it
-# cannot, and says so.
+# Tests of packing, with a small stand-in for the executable; of the files for several nodes; and of the systemd units, skipped with a warning on
+# a machine without systemd-analyze.
 packaging: setup
 	python3 packaging/dist/test_pack.py
 	python3 packaging/nodes/test_nodes.py
 	@if command -v systemd-analyze >/dev/null; then packaging/check.sh; \
 	else echo "packaging: NOT CHECKED: no systemd-analyze on this machine" >&2; fi
 
-# The pictures of the README, from the demo in Chromium.
+# The screenshots of the README, from the demo in Chromium.
 pictures: demo-build setup-e2e
 	e2e/run.sh --install-browser
 	node e2e/pictures.mjs target/demo/chandler target/pictures target/e2e/node docs/images

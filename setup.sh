@@ -1,7 +1,6 @@
 #!/bin/sh
-# Installs what the build needs and the machine lacks; `setup.sh --test` also what only tests need, `setup.sh --e2e` also what only the
-# end-to-end tests need.
-# Safe to run any number of times.
+# Installs missing dependencies of the build; with `--test` also those of the tests, with `--e2e` also those of the end-to-end tests.
+# Idempotent.
 set -eu
 
 need() { ! command -v "$1" >/dev/null 2>&1; }
@@ -29,15 +28,15 @@ if need cargo; then
     echo "setup: no Rust toolchain found; install Rust $(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml) or newer" >&2
     exit 1
 fi
-# With rustup, rust-toolchain.toml names release and components. It installs them by itself when cargo is called first, unless
-# it was told not to; then it is asked to, once. Without rustup, whatever Rust is installed is tried.
+# With rustup, rust-toolchain.toml names release and components. rustup installs them with the first call of cargo, unless that
+# is disabled; then they are installed here. Without rustup, the installed Rust is used.
 if ! cargo --version >/dev/null 2>&1 && ! need rustup; then rustup toolchain install; fi
 cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
 cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
 
-# The pages are put together with Node; the executable needs none. Debian 12's own Node is too old for it, Debian 13's is not.
+# The pages are built with Node; the executable needs none. The Node of Debian 12 is too old, that of Debian 13 is not.
 NODE=20.10
-# new_enough VERSION: whether it is $NODE or newer. What packagers put before and after does not count.
+# new_enough VERSION: whether it is $NODE or newer, ignoring prefixes and suffixes of packagers.
 new_enough() { [ "$(printf '%s\n' "$NODE" "$1" | sed 's/^v//; s/^[0-9]*://' | sort -V | head -n 1)" = "$NODE" ]; }
 no_node() {
     echo "setup: $1; install Node $NODE or newer with npm and run this again" >&2
@@ -57,7 +56,7 @@ if need npm; then
     install "npm" "npm" npm
 fi
 
-# Statements as PDF have Chinese in them, and tests make some.
+# Statements as PDF contain Chinese text, also in tests.
 has_chinese_font() {
     for font in /usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc /usr/share/fonts/truetype/wqy/wqy-microhei.ttc \
         /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc /usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf; do
@@ -67,8 +66,8 @@ has_chinese_font() {
 }
 has_chinese_font || install "font with Chinese characters" "fonts-noto-cjk or fonts-wqy-microhei" fonts-wqy-microhei
 
-# A PostgreSQL server, which tests start themselves: on loopback, as an ordinary user, in a folder that goes away.
-# CHANDLER_TEST_POSTGRES names the folder of other programs than Debian's.
+# Tests start their own PostgreSQL server: on loopback, as an ordinary user, in a temporary folder.
+# CHANDLER_TEST_POSTGRES is the folder of its programs, if not Debian's.
 has_postgres() {
     for initdb in "${CHANDLER_TEST_POSTGRES-}"/initdb /usr/lib/postgresql/*/bin/initdb "$(command -v initdb)"; do
         [ ! -x "$initdb" ] || return 0
@@ -77,7 +76,7 @@ has_postgres() {
 }
 if [ "${1-}" = --test ] || [ "${1-}" = --e2e ]; then
     if ! has_postgres; then
-        # Debian's package would make a database of its own and start it at every boot. The file that says no to it comes with the
+        # Debian's package would create a database cluster and start it at every boot. The file that disables this is part of the
         # package below.
         install "PostgreSQL" "PostgreSQL 15 or newer, and say where its initdb is in CHANDLER_TEST_POSTGRES," postgresql-common
         conf=/etc/postgresql-common/createcluster.conf
@@ -87,7 +86,7 @@ if [ "${1-}" = --test ] || [ "${1-}" = --e2e ]; then
 fi
 
 if [ "${1-}" = --e2e ]; then
-    # The browser in which the pages are tested; CHANDLER_E2E_CHROMIUM names another one.
+    # The browser of the page tests; CHANDLER_E2E_CHROMIUM names another one.
     if [ -z "${CHANDLER_E2E_CHROMIUM-}" ] && [ ! -x /usr/bin/chromium ]; then
         install "Chromium" "Chromium, and say where it is in CHANDLER_E2E_CHROMIUM," chromium
     fi

@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
-"""Two executables on SQLite, in turns: has a change made anything slower?
+"""Compares two executables on SQLite, alternating: has a change made anything slower?
 
     python before.py BEFORE AFTER BENCH DATA WORK
 
-Each has stores of its own, which it has imported itself: a newer one may bring a store forward. What counts is the ratio of two turns that lie
-beside each other, and of those the median.
+Each imports its own stores, because a newer one may migrate a store. The result is the median of the ratios of adjacent turns.
 """
 import json
 import os
@@ -16,7 +15,7 @@ from measure import Import, fresh, machine, rows_of
 
 TURNS = 5
 CONNECTIONS = (1, 16, 256)
-# Beyond this the change is told as slower; turns of the same executable lie as far apart as that.
+# Beyond this ratio the change is reported as slower; turns of the same executable differ by as much.
 SLOWER = 1.03
 
 
@@ -37,7 +36,7 @@ def imports(executables, data, work):
                            for what in ("seconds", "cpu"))
         print(f"| {name} | {rows:,} | {speed['before']:.2f} M | {speed['after']:.2f} M | {spread(wall)} | {spread(processor)} | "
               f"{verdict(statistics.median(processor))} |", flush=True)
-    # Days beside the minutes, so that the store is one as people have it.
+    # Days and minutes, as in a typical store.
     for which, executable in executables.items():
         Import(executable, f"{work}/{which}-m1_all.parquet", f"{data}/d1_all.parquet")
     os.sync()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the first build of the executable is made of: `bench/run.sh build`, or `build.py REPORT` for a report of cargo that is there.
+"""The parts of a first build of the executable: `bench/run.sh build`, or `build.py REPORT` for an existing report of cargo.
 
-Builds the release from nothing in a folder of its own, with `cargo build --timings`, and prints a table. `PROFILE=demo` is what `make demo` builds.
+Builds the release from scratch in a separate folder, with `cargo build --timings`, and prints a table. `PROFILE=demo` is the build of `make demo`.
 """
 
 import json
@@ -27,7 +27,7 @@ def main():
 
 
 def build(folder):
-    """A build from nothing: the report of cargo, and how long it took."""
+    """Builds from scratch; returns the report of cargo, and the wall time."""
     shutil.rmtree(folder, ignore_errors=True)
     began = time.monotonic()
     profile = os.environ.get("PROFILE", "release")

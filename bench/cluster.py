@@ -1,10 +1,10 @@
-"""A PostgreSQL of its own: a cluster in a folder, on loopback, which ends with the `with` that began it.
+"""A PostgreSQL cluster in a folder, on loopback, which stops at the end of its `with` block.
 
     with Cluster(folder) as cluster:
         cluster.url("name")                      # postgres://…, as `chandler --store` takes it
         cluster.rows("select 1", "name")         # [["1"]]
 
-Its programs are Debian's newest, or those in PG_BIN. Nothing of Python's is needed: it is asked through `psql`.
+Its programs are Debian's newest, or those in PG_BIN. No Python driver is needed: queries run through `psql`.
 """
 import glob
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 USER = "bench"
-# Between columns of what psql prints; no text of ours has it.
+# Column separator in the output of psql; no text of ours contains it.
 BETWEEN = "\x1f"
 
 
@@ -57,7 +57,7 @@ class Cluster:
     def start(self):
         options = " ".join(f"-c {name}={value}" for name, value in self.settings.items())
         command = [*self.user, f"{self.programs}/pg_ctl", "-D", f"{self.folder}/data", "-w", "-l", f"{self.folder}/log", "-o", options, "start"]
-        # The server keeps what it inherits: a pipe would never end.
+        # The server inherits open files: a pipe would never end.
         subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, cwd="/")
 
     def stop(self, mode="fast"):
@@ -87,7 +87,7 @@ class Cluster:
         return self.url(database)
 
     def rows(self, text, database="postgres"):
-        """What the last statement of a text answers, as text; a list a row."""
+        """The result of the last statement as text; a list for each row."""
         command = [f"{self.programs}/psql", "-X", "-q", "-A", "-t", "-F", BETWEEN, "-v", "ON_ERROR_STOP=1",
                    "-h", "127.0.0.1", "-p", str(self.port), "-U", USER, "-d", database, "-f", "-"]
         done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)

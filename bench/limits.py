@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One caller against all: what is left for an honest account beside a flood, and what the flood costs the server.
+"""Service of an honest account during a flood by another, and the cost of the flood for the server.
 
     bench/limits.py CHANDLER STORE [SECONDS]
 
-Copies the store's folder, starts a server on loopback for each kind of flood, lets an honest account ask 50 times a second for
-cached candles over a WebSocket, and prints a table: the share of its questions that were answered, memory and threads of the
-server. The floods are processes of their own, bounded in time, and end with it."""
+Copies the store's folder, starts a server on loopback for each kind of flood, sends 50 requests a second of an honest account
+for cached candles over a WebSocket, and prints a table: the share of its requests that were answered, memory and threads of
+the server. The floods are separate processes, bounded in time, and end with it."""
 
 import asyncio
 import base64
@@ -195,7 +195,7 @@ def measure(chandler, store, seconds, name, rate, flood, work):
             process = Process(target=flood, args=(http, flooder, work, stop, ready), daemon=True)
             process.start()
             ready.wait(30)
-        asked = answered = 0
+        due = answered = 0
         memory, threads, times = 0.0, 0, []
         began = following = time.monotonic()
         while time.monotonic() < began + seconds:
@@ -204,10 +204,10 @@ def measure(chandler, store, seconds, name, rate, flood, work):
             assert link.ask(question)[6] == 0
             times.append(time.monotonic() - since)
             answered += 1
-            # A question whose time has passed while the last one was waited for is not asked.
+            # Requests that fell due during the last one are not sent.
             while following <= time.monotonic():
                 following += PACE_S
-                asked += 1
+                due += 1
             now = status(server.pid)
             memory, threads = max(memory, now[0]), max(threads, now[1])
         stop.set()
@@ -216,7 +216,7 @@ def measure(chandler, store, seconds, name, rate, flood, work):
             process.kill()
         time.sleep(5)
         slow = sorted(times)[len(times) * 99 // 100] * 1000
-        share = 100 * answered / max(asked, 1)
+        share = 100 * answered / max(due, 1)
         print(f"| {name} | {share:.0f} % | {slow:.1f} | {memory:.0f} | {status(server.pid)[0]:.0f} | {threads} |", flush=True)
     finally:
         if process and process.is_alive():
@@ -248,7 +248,7 @@ def main():
         print("| beside | honest account is answered | p99 ms | memory, most MB | 5 s later | threads, most |")
         print("|---|---|---|---|---|---|", flush=True)
         for name, rate, flood, work in [
-            ("nobody", "60/30", None, None),
+            ("no flood", "60/30", None, None),
             ("10 WebSockets, command 19", "60/30", flood_links, frames),
             ("600 HTTP connections, command 19", "60/30", flood_http, bodies),
             ("10 WebSockets, refused command 27", "1/3600", flood_links, [frame(27, history(SYMBOLS[0]))] * 100),

@@ -3,8 +3,8 @@
 
   python measure.py CHANDLER BENCH DATA WORK
 
-Imports are timed from outside, with the processor time and the largest memory of the process beside the wall clock: on a
-machine that others use, the processor time is what can be compared.
+Imports are timed from outside, with processor time and peak memory of the process and the wall time: on a
+shared machine only the processor time is comparable.
 """
 import glob
 import os
@@ -78,7 +78,7 @@ def cpu_name():
 
 
 def stolen():
-    """Processor time that the host gave to others while somebody here wanted it, and all of it, in ticks."""
+    """Stolen processor time (taken by the host for others), and total processor time, in ticks."""
     with open("/proc/stat") as lines:
         ticks = [int(value) for value in next(lines).split()[1:9]]
     return ticks[7], sum(ticks)
@@ -106,10 +106,10 @@ def imports(chandler, data, work):
 
     def line(name, done, rows, target):
         rate = rows / done.seconds
-        kept = verdict(rate, target, True) if target else ""
+        outcome = verdict(rate, target, True) if target else ""
         memory = f"{done.memory:.0f} ({done.anonymous:.0f})"
         print(f"| {name} | {rows:,} | {done.seconds:.1f} | {rate / 1e6:.2f} M | {done.cpu / rows * 1e6:.2f} | {memory} | "
-              f"{target / 1e6 if target else ''}{' M' if target else ''} | {kept} |", flush=True)
+              f"{target / 1e6 if target else ''}{' M' if target else ''} | {outcome} |", flush=True)
 
     def best(name, files):
         """The quickest of a few imports into a fresh store: others use the machine too."""
@@ -146,8 +146,8 @@ def print_sizes(sizes, peers):
     print("\n| on disk | candles | bytes a candle, everything included | target | |")
     print("|---|---|---|---|---|")
     for name, (rows, size, target) in sizes.items():
-        kept = verdict(size / rows, target) if target else ""
-        print(f"| {name} | {rows:,} | {size / rows:.2f} | {target or ''} | {kept} |")
+        outcome = verdict(size / rows, target) if target else ""
+        print(f"| {name} | {rows:,} | {size / rows:.2f} | {target or ''} | {outcome} |")
     for name, rows, size in peers:
         print(f"| peer: {name} | {rows:,} | {size / rows:.2f} | | |")
 
@@ -186,7 +186,7 @@ def main():
     machine()
     store, sizes = imports(chandler, data, work)
     here = os.path.dirname(os.path.abspath(__file__))
-    # The first questions after an import would wait for the disk to take what was written.
+    # Otherwise the first queries would wait for the writes of the import.
     os.sync()
     compared = subprocess.run([sys.executable, f"{here}/check.py", chandler, store, data], capture_output=True, text=True)
     if compared.returncode != 0:

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The questions of `peers.py` to ArcticDB (on LMDB) and to rows of PostgreSQL, on the candles of its Parquet files.
+"""Runs the queries of `peers.py` on ArcticDB (on LMDB) and on rows of PostgreSQL, with the candles of its Parquet files.
 
   python others.py DATA WORK     prints a table: bytes a candle, candles loaded a second, p50 of Q1 to Q4 in milliseconds
 
-`bench/run.sh others` has what it needs. PostgreSQL is a cluster of its own in WORK, without fsync, on a socket there (`cluster.py`).
+`bench/run.sh others` installs what it needs. PostgreSQL is a new cluster in WORK, without fsync, on a socket there (`cluster.py`).
 Answers are compared with the Parquet files before anything is timed.
 """
 import glob
@@ -23,7 +23,7 @@ from cluster import USER, Cluster
 from peers import BUCKET, COUNT, KIND, NAMES, QUESTIONS, RUNS, Files, check, choices, fold
 
 PRICES = ("open", "high", "low", "close", "turnover")
-# Peers that derive longer candles read at most so many rows for a thousand of them: an hour of minutes, a week of days.
+# The maximum number of rows that peers read to derive a thousand longer candles: an hour of minutes, a week of days.
 ROWS = {"Q1": COUNT, "Q2": COUNT, "Q3": (COUNT + 1) * 60, "Q4": (COUNT + 1) * 7}
 
 
@@ -39,7 +39,7 @@ def series(data):
 
 
 def folder_bytes(folder):
-    """What is on the disk: the file of LMDB is sparse."""
+    """Allocated bytes: the file of LMDB is sparse."""
     return sum(os.stat(os.path.join(base, name)).st_blocks * 512 for base, _, names in os.walk(folder) for name in names)
 
 

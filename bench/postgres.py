@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Nodes on PostgreSQL beside one server on SQLite, in turns: served, read for the first time, limited, imported.
+"""Compares nodes on PostgreSQL with one server on SQLite, alternating: serving, cold reads, rate decisions, imports.
 
-    python postgres.py CHANDLER BENCH DATA WORK [PART…]        parts: import nodes cold rate; all of them without a name
+    python postgres.py CHANDLER BENCH DATA WORK [PART…]        parts: import nodes cold rate; all by default
 
-PostgreSQL is a cluster of its own in WORK, on loopback, durable as Debian sets it up, and removed at the end. `bench/run.sh postgres` has what it needs.
+PostgreSQL is a new cluster in WORK, on loopback, with Debian's durability settings, and removed at the end. `bench/run.sh postgres` installs what it needs.
 """
 import datetime
 import json

@@ -75,7 +75,7 @@ def own_walk(rng, n, minute):
         volume_mean = 2e8 / currency * liquidity
     gap = np.rint(rng.normal(0, sigma * 0.15)).astype(np.int64)
     moves = gap + np.rint(rng.standard_t(4, n) * sigma * 0.7).astype(np.int64)
-    # The walk is folded back at 0.7 levels from its start: it can neither die nor fly away.
+    # The walk is reflected at 0.7 levels from its start, so that it stays bounded.
     band = max(int(level * 0.7), 1)
     path = np.abs((np.cumsum(moves) + band) % (4 * band) - 2 * band) - band
     close = np.maximum(int(level) + path, 2)
@@ -90,7 +90,7 @@ def own_walk(rng, n, minute):
 
 
 def hard_walk(rng, n):
-    """As above in ten-thousandths, and less obliging: nothing sits where a predictor would like it."""
+    """As above in ten-thousandths, and harder to predict and compress."""
     tick = [100, 10, 1][int(rng.integers(3))]
     level = float(np.exp(rng.normal(4.0, 0.9))) * 10000 / tick
     sigma = max(level * 0.0006, 0.3) * np.resize(0.6 + 1.2 * np.linspace(-1, 1, PER_DAY) ** 4, n)
@@ -107,8 +107,8 @@ def hard_walk(rng, n):
     volume[rounded] = np.maximum(volume[rounded] // 100, 1) * 100
     vwap = low + (high - low) * rng.beta(1.5, 4, n)
     turnover = np.rint(vwap * tick * volume / 100).astype(np.int64) * 100
-    kept = np.flatnonzero(rng.random(n) > 0.30)
-    return kept, tuple(column[kept] for column in (opened * tick, high * tick, low * tick, close * tick, volume, turnover))
+    traded = np.flatnonzero(rng.random(n) > 0.30)
+    return traded, tuple(column[traded] for column in (opened * tick, high * tick, low * tick, close * tick, volume, turnover))
 
 
 # --- dates and names ---------------------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ def main():
         write_actions(f"{out}/actions.csv", names, days)
     hard = Gathered(f"{out}/hard.parquet")
     for number in range(HARD_SYMBOLS):
-        kept, columns = hard_walk(np.random.default_rng([SEED, 3, number]), len(minutes))
-        hard.add(table(us_symbol("H", number), minutes[kept], columns, 10000))
+        traded, columns = hard_walk(np.random.default_rng([SEED, 3, number]), len(minutes))
+        hard.add(table(us_symbol("H", number), minutes[traded], columns, 10000))
     hard.close()
     long_minutes = us_minutes(datetime.date(2023, 12, 4), LONG_DAYS)
     long = Gathered(f"{out}/long.parquet")

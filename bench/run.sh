@@ -1,11 +1,15 @@
 #!/bin/sh
-# The bench: makes its data once, imports, checks, asks, and prints one table. `SYMBOLS=40 make bench` is a small run.
-# `bench/run.sh page [VISITS]` is another one: the chart page in Chromium. `bench/run.sh paper [PART…]` is about the paper account, beside
-# other engines, whose packages weigh a gigabyte. `bench/run.sh lists` is
-# about watchlists and the list of securities, `bench/run.sh trades` about single trades. `bench/run.sh build` is a build from nothing, and
-# what it is made of. `bench/run.sh others` asks ArcticDB and PostgreSQL what `make bench` asks DuckDB, and needs PostgreSQL installed, as do
-# `bench/run.sh postgres [PART…]`, nodes on PostgreSQL beside one server on SQLite, and `bench/run.sh catalogue`, tables of the size of docs/scaling.md.
-# `BEFORE=exe AFTER=exe bench/run.sh before` compares two executables on SQLite.
+# Benchmarks. `others`, `postgres` and `catalogue` need an installed PostgreSQL.
+#   bench/run.sh                              generates data once, imports, checks, queries, and prints a table; SYMBOLS=40 for a small run
+#   bench/run.sh page [VISITS]                the chart page in Chromium
+#   bench/run.sh paper [PART…]                the paper account compared with other engines, whose packages are a gigabyte
+#   bench/run.sh lists                        watchlists and the list of securities
+#   bench/run.sh trades                       single trades
+#   bench/run.sh build                        a build from scratch, and its parts
+#   bench/run.sh others                       the queries of `make bench` on ArcticDB and PostgreSQL
+#   bench/run.sh postgres [PART…]             nodes on PostgreSQL compared with one server on SQLite
+#   bench/run.sh catalogue                    tables of the size of docs/scaling.md
+#   BEFORE=exe AFTER=exe bench/run.sh before  compares two executables on SQLite
 set -eu
 cd "$(dirname "$0")/.."
 if [ "${1-}" = build ]; then
@@ -24,7 +28,7 @@ if [ "${1-}" = paper ]; then
     python=target/bench/paper-venv/bin/python
     mkdir -p "$work"
     if ! cmp -s bench/paper/requirements.txt "$work/installed.txt" || [ ! -x "$python" ]; then
-        # One of the engines wants Python 3.12 or newer.
+        # One of the engines requires Python 3.12 or newer.
         for found in "${PYTHON:-python3}" python3.14 python3.13 python3.12 "$HOME"/.pyenv/versions/3.1[2-9]*/bin/python; do
             if "$found" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then break; fi
         done
@@ -61,7 +65,7 @@ if ! "$python" -c 'import duckdb, numpy, pyarrow' 2>/dev/null; then
     "$work/venv/bin/pip" install --quiet --disable-pip-version-check numpy pyarrow duckdb
 fi
 if [ "${1-}" = before ]; then
-    # Both executables are there already.
+    # Both executables exist already.
     : "${BEFORE:?names the executable before}" "${AFTER:?names the executable after}"
     cargo build --release --locked -p bench >&2
 elif [ "${1-}" != others ]; then
@@ -72,7 +76,7 @@ fi
 if [ "${1-}" = trades ]; then
     exec "$python" bench/trades.py target/release/chandler "$work/trades"
 fi
-# The mark is written last: data of an interrupted run is made again.
+# The marker is written last: data of an interrupted run is generated again.
 if [ ! -e "$data/made" ]; then
     "$python" bench/prepare.py "$data" --symbols "$symbols" --daily-symbols "$daily" >&2
     touch "$data/made"

@@ -1,8 +1,8 @@
-"""Every statement of the crate `store`, as PostgreSQL is asked it, read from the sources: nothing is copied that could grow old.
+"""Every statement of the crate `store` in the form for PostgreSQL, read from the sources, so that no copy can become outdated.
 
     for statement in read(ROOT):                 # Statement(schema, file, name, what, text)
 
-Reads the tables of `statements!`, constants that are `Sql::new(…)`, and the macros that both are made of; what it does not understand ends the bench.
+Reads the tables of `statements!`, constants that are `Sql::new(…)`, and the macros that they use; anything that it cannot parse ends the bench.
 """
 import collections
 import re
@@ -19,7 +19,7 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-# Backups of SQLite, how a database comes to be, what reports say of its server, and moves, which read everything.
+# Backups of SQLite, creation of a database, reports about its server, and moves, which read everything.
 LEFT_OUT = ("backup/", "engine/", "moving/", "survey.rs")
 
 
@@ -32,7 +32,7 @@ def read(root):
     everywhere = {name: macro for file, text in sources.items() for name, macro in macros_of(file, text).items()}
     found = [one for file, text in sources.items() for one in of_file(file, text, {**everywhere, **macros_of(file, text)})]
     if len(found) < 100:
-        raise SystemExit(f"statements.py: only {len(found)} statements found: they are written otherwise now")
+        raise SystemExit(f"statements.py: only {len(found)} statements found: their form has changed")
     return found
 
 
@@ -45,7 +45,7 @@ def macros_of(file, source):
 
 
 def of_file(file, source, macros):
-    schema = "accounts" if file.startswith("accounts") else "candles"
+    schema = "accounts" if file.startswith(("accounts", "cluster", "social", "trading")) else "candles"
     for at in re.finditer(r"^\s*statements! \{", source, re.MULTILINE):
         for name, what, text in table(Reader(source, at.end(), macros, file)):
             yield Statement(schema, file, name, what, plain(text))

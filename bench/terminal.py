@@ -1,6 +1,6 @@
-"""Processor time (user and system) of single commands, each a process of its own: medians of many runs, side by side.
+"""Processor time (user and system) of single commands, each a separate process: medians of many alternating runs.
 
-The demo market is made once. `--version` is what any process of this size costs; the chart is told as so many times that."""
+The demo market is made once. `--version` is the base cost of a process of this size; the chart is given as a multiple of it."""
 
 import os
 import statistics
@@ -37,7 +37,7 @@ def main():
     }
     environment = {**os.environ, **SCREEN}
     found = {name: [] for name in questions}
-    # In turns, so that whatever else the machine does falls on all alike.
+    # Alternating, so that other load of the machine affects all alike.
     for _ in range(RUNS):
         for name, command in questions.items():
             found[name].append(cost(command, environment))

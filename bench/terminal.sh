@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a chart in the terminal costs, in processor time of the whole process. `BINARY=target/debug/chandler bench/terminal.sh`
-# measures another build; a release build is made where none is named.
+# The cost of a chart in the terminal, in processor time of the whole process. `BINARY=target/debug/chandler bench/terminal.sh`
+# measures another build; by default it builds a release.
 set -eu
 cd "$(dirname "$0")/.."
 binary=${BINARY:-target/release/chandler}

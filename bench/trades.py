@@ -1,4 +1,4 @@
-"""Single trades: the speed of their import, their size on the disk, and what capital distribution takes over a day of 100,000 of them.
+"""Single trades: the speed of their import, their size on disk, and the time of capital distribution over a day of 100,000 of them.
 
 python bench/trades.py CHANDLER WORK
 """
@@ -25,7 +25,7 @@ IMPORT_TARGET, BYTES_TARGET, ANSWER_TARGET_MS = 1.5e6, 6.0, 5.0
 
 
 def trading_days():
-    """The last weekdays: none of them is a holiday of Hong Kong's."""
+    """The last weekdays; none of them is a holiday in Hong Kong."""
     day, days = datetime.date(2026, 11, 13), []
     while len(days) < DAYS:
         if day.weekday() < 5 and day != datetime.date(2026, 10, 19):
@@ -79,8 +79,8 @@ def imported(chandler, work, path):
     return store, best
 
 
-def asked(chandler, store):
-    """Milliseconds of a question over HTTP on this machine; nothing of an answer is kept between two of them."""
+def query_times(chandler, store):
+    """Milliseconds of a query over HTTP on this machine; responses are not cached."""
     token = json.loads(run(chandler, store, "account", "create", "bench", "--rate", "unlimited", "--format", "json"))["access_token"]
     command = [chandler, "--store", f"sqlite:{store}", "--clock", CLOCK, "serve", "--listen", "127.0.0.1:0", "--tcp", "127.0.0.1:0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
@@ -115,7 +115,7 @@ def main():
     print("| single trades | | target | |\n|---|---|---|---|")
     print(f"| import of {rows:,} from Parquet, rows a second | {rows / seconds / 1e6:.2f} M | 1.5 M | {verdict(rows / seconds >= IMPORT_TARGET)} |")
     print(f"| bytes a trade on the disk, everything included | {size / rows:.2f} | {BYTES_TARGET:.0f} | {verdict(size / rows <= BYTES_TARGET)} |")
-    for name, took in asked(chandler, store).items():
+    for name, took in query_times(chandler, store).items():
         p50 = statistics.median(took)
         target = ANSWER_TARGET_MS if name == "capital-distribution" else None
         print(f"| {name} of a day of {TRADES:,}, p50 over HTTP, ms | {p50:.2f} | {target or ''} | {verdict(p50 <= target) if target else ''} |")

@@ -2,7 +2,7 @@
 # Repeats the end-to-end tests on a machine whose processors are all busy with other work: tests
 # that depend on the speed of the machine fail here.
 #   e2e/busy.sh [ROUNDS [WORDS FOR run.sh…]]    ten rounds of everything
-#   e2e/busy.sh 3 --browser desk.test.js        three rounds of one file
+#   e2e/busy.sh 3 --browser dashboard.test.js   three rounds of one file
 # Every round has a log, and a row in the printed table: its number, duration, result, and the names
 # of the failed tests.
 # LOAD is the number of processes that use the processors (default: the number of processors), LOGS

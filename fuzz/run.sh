@@ -1,5 +1,5 @@
 #!/bin/sh
-# Fuzzes every target for so many seconds each. Installs cargo-fuzz under target/ on first use.
+# Fuzzes every target for the given number of seconds. Installs cargo-fuzz under target/ on first use.
 set -eu
 cd "$(dirname "$0")/.."
 seconds=${1:-20}
@@ -11,7 +11,7 @@ export PATH
 export RUSTC_BOOTSTRAP=1
 cargo fuzz build --release
 
-# As many targets at a time as there are processors. What is found goes to corpus, which is not committed; seeds are.
+# As many targets at a time as there are processors. New inputs go to corpus, which is not committed; seeds are.
 logs=$PWD/target/fuzz
 mkdir -p "$logs"
 fuzz() {

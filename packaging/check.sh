@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks the units of packaging/systemd: that systemd understands every line, and that the sandbox has not been opened by
+# Checks the units of packaging/systemd: that systemd accepts every line, and that the sandbox has not been weakened by
 # accident. `systemd-analyze` rates exposure from 0 to 10; here the numbers are tenths.
 set -eu
 cd "$(dirname "$0")/systemd"
@@ -9,7 +9,7 @@ if ! command -v systemd-analyze >/dev/null 2>&1; then
     exit 1
 fi
 
-# The units name files of an installed package, so they are looked at in a folder that has them.
+# The units name files of an installed package, so they are checked in a folder with such files.
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/usr/bin" "$root/bin" "$root/etc/systemd/system" "$root/usr/lib/systemd/system"
@@ -36,7 +36,7 @@ mkdir "$root/etc/systemd/system/chandler.service.d"
 cp node.conf "$root/etc/systemd/system/chandler.service.d/"
 understood
 
-# unit and the most that it may be exposed
+# unit and its maximum exposure
 for pair in chandler.service:13 chandler-backup.service:10; do
     unit=${pair%:*} most=${pair#*:}
     systemd-analyze security --offline=true --no-pager --threshold="$most" "$PWD/$unit" >"$root/report" || {
@@ -47,4 +47,4 @@ for pair in chandler.service:13 chandler-backup.service:10; do
     tail -1 "$root/report"
 done
 systemd-analyze calendar --iterations=1 "$(sed -n 's/^OnCalendar=//p' chandler-backup.timer)" >/dev/null
-echo "units: understood"
+echo "units: accepted"

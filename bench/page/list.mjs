@@ -1,4 +1,4 @@
-// How long until the first rows of the page Securities are on the screen, in a store of twenty thousand of them.
+// Time to the first rows of the page Securities, in a store of twenty thousand of them.
 
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -14,7 +14,7 @@ const ROWS = {
   counted: () => document.querySelector('.sheet .said')?.textContent,
 };
 
-/** Securities with a name in three languages, a day, and a minute of overnight hours each, as `bench/run.sh lists` has them. */
+/** Securities with a name in three languages, a day, and a minute of overnight hours each, as in `bench/run.sh lists`. */
 export function fillList(store, chandler) {
   const files = {
     'names.csv': ['symbol,name_en,name_cn,name_hk,exchange,currency,lot_size,board'],
@@ -34,10 +34,10 @@ export function fillList(store, chandler) {
   }
 }
 
-/** Rows of the table; what does not meet its goal. `visit` is one with a fresh profile. */
+/** Rows of the table, and missed goals. `visit` opens a page with a fresh profile. */
 export async function measureList({ visit, visits, say, row, quantile }) {
   const times = [];
-  // The first one reads the list of securities, which later ones find in memory; it stands in the table by itself.
+  // The first visit reads the list of securities, which is then cached; it has a separate row in the table.
   for (let visited = 0; visited <= visits; visited += 1) times.push(await visit(ADDRESS, ROWS));
   const words = `${SECURITIES.toLocaleString('en')} securities`;
   const other = times.find(({ count }) => count !== words);

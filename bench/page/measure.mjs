@@ -1,7 +1,7 @@
-// How long until the first chart is on the screen, and the first rows of the securities, by the browser's own clock.
+// Time to the first chart, and to the first rows of the securities, by the browser's clock.
 //   node bench/page/measure.mjs EXECUTABLE WORK PACKAGES [VISITS]
-// Each visit has a profile of its own: nothing cached, only the cookie of a session. Visits to the chart alternate with visits to a
-// small page of the same server without a script, whose first paint is what any page costs in this browser on this machine.
+// Each visit has a fresh profile: nothing cached, only the cookie of a session. Visits to the chart alternate with visits to a small page
+// of the same server without a script, whose first paint is the base cost of a page in this browser on this machine.
 
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -46,7 +46,7 @@ function chandler(store, words, input = '') {
 /** A server of a store, which `fill` fills once. */
 async function serve(store, fill) {
   const mark = path.join(store, 'filled');
-  // The mark is written last: what an interrupted run has made is made anew.
+  // The marker is written last: data of an interrupted run is generated again.
   if (!existsSync(mark)) {
     rmSync(store, { recursive: true, force: true });
     mkdirSync(store, { recursive: true });
@@ -100,7 +100,7 @@ async function visit(browser, state, url, { mark, done, counted = () => document
   const network = await context.newCDPSession(page);
   await network.send('Network.enable');
   await network.send('Network.setCacheDisabled', { cacheDisabled: true });
-  // A tab in which somebody has been at this server already: the browser has a process for it, and begins none.
+  // A tab that has visited this server before: the browser already has a process for it.
   if (from) await page.goto(from, { waitUntil: 'load' });
   const addresses = new Map();
   network.on('Network.responseReceived', ({ requestId, response }) => addresses.set(requestId, new URL(response.url).pathname));

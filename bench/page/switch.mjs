@@ -1,4 +1,4 @@
-// From a key to another chart on the screen, another period or another security, by the browser's own clock.
+// Time from a key press to another chart, of another period or another security, by the browser's clock.
 
 const TIMES = 12;
 
@@ -10,13 +10,13 @@ async function pressed(page, presses) {
     await presses(time);
     await page.waitForFunction(() => performance.getEntriesByName('chandler:painted').length > 0);
     took.push(await page.evaluate(() => performance.getEntriesByName('chandler:painted').at(-1).startTime - globalThis.pressed));
-    // What comes after the picture is not to be in the way of the next.
+    // Work after the paint must not delay the next one.
     await page.waitForLoadState('networkidle');
   }
   return took;
 }
 
-/** Rows of the table: they have no goal of their own, and are to stay what they are. */
+/** Rows of the table: without goals; the times should not increase. */
 export async function measureSwitches({ browser, state, url, row }) {
   const context = await browser.newContext({ storageState: state, viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
@@ -32,7 +32,7 @@ export async function measureSwitches({ browser, state, url, row }) {
   const open = async (time) => {
     await page.keyboard.press('/');
     await page.locator('#symbol').fill(time % 2 === 0 ? 'WAX.US' : 'CNDL.US');
-    // What was typed is found by then.
+    // The search has finished by then.
     await page.waitForLoadState('networkidle');
     await page.keyboard.press('Enter');
   };

@@ -1,4 +1,4 @@
-"""What `bench paper engine` has written for other engines: candles and a list of orders. And how their runs are told."""
+"""Reads the output of `bench paper engine` for other engines: candles and a list of orders; and reports their runs."""
 import csv
 import json
 import os
@@ -20,7 +20,7 @@ class Given:
             numbers = np.fromfile(file, dtype="<i8")
         numbers = numbers.reshape(len(self.symbols), len(COLUMNS), self.minutes)
         self.candles = [dict(zip(COLUMNS, columns)) for columns in numbers]
-        # By minute: what is done when its candle is complete.
+        # The steps after the candle of each minute.
         self.steps = defaultdict(list)
         with open(os.path.join(work, "orders.csv"), newline="") as file:
             for row in csv.DictReader(file):
@@ -34,7 +34,7 @@ class Given:
         self.steps = dict(self.steps)
         self.work = work
 
-    def tell(self, name, version, prepare, run, fills):
+    def report(self, name, version, prepare, run, fills):
         """Prints the result of a run. `fills` has (order, minute, cents) for each execution."""
         with open(os.path.join(self.work, f"fills-{name}.csv"), "w") as file:
             file.write("order,minute,cents\n")

@@ -55,7 +55,7 @@ class ListOfOrders(bt.Strategy):
         if order.status == bt.Order.Completed:
             number = order.info["number"]
             self.open.pop(number, None)
-            # Told before the minute it belongs to is counted.
+            # Called before its minute is counted.
             self.fills.append((number, self.minute + 1, round(order.executed.price * 100)))
 
 
@@ -74,7 +74,7 @@ def main():
     prepared = time.perf_counter()
     (strategy,) = cerebro.run()
     ran = time.perf_counter()
-    given.tell("backtrader", bt.__version__, prepared - began, ran - prepared, strategy.fills)
+    given.report("backtrader", bt.__version__, prepared - began, ran - prepared, strategy.fills)
 
 
 main()

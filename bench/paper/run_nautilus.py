@@ -64,7 +64,7 @@ class ListOfOrders(Strategy):
 def main():
     given = Given(sys.argv[1])
     began = time.perf_counter()
-    # Nothing that could be left out: no logs, no checks of risk, no statistics, no portfolio kept up with every candle.
+    # Everything optional is disabled: logs, risk checks, statistics, portfolio updates with every candle.
     config = BacktestEngineConfig(
         logging=LoggingConfig(log_level="ERROR", bypass_logging=True),
         risk_engine=RiskEngineConfig(bypass=True),
@@ -109,7 +109,7 @@ def main():
     prepared = time.perf_counter()
     engine.run()
     ran = time.perf_counter()
-    given.tell("nautilus_trader", version("nautilus_trader"), prepared - began, ran - prepared, strategy.fills)
+    given.report("nautilus_trader", version("nautilus_trader"), prepared - began, ran - prepared, strategy.fills)
 
 
 main()

@@ -35,7 +35,7 @@ class ListOfOrders(StrategyTemplate):
 
     def update_trade(self, trade):
         super().update_trade(trade)
-        # Told before the minute it belongs to is counted.
+        # Called before its minute is counted.
         self.fills.append((self.numbers[trade.vt_orderid], self.minute + 1, round(trade.price * 100)))
 
 
@@ -59,7 +59,7 @@ def main():
         capital=1_000_000_000,
     )
     engine.add_strategy(ListOfOrders, {"given": given})
-    # What load_data does, without its database.
+    # Like load_data, without its database.
     for name, symbol, candles in zip(names, symbols, given.candles):
         moments = [datetime.fromtimestamp(at, timezone.utc) for at in candles["time"].tolist()]
         prices = [(candles[column] / 100).tolist() for column in ("open", "high", "low", "close")]
@@ -81,8 +81,8 @@ def main():
     prepared = time.perf_counter()
     engine.run_backtesting()
     ran = time.perf_counter()
-    told = f"{version('vnpy')} with portfolio engine {version('vnpy_portfoliostrategy')}"
-    given.tell("vnpy", told, prepared - began, ran - prepared, engine.strategy.fills)
+    versions = f"{version('vnpy')} with portfolio engine {version('vnpy_portfoliostrategy')}"
+    given.report("vnpy", versions, prepared - began, ran - prepared, engine.strategy.fills)
 
 
 main()

@@ -27,7 +27,7 @@ const ROUNDS: usize = 9;
 const QUESTIONS: usize = 200;
 
 /// A query, and the bodies that it needs.
-struct Asked {
+struct Probe {
     query: Query,
     ids: Vec<i64>,
 }
@@ -39,33 +39,34 @@ pub(crate) fn run(address: &str, work: &Path) -> anyhow::Result<()> {
     let [first, _] = &bare;
     let far = Store::open(&place, Access::Read)?;
     let questions = questions(&far, &history, first)?;
-    let (mut times, mut missed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut times, mut missed, mut warm) = (Vec::new(), Vec::new(), Vec::new());
     let began = now()?;
     for round in 0..ROUNDS {
         let mut reader = far.reader()?;
         times.push(one_round(&questions, &history, &bare, &mut reader, round)?);
-        let settings = CopySettings { dir: emptied(work)?, bytes_max: 4 << 30, grace: Duration::ZERO };
+        let settings =
+            CopySettings { dir: emptied(work)?, bytes_max: 4 << 30, offline_window: Duration::ZERO };
         let near = far.clone().with_copy(&settings)?;
         missed.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
         near.settle_copy();
         // The second pass needs bodies that the first has left to the thread.
-        for asked in &questions {
-            answer(&history, &mut near.reader()?, &asked.query)?;
+        for probe in &questions {
+            answer(&history, &mut near.reader()?, &probe.query)?;
         }
         near.settle_copy();
-        kept.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
+        warm.push(one_round(&questions, &history, &bare, &mut near.reader()?, round)?);
     }
     std::fs::remove_dir_all(work).ok();
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| 1000 candles in process, encoded | p50 us: median (least to most) | bare fetch of the same bytes, p50 us, driven by the thread that asks \
-         | times that | goal | driven by a thread of its own, p50 us | times that | goal | measured |\n|---|---|---|---|---|---|---|---|---|"
+        "| 1000 candles in process, encoded | p50 us: median (least to most) | bare fetch of the same bytes, p50 us, driven by the calling thread \
+         | times that | goal | driven by a separate thread, p50 us | times that | goal | measured |\n|---|---|---|---|---|---|---|---|---|"
     )?;
     for (name, rounds, goal) in [
         ("through PostgreSQL, no copy", &times, Some(GOAL)),
-        ("the same beside an empty copy that is being filled", &missed, Some(GOAL)),
-        ("out of the copy", &kept, None),
+        ("the same with an empty copy that is being filled", &missed, Some(GOAL)),
+        ("from the copy", &warm, None),
     ] {
         let ours = Spread::of(rounds.iter().map(ours_of));
         write!(out, "| {name} | {:.0} ({:.0} to {:.0}) |", ours.median, ours.least, ours.most)?;
@@ -94,7 +95,7 @@ fn emptied(work: &Path) -> anyhow::Result<std::path::PathBuf> {
 
 /// The p50 of both bare fetches and of queries, in microseconds, alternating.
 fn one_round(
-    questions: &[Asked],
+    questions: &[Probe],
     history: &History,
     bare: &[Bare; 2],
     reader: &mut Reader,
@@ -104,17 +105,17 @@ fn one_round(
     let by_id = "select body from block_body where id = any($1)";
     let bodies = [here.prepare(by_id)?, elsewhere.prepare(by_id)?];
     let mut times: [Vec<Duration>; 3] = Default::default();
-    for (number, asked) in questions.iter().enumerate() {
+    for (number, probe) in questions.iter().enumerate() {
         for turn in 0..3 {
             let which = (number + round + turn) % 3;
             let began = Instant::now();
             match (bare.get(which), bodies.get(which)) {
                 (Some(bare), Some(bodies)) => {
-                    let rows = bare.rows(bodies, &[&asked.ids])?;
+                    let rows = bare.rows(bodies, &[&probe.ids])?;
                     let bytes: usize = rows.iter().map(|row| row.get::<_, &[u8]>(0).len()).sum();
-                    ensure!(rows.len() == asked.ids.len() && bytes > 0, "a body is gone");
+                    ensure!(rows.len() == probe.ids.len() && bytes > 0, "a body is gone");
                 }
-                _ => drop(answer(history, reader, &asked.query)?),
+                _ => drop(answer(history, reader, &probe.query)?),
             }
             if let Some(times) = times.get_mut(which) {
                 times.push(began.elapsed());
@@ -143,7 +144,7 @@ fn answer(history: &History, reader: &mut Reader, query: &Query) -> anyhow::Resu
 
 /// A thousand minutes up to a random stamp, of a random security each; every security is equally
 /// likely.
-fn questions(store: &Store, history: &History, bare: &Bare) -> anyhow::Result<Vec<Asked>> {
+fn questions(store: &Store, history: &History, bare: &Bare) -> anyhow::Result<Vec<Probe>> {
     let mut reader = store.reader()?;
     let series = reader.snapshot()?.all_series()?;
     let wanted = |info: &&store::SeriesInfo| {
@@ -168,7 +169,7 @@ fn questions(store: &Store, history: &History, bare: &Bare) -> anyhow::Result<Ve
         let rows = bare.rows(&behind, &[&info.series.symbol.as_str(), &at.0])?;
         let ids: Vec<i64> = rows.iter().take(count).map(|row| row.get(0)).collect();
         ensure!(!ids.is_empty() && ids.len() == count, "{count} blocks were read of {}", ids.len());
-        questions.push(Asked { query, ids });
+        questions.push(Probe { query, ids });
     }
     Ok(questions)
 }

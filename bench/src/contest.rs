@@ -66,7 +66,7 @@ pub(crate) async fn turns(
     }
     let when = format!("{began} to {}", now()?);
     let first: Vec<f64> =
-        all.first().context("nobody to measure")?.runs.iter().map(|run| run.per_second).collect();
+        all.first().context("no server to measure")?.runs.iter().map(|run| run.per_second).collect();
     for contender in all.iter() {
         line(contender, connections, &first, &when, out)?;
     }

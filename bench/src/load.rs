@@ -23,7 +23,7 @@ pub(crate) struct Socket {
     /// Received bytes in the buffer.
     have: usize,
     /// Bytes at its start that were already returned.
-    told: usize,
+    used: usize,
 }
 
 /// The head of a server's frame: its opcode, and where its payload begins and ends.
@@ -47,7 +47,7 @@ impl Socket {
             head.push(stream.read_u8().await?);
         }
         ensure!(head.starts_with(b"HTTP/1.1 101"), "no upgrade: {}", String::from_utf8_lossy(&head));
-        Ok(Socket { stream, buffer: Vec::new(), have: 0, told: 0 })
+        Ok(Socket { stream, buffer: Vec::new(), have: 0, used: 0 })
     }
 
     /// Sends one message and reads one; pings are skipped.
@@ -55,7 +55,7 @@ impl Socket {
         self.stream.write_all(frame).await?;
         loop {
             let Head { first, start, end } = self.frame().await?;
-            self.told = end;
+            self.used = end;
             match first {
                 0x82 => return Ok(self.buffer.get(start..end).unwrap_or_default()),
                 0x89 => {}
@@ -67,16 +67,16 @@ impl Socket {
     /// Releases the buffer: those of thousands of idle connections would fill the memory.
     pub(crate) fn rest(&mut self) {
         self.buffer.truncate(self.have);
-        self.buffer.drain(..self.told);
+        self.buffer.drain(..self.used);
         self.buffer.shrink_to_fit();
-        (self.have, self.told) = (self.buffer.len(), 0);
+        (self.have, self.used) = (self.buffer.len(), 0);
     }
 
     /// Waits for a complete frame, which is then at the start of the buffer.
     async fn frame(&mut self) -> anyhow::Result<Head> {
-        self.buffer.copy_within(self.told..self.have, 0);
-        self.have -= self.told;
-        self.told = 0;
+        self.buffer.copy_within(self.used..self.have, 0);
+        self.have -= self.used;
+        self.used = 0;
         loop {
             let head = self.head()?;
             if let Some(head) = head
@@ -155,8 +155,8 @@ pub(crate) async fn run(
         tasks.push(tokio::spawn(async move {
             let (mut times, mut bytes) = (Vec::with_capacity(4096), 0);
             let mut turn = number * 7919;
-            let mut asked = Instant::now();
-            while asked.duration_since(began) < length {
+            let mut since = Instant::now();
+            while since.duration_since(began) < length {
                 let frame = frames.get(turn % frames.len()).context("no question")?;
                 turn += 1;
                 let answer = socket.ask(frame).await?;
@@ -164,8 +164,8 @@ pub(crate) async fn run(
                 ensure!(answer.get(6) == Some(&0), "refused: {}", String::from_utf8_lossy(answer));
                 bytes += answer.len();
                 let answered = Instant::now();
-                times.push(answered - asked);
-                asked = answered;
+                times.push(answered - since);
+                since = answered;
             }
             anyhow::Ok((socket, times, bytes))
         }));

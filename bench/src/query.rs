@@ -36,7 +36,7 @@ pub(crate) fn run(directory: &Path, only: &[&str]) -> anyhow::Result<()> {
     let history = History::new(Venues::built_in()?);
     let series = reader.snapshot()?.all_series()?;
     let mut lines: Vec<Line> = Vec::new();
-    for (period, adjust) in asked() {
+    for (period, adjust) in cases() {
         let name = match adjust {
             Adjust::None => period.to_string(),
             Adjust::Forward => format!("{period} forward"),
@@ -72,7 +72,7 @@ pub(crate) fn run(directory: &Path, only: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Every period that can have a thousand candles in twenty years, and adjusted days.
-fn asked() -> impl Iterator<Item = (Period, Adjust)> {
+fn cases() -> impl Iterator<Item = (Period, Adjust)> {
     let short =
         |period: &Period| period.is_clock() || matches!(period, Period::Calendar(Span::Day | Span::Week));
     let plain = Period::all().filter(short).map(|period| (period, Adjust::None));

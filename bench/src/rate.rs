@@ -83,23 +83,23 @@ fn one_by_one(shared: &Shared, trips: &[Bare; 2]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     writeln!(
         out,
-        "| a shared decision about the rate | p50 us: median (least to most) | p99 us | a decision is so many times as long: median (least to most) \
+        "| a shared decision about the rate | p50 us: median (least to most) | p99 us | a decision divided by this: median (least to most) \
          | goal | measured |\n|---|---|---|---|---|---|"
     )?;
     for (name, times, ratio) in [
-        ("`select 1`, prepared, the connection driven by the thread that asks", here, Some(against(here))),
-        ("the same, driven by a thread of its own, as in a server", elsewhere, Some(against(elsewhere))),
+        ("`select 1`, prepared, the connection driven by the calling thread", here, Some(against(here))),
+        ("the same, driven by a separate thread, as in a server", elsewhere, Some(against(elsewhere))),
         ("decision, one client, many accounts", decisions, None),
     ] {
         let p50 = Spread::of(times.iter().map(|(p50, _)| *p50));
         let p99 = Spread::of(times.iter().map(|(_, p99)| *p99)).median;
-        let told = ratio.map_or(String::from(" | "), |Spread { least, median, most }| {
+        let cell = ratio.map_or(String::from(" | "), |Spread { least, median, most }| {
             let verdict = if median <= TIMES_GOAL { "met" } else { "**missed**" };
             format!("{median:.2} ({least:.2} to {most:.2}) | {TIMES_GOAL}: {verdict}")
         });
         writeln!(
             out,
-            "| {name} | {:.1} ({:.1} to {:.1}) | {p99:.0} | {told} | {began} to {} |",
+            "| {name} | {:.1} ({:.1} to {:.1}) | {p99:.0} | {cell} | {began} to {} |",
             p50.median,
             p50.least,
             p50.most,
@@ -144,7 +144,7 @@ fn together(shared: &Shared) -> anyhow::Result<()> {
         })?;
         let per_second = done.load(Ordering::Relaxed) as f64 / began.elapsed().as_secs_f64();
         let verdict = if per_second >= PER_SECOND_GOAL { "met" } else { "**missed**" };
-        writeln!(out, "| {threads} at once | {per_second:.0} | {PER_SECOND_GOAL}: {verdict} |")?;
+        writeln!(out, "| {threads} threads | {per_second:.0} | {PER_SECOND_GOAL}: {verdict} |")?;
     }
     Ok(())
 }

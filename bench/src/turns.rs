@@ -54,7 +54,7 @@ impl Plan {
     fn read(path: &Path) -> anyhow::Result<Plan> {
         let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
         let plan: Plan = serde_json::from_str(&text)?;
-        ensure!(!plan.servers.is_empty(), "nobody to measure");
+        ensure!(!plan.servers.is_empty(), "no server to measure");
         std::fs::create_dir_all(&plan.work)?;
         Ok(plan)
     }

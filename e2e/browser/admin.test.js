@@ -26,8 +26,8 @@ async function meanwhile(method, where, json) {
   return answer.json.data;
 }
 
-describe('the operator’s desk', () => {
-  it('refuses everybody else on a direct visit, and asks for nothing in their name', async () => {
+describe('the operator’s dashboard', () => {
+  it('refuses other accounts on a direct visit, and sends no requests for them', async () => {
     for (const where of ['/admin', `/admin?account=${encodeURIComponent(OPERATOR)}`, '/admin/audit', '/admin/status']) {
       await at(USER, where, async (page, visitor) => {
         await page.getByRole('heading', { name: 'For operators' }).waitFor();
@@ -62,7 +62,7 @@ describe('the operator’s desk', () => {
       await page.getByLabel('Search').fill('tallow');
       await page.getByText('1 of 1').waitFor();
       await page.getByRole('link', { name: 'Kit Tallow' }).click();
-      await page.getByText('A password link is out until').waitFor();
+      await page.getByText('A password link is valid until').waitFor();
     }, { complaints: [/status of 409: POST .*\/v1\/admin\/accounts$/] });
     await on.visit({ viewport: PHONE }, async (visitor) => {
       const { page } = visitor;
@@ -82,7 +82,7 @@ describe('the operator’s desk', () => {
     });
   });
 
-  it('changes what an account may do, takes it back, and does not overwrite what another operator did', async () => {
+  it('changes the limits of an account, undoes that, and does not overwrite changes of another operator', async () => {
     const account = `/v1/admin/accounts/${encodeURIComponent(USER)}`;
     await at(OPERATOR, `/admin?account=${encodeURIComponent(USER)}`, async (page, visitor) => {
       const [quota, save, undo] = [page.getByLabel('Securities a month'), page.getByRole('button', { name: 'Save' }), page.getByRole('button', { name: 'Undo' })];
@@ -90,19 +90,19 @@ describe('the operator’s desk', () => {
       await save.click();
       await page.getByText('0 / 250').waitFor();
       await undo.click();
-      await page.getByText('Taken back').waitFor();
+      await page.getByText('Undone.').waitFor();
       await page.getByText('0 / 100').waitFor();
       await page.getByLabel('History calls').fill('often');
       await save.click();
       await page.getByText(/Not done: .*60\/30/).waitFor();
-      assert.equal(await page.getByLabel('History calls').inputValue(), 'often', 'what was typed stays');
+      assert.equal(await page.getByLabel('History calls').inputValue(), 'often', 'typed text stays');
       // The form is stale from here on.
       await meanwhile('POST', account, { level: 4 });
       await page.getByLabel('History calls').fill('5/1');
       await save.click();
       await page.getByText(/somebody else has changed the account/).waitFor();
       await page.getByText('0 / 1,000').waitFor();
-      assert.equal(await page.getByLabel('History calls').inputValue(), '60/30', 'and the form has what is there now');
+      assert.equal(await page.getByLabel('History calls').inputValue(), '60/30', 'and the form has the current value');
       await page.getByRole('button', { name: 'Withdraw CN' }).click();
       await page.getByText('CN is withdrawn').waitFor();
       await undo.click();
@@ -111,7 +111,7 @@ describe('the operator’s desk', () => {
     }, { complaints: [/status of 400: POST .*\/accounts\/Una%20Wick$/, /status of 409: POST .*\/accounts\/Una%20Wick$/] });
   });
 
-  it('says where a quota is used up, with the command and the button that lift it', async () => {
+  it('shows where a quota is used up, with the command and the button that lift it', async () => {
     const account = `/v1/admin/accounts/${encodeURIComponent(OPERATOR)}`;
     await meanwhile('POST', account, { quota: 0 });
     await at(OPERATOR, '/quota', async (page, visitor) => {
@@ -130,7 +130,7 @@ describe('the operator’s desk', () => {
     await meanwhile('POST', account, { quota: null });
   });
 
-  it('revokes an account whose name was typed, and never the last operator', async () => {
+  it('revokes an account after its name is typed, and never the last operator', async () => {
     await on.person('Lou Beacon');
     await at(OPERATOR, '/admin?account=Lou%20Beacon', async (page, visitor) => {
       const revoke = page.getByRole('button', { name: 'Revoke' });
@@ -147,7 +147,7 @@ describe('the operator’s desk', () => {
       await page.keyboard.press('Enter');
       await page.getByText('Lou Beacon is revoked').waitFor();
       assert.equal(await revoke.count(), 0);
-      await page.getByRole('link', { name: 'What happened to it' }).click();
+      await page.getByRole('link', { name: 'Its audit log' }).click();
       await page.getByRole('row').filter({ hasText: 'account.revoked' }).filter({ hasText: 'left us' }).filter({ hasText: OPERATOR }).waitFor();
       await visitor.open(on.at(`/admin?account=${encodeURIComponent(OPERATOR)}`));
       await revoke.click();
@@ -170,15 +170,15 @@ describe('the operator’s desk', () => {
       await page.getByRole('row').filter({ hasText: USER }).waitFor();
       assert.equal(await page.getByRole('row').filter({ hasText: 'login.accepted' }).count(), 0);
       await visitor.look('admin-audit');
-      await page.getByLabel('Account').fill('nobody');
+      await page.getByLabel('Account').fill('unknown');
       await page.keyboard.press('Enter');
-      await page.getByText('There is no account nobody.').waitFor();
+      await page.getByText('There is no account unknown.').waitFor();
       await page.getByRole('link', { name: 'All', exact: true }).click();
       await page.getByRole('row').filter({ hasText: 'login.accepted' }).first().waitFor();
-    }, { complaints: [/status of 404: GET .*\/v1\/admin\/audit\?.*account=nobody/] });
+    }, { complaints: [/status of 404: GET .*\/v1\/admin\/audit\?.*account=unknown/] });
   });
 
-  it('shows what the server has and does', async () => {
+  it('shows the status of the server', async () => {
     await at(OPERATOR, '/admin/status', async (page, visitor) => {
       await page.getByRole('heading', { name: 'Calendars' }).waitFor();
       await page.getByText(/\d MiB/).first().waitFor();

@@ -43,7 +43,7 @@ export async function visit(browser, options, what) {
   try {
     await what(visitor);
   } catch (error) {
-    await visitor.keep(`failed-${process.hrtime.bigint()}`).catch(() => {});
+    await visitor.screenshot(`failed-${process.hrtime.bigint()}`).catch(() => {});
     await visitor.context.close();
     throw new Error([`at ${visitor.page.url()}: ${error.message}`, ...visitor.problems].join('\n  '), { cause: error });
   }
@@ -184,7 +184,7 @@ class Visitor {
    * Saves a screenshot. Nothing is injected into the page, which its content security policy would
    * forbid.
    */
-  async keep(name) {
+  async screenshot(name) {
     mkdirSync(SHOTS, { recursive: true });
     const file = path.join(SHOTS, `${name}.png`);
     await this.page.screenshot({ path: file, fullPage: true, caret: 'initial', animations: 'allow' });
@@ -192,7 +192,7 @@ class Visitor {
 
   /** Saves a screenshot, and checks the requirements of every page. */
   async look(name) {
-    await this.keep(name);
+    await this.screenshot(name);
     // Colours in transition have no final contrast.
     await this.page.evaluate(() => Promise.all(document.getAnimations().map((one) => one.finished.catch(() => {}))));
     const facts = await this.page.evaluate(factsOfPage);

@@ -7,7 +7,7 @@ import { PASSWORD } from './stage.js';
 /** Fields of a candle that are prices. */
 export const PRICES = ['open', 'high', 'low', 'close'];
 
-/** Signs a visitor in on the sign-in page, on the way to an address. */
+/** Signs a visitor in on the sign-in page, which then opens an address. */
 export async function signInTo(on, visitor, name, where) {
   await visitor.open(on.at(`/signin?next=${encodeURIComponent(where)}`));
   assert.equal(await visitor.signIn(name, PASSWORD), 200);
@@ -46,7 +46,7 @@ export const frames = (page) =>
   page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => requestAnimationFrame(done)))));
 
 /** One cell of the read-out. */
-export const said = (page, name) => page.locator(`#ro-${name}`).innerText();
+export const cellText = (page, name) => page.locator(`#ro-${name}`).innerText();
 
 /**
  * The cells of the read-out as the service writes them: large numbers are short, and exact in the
@@ -55,7 +55,7 @@ export const said = (page, name) => page.locator(`#ro-${name}`).innerText();
 export async function readOut(page) {
   const exact = (name) => page.locator(`#ro-${name}`).getAttribute('title');
   const cells = await Promise.all([
-    ...PRICES.map(async (name) => [name, await said(page, name)]),
+    ...PRICES.map(async (name) => [name, await cellText(page, name)]),
     ...['volume', 'turnover'].map(async (name) => [name, await exact(name)]),
   ]);
   return Object.fromEntries(cells.map(([name, text]) => [name, text.replaceAll(',', '')]));
@@ -100,7 +100,7 @@ export async function walkTo(page, time, steps = 40) {
     // At least one key press: a candle chosen by keys stays, while the newest visible one may
     // change.
     await page.keyboard.press('ArrowLeft');
-    if ((await said(page, 'time')).includes(time)) return;
+    if ((await cellText(page, 'time')).includes(time)) return;
   }
-  assert.fail(`no candle of ${time} within ${steps} steps; the last was ${await said(page, 'time')}`);
+  assert.fail(`no candle of ${time} within ${steps} steps; the last was ${await cellText(page, 'time')}`);
 }

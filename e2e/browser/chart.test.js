@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
-import { counted, drawn, expected, frames, readOut, said, served, servedBack, signInTo, titled, walkTo } from './chart.js';
+import { counted, drawn, expected, frames, readOut, cellText, served, servedBack, signInTo, titled, walkTo } from './chart.js';
 import { stage } from './stage.js';
 
 const CANDLES = 5_000;
@@ -38,7 +38,7 @@ function holding(pages) {
 }
 
 describe('the chart', () => {
-  it('opens with something to look at, says what it is and who is signed in', async () => {
+  it('opens with a security, and shows its name and the signed-in account', async () => {
     await atChart('/', async (page, visitor) => {
       assert.match(page.url(), /\/\?symbol=[A-Z0-9.]+$/);
       await page.waitForFunction(() => document.getElementById('name').textContent.trim() !== '');
@@ -68,7 +68,7 @@ describe('the chart', () => {
         const first = page.locator('#found [role=option]').first();
         await first.getByText(symbol, { exact: true }).waitFor();
         assert.equal(await page.locator('#symbol').getAttribute('aria-expanded'), 'true');
-        if (typed === '燈港') await visitor.keep('chart-search');
+        if (typed === '燈港') await visitor.screenshot('chart-search');
         await page.keyboard.press('Enter');
         await titled(page, symbol);
         assert.match(page.url(), new RegExp(`symbol=${symbol.replace('.', '\\.')}$`));
@@ -77,7 +77,7 @@ describe('the chart', () => {
     });
   });
 
-  it('opens the mainland code that was typed, and no code of Hong Kong', async () => {
+  it('opens a typed mainland code, and no code of Hong Kong', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
       await page.keyboard.press('/');
       await page.locator('#found [role=option]').first().waitFor();
@@ -88,7 +88,7 @@ describe('the chart', () => {
     });
   });
 
-  it('leaves the keys of an input method to it', async () => {
+  it('ignores keys during input method composition', async () => {
     await atChart('/?symbol=CNDL.US', async (page) => {
       await page.keyboard.press('/');
       await page.keyboard.type('灯港');
@@ -108,7 +108,7 @@ describe('the chart', () => {
     });
   });
 
-  it('asks for the name again after it could not be told once', async () => {
+  it('requests the name again after a failed request', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
       await page.keyboard.press('/');
       await page.keyboard.type('CNDL.US');
@@ -123,7 +123,7 @@ describe('the chart', () => {
     }, { complaints: [/ERR_FAILED/], prepare: (page) => page.route('**/v1/securities/CNDL.US*', (route) => route.abort()) });
   });
 
-  it('says so when nothing is like what was typed', async () => {
+  it('shows that a search has no results', async () => {
     await atChart('/?symbol=CNDL.US', async (page) => {
       await page.locator('#symbol').click();
       await page.keyboard.type('no such thing');
@@ -135,7 +135,7 @@ describe('the chart', () => {
     });
   });
 
-  it('shows every period with the numbers of the HTTP door', async () => {
+  it('shows every period with the numbers of the HTTP API', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
       const radios = page.locator('input[name=period]');
       const names = await radios.evaluateAll((all) => all.map((one) => one.value));
@@ -164,8 +164,8 @@ describe('the chart', () => {
         await walkTo(page, '2014-06-09');
         const { candlesticks } = await served(on, on.people[NAME], { symbol: 'CNDL.US', period: 'day', adjust, before: '2014-06-09', limit: 2 });
         assert.deepEqual(await readOut(page), expected(candlesticks.at(-1)), adjust);
-        assert.match(await said(page, 'event'), /ex 2014-06-09: split of 2 for 1/);
-        await visitor.keep(`chart-action-${adjust}`);
+        assert.match(await cellText(page, 'event'), /ex 2014-06-09: split of 2 for 1/);
+        await visitor.screenshot(`chart-action-${adjust}`);
         await page.keyboard.press('ArrowLeft');
         await page.waitForFunction((close) => document.getElementById('ro-close').textContent === close, candlesticks[0].close);
         await page.keyboard.press('Escape');
@@ -183,10 +183,10 @@ describe('the chart', () => {
       const { candlesticks } = await served(on, on.people[NAME], { symbol: 'CNDL.US', period: '15m', session: 'all' });
       await page.keyboard.press('End');
       assert.deepEqual(await readOut(page), expected(candlesticks.at(-1)));
-      assert.equal(await said(page, 'event'), 'post-market');
-      assert.match(await said(page, 'time'), /^Fri 2026-11-13 19:45 EST$/);
+      assert.equal(await cellText(page, 'event'), 'post-market');
+      assert.match(await cellText(page, 'time'), /^Fri 2026-11-13 19:45 EST$/);
       assert.notDeepEqual(await page.locator('#chart').screenshot(), regular);
-      await visitor.keep('chart-sessions');
+      await visitor.screenshot('chart-sessions');
       // A market without extended hours offers none, and says why.
       await page.keyboard.press('/');
       await page.keyboard.type('9001.HK');
@@ -214,7 +214,7 @@ describe('the chart', () => {
       }
       assert.equal(await counted(page), CANDLES);
       await page.waitForFunction((before) => new URL(location.href).searchParams.get('before') !== before, first);
-      await visitor.keep('chart-scrolled');
+      await visitor.screenshot('chart-scrolled');
       // The candles of several pages match those of the HTTP API.
       const all = await servedBack(on, on.people[NAME], { symbol: 'WAX.US', period: '5m' }, CANDLES);
       assert.equal(all.length, CANDLES);
@@ -222,7 +222,7 @@ describe('the chart', () => {
       for (const x of [40, 300, 600, 900, 1150]) {
         await page.mouse.move(x, 400);
         await frames(page);
-        const time = (await said(page, 'time')).slice(4, 20).replace(' ', 'T');
+        const time = (await cellText(page, 'time')).slice(4, 20).replace(' ', 'T');
         const candle = all.find((one) => one.time.startsWith(time));
         assert.deepEqual(await readOut(page), expected(candle), time);
         seen.add(time);
@@ -234,7 +234,7 @@ describe('the chart', () => {
     }, { prepare });
   });
 
-  it('keeps to the candle that is looked at when older ones come', async () => {
+  it('preserves the selected candle when older ones are loaded', async () => {
     const { release, prepare } = holding(0);
     await atChart('/?symbol=WAX.US&period=5m', async (page) => {
       const before = await counted(page);
@@ -251,7 +251,7 @@ describe('the chart', () => {
     }, { prepare });
   });
 
-  it('says where history begins', async () => {
+  it('shows where history begins', async () => {
     await atChart('/?symbol=9001.HK&period=month', async (page, visitor) => {
       assert.match(await page.locator('#count').innerText(), /history begins 2004-06-01/);
       // A resting pointer has no effect while keys are used, whatever candle moves under it.
@@ -259,23 +259,23 @@ describe('the chart', () => {
       await page.keyboard.press('Home');
       await page.waitForFunction(() => document.getElementById('ro-time').textContent === '2004-06');
       await frames(page);
-      assert.equal(await said(page, 'time'), '2004-06');
-      await visitor.keep('chart-beginning');
+      assert.equal(await cellText(page, 'time'), '2004-06');
+      await visitor.screenshot('chart-beginning');
     });
   });
 
-  it('reads the exact numbers of a candle behind a deep link, as the HTTP door and the command line tell them', async () => {
+  it('shows the exact numbers of a candle by a deep link, equal to the HTTP API and the command line', async () => {
     const point = '2026-03-02T11:00';
     const { candlesticks: [known] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: '5m', before: point, limit: 1 });
-    const told = JSON.parse(
+    const printed = JSON.parse(
       await on.server.command(['kline', '9001.HK', '--period', '5m', '--adjust', 'forward', '--before', point, '-n', '1', '--format', 'json']),
     );
     await atChart(`/?symbol=9001.HK&period=5m&before=${point}`, async (page, visitor) => {
       await walkTo(page, '2026-03-02 11:00');
-      assert.equal(await said(page, 'time'), 'Mon 2026-03-02 11:00 HKT');
+      assert.equal(await cellText(page, 'time'), 'Mon 2026-03-02 11:00 HKT');
       assert.deepEqual(await readOut(page), expected(known));
-      assert.deepEqual(await readOut(page), expected(told.candlesticks[0]));
-      await visitor.keep('chart-exact');
+      assert.deepEqual(await readOut(page), expected(printed.candlesticks[0]));
+      await visitor.screenshot('chart-exact');
       await page.reload();
       await drawn(page);
       // The announcement to screen readers comes later than the address update would.
@@ -288,7 +288,7 @@ describe('the chart', () => {
     });
   });
 
-  it('names what is on the screen in its address, and the back button undoes a choice', async () => {
+  it('has the current view in its address, and the back button undoes a choice', async () => {
     await atChart('/?symbol=9001.HK&period=week', async (page) => {
       await page.keyboard.press('p');
       await titled(page, '9001.HK M');
@@ -306,7 +306,7 @@ describe('the chart', () => {
     });
   });
 
-  it('goes to a date that is picked or typed, in one step, and says the candle of that day', async () => {
+  it('goes to a picked or typed date, in one step, and shows the candle of that day', async () => {
     await atChart('/?symbol=9001.HK', async (page) => {
       const shows = async (date) => {
         await page.waitForURL(new RegExp(`before=${date}`));
@@ -337,7 +337,7 @@ describe('the chart', () => {
     });
   });
 
-  it('takes a date before there are candles, and leaves it alone when they come', async () => {
+  it('accepts a date before candles are loaded, and does not overwrite it afterwards', async () => {
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
       let release;
@@ -364,7 +364,7 @@ describe('the chart', () => {
     });
   });
 
-  it('stays in the year when it is looked at in days, and offers what there is where there are no minutes', async () => {
+  it('stays in the year when the period changes to days, and offers stored periods where there are no minutes', async () => {
     await atChart('/?symbol=9001.HK&period=year&before=2015-01-01', async (page) => {
       await page.getByRole('radio', { name: 'D', exact: true }).check({ force: true });
       await page.waitForURL(/before=2015-12-31/);
@@ -379,7 +379,7 @@ describe('the chart', () => {
       // Newer candles load automatically, and do not move the view.
       await page.waitForFunction(() => /^1,\d{3} /.test(document.getElementById('count').textContent));
       await frames(page);
-      assert.equal((await said(page, 'time')).slice(4, 20), date.replace('T', ' '));
+      assert.equal((await cellText(page, 'time')).slice(4, 20), date.replace('T', ' '));
       assert.equal(new URL(page.url()).searchParams.get('before'), date);
     });
   });

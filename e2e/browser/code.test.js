@@ -29,7 +29,7 @@ async function whoIs(token) {
 }
 
 describe('the authorization page', () => {
-  it('brings a code back that is worth a token, as the SDK asks for it: no challenge, no scope', async () => {
+  it('returns a code that is exchanged for a token, as the SDK requests it: no challenge, no scope', async () => {
     await sent({}, async ({ url, state, visitor, listener, client }) => {
       assert.equal(await visitor.open(url), 200);
       await visitor.look('code-1-sign-in');
@@ -54,7 +54,7 @@ describe('the authorization page', () => {
     });
   });
 
-  it('wants the right answer to a challenge, and then gives a token', async () => {
+  it('requires the right answer to a challenge, and then returns a token', async () => {
     const words = { pkce: true, scope: '3', viewport: PHONE };
     await sent(words, async ({ url, state, verifier, visitor, listener, client }) => {
       await visitor.open(url);
@@ -74,19 +74,19 @@ describe('the authorization page', () => {
     });
   });
 
-  it('gives the code to its own client alone', async () => {
+  it('accepts the code only from its client', async () => {
     await sent({}, async ({ url, visitor, listener, client }) => {
       await visitor.open(url);
       await visitor.signIn('Ana Lamp', PASSWORD);
       await visitor.press('Approve');
       const back = await listener.answer();
-      const other = await Client.register(on.server, 'Somebody else', [listener.url]);
+      const other = await Client.register(on.server, 'Another client', [listener.url]);
       const refused = await other.exchange(listener, back.code);
       assert.deepEqual([refused.status, refused.json.error], [400, 'invalid_grant']);
     });
   });
 
-  it('brings a refusal back when the person denied', async () => {
+  it('returns an error when the person denied', async () => {
     await sent({}, async ({ url, state, visitor, listener }) => {
       await visitor.open(url);
       await visitor.signIn('Ana Lamp', PASSWORD);
@@ -96,7 +96,7 @@ describe('the authorization page', () => {
     });
   });
 
-  it('sends nobody to an address that the client has not registered', async () => {
+  it('does not redirect to an address that the client has not registered', async () => {
     await sent({ redirect_uri: 'http://localhost:9/elsewhere' }, async ({ url, visitor }) => {
       const status = await visitor.open(url);
       assert.ok(status >= 400 && status < 500, status);
@@ -105,7 +105,7 @@ describe('the authorization page', () => {
     });
   });
 
-  it('knows no client that has not registered', async () => {
+  it('rejects a client that has not registered', async () => {
     await sent({ client_id: '00000000-0000-4000-8000-000000000000' }, async ({ url, visitor }) => {
       const status = await visitor.open(url);
       assert.ok(status >= 400 && status < 500, status);
@@ -114,8 +114,8 @@ describe('the authorization page', () => {
   });
 });
 
-describe('what was granted', () => {
-  it('ends at once when the account is revoked', async () => {
+describe('a granted token', () => {
+  it('ends immediately when the account is revoked', async () => {
     await on.person('Bo Wick');
     await sent({}, async ({ url, visitor, listener, client }) => {
       await visitor.open(url);

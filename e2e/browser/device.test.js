@@ -38,7 +38,7 @@ print(len(quotes.history_candlesticks_by_offset('9001.HK', Period.Day, AdjustTyp
 
 // Each test waits for `chandler login`, which polls every five seconds.
 describe('chandler login', { concurrency: true }, () => {
-  it('ends with a token file that serves the SDK, once the person has approved', async () => {
+  it('ends with a token file for the SDK, once the person has approved', async () => {
     await on.person('Ana Lamp');
     const login = new Login(on.server, temporary('home-'), '--client-name', 'Ana’s workbench');
     const { url, code } = await login.shown();
@@ -55,15 +55,15 @@ describe('chandler login', { concurrency: true }, () => {
       assert.equal(await visitor.press('Approve'), 200);
       await visitor.look('device-3-done');
     });
-    const { code: ended, said } = await login.result();
-    assert.equal(ended, 0, said);
+    const { code: ended, output } = await login.result();
+    assert.equal(ended, 0, output);
     const [token, ...others] = tokenFiles(login.home);
     assert.deepEqual(others, []);
-    assert.ok(!said.includes(token.access_token) && !said.includes(token.refresh_token));
+    assert.ok(!output.includes(token.access_token) && !output.includes(token.refresh_token));
     assert.equal(await candles(login.home, token.client_id), 7);
   });
 
-  it('says so when the person denied, who typed the code on a phone without scripts', async () => {
+  it('reports a denial by a person who typed the code on a phone without scripts', async () => {
     await on.person('Bea Lamp');
     const login = new Login(on.server, temporary('home-'));
     const { code } = await login.shown();
@@ -79,15 +79,15 @@ describe('chandler login', { concurrency: true }, () => {
       assert.equal(await visitor.press('Deny'), 200);
       await visitor.look('phone-4-done');
     });
-    const { code: ended, said } = await login.result();
+    const { code: ended, output } = await login.result();
     assert.notEqual(ended, 0);
-    assert.match(said, /denied/);
+    assert.match(output, /denied/);
     assert.deepEqual(tokenFiles(login.home), []);
   });
 });
 
 describe('a device', () => {
-  it('is told where its person is to go', async () => {
+  it('gets the address for its person', async () => {
     const client = await Client.register(on.server, 'Lost');
     const grant = await client.device();
     assert.equal(grant.verification_uri, on.at(CONFIRM));
@@ -95,7 +95,7 @@ describe('a device', () => {
     assert.ok(grant.verification_uri_complete.includes(grant.user_code));
   });
 
-  it('may be asked for by two pollers of one code, as the public command line has them', async () => {
+  it('may be polled twice for one code, as the public command line does', async () => {
     await on.person('Cy Taper');
     const client = await Client.register(on.server, 'Pairs');
     const [waiting, approved] = [await client.device(), await client.device()];
@@ -113,7 +113,7 @@ describe('a device', () => {
 });
 
 describe('a person', () => {
-  it('may try again after a slip', async () => {
+  it('may try again after a typing error', async () => {
     await on.person('Di Flame');
     const client = await Client.register(on.server, 'Second chance');
     const grant = await client.device();
@@ -127,7 +127,7 @@ describe('a person', () => {
     assert.equal(token.status, 200, token.text);
   });
 
-  it('is not asked for the password twice, but for every decision', async () => {
+  it('enters the password once, but confirms every decision', async () => {
     await on.person('Ed Ember');
     const client = await Client.register(on.server, 'Twice');
     const [first, second] = [await client.device(), await client.device()];
@@ -143,7 +143,7 @@ describe('a person', () => {
     assert.equal((await client.poll(second, 'us')).json.error, 'access_denied');
   });
 
-  it('decides once: neither the address nor the way back opens the question again', async () => {
+  it('decides once: neither the address nor the back button reopens the form', async () => {
     await on.person('Fay Glow');
     const client = await Client.register(on.server, 'Once');
     const grant = await client.device();

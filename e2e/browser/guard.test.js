@@ -74,7 +74,7 @@ describe('a page of another site', () => {
 });
 
 describe('the pages', () => {
-  it('say nothing about codes to somebody who is not signed in', async () => {
+  it('show nothing about codes to a visitor who is not signed in', async () => {
     await on.person('Hal Match');
     await on.visit({ viewport: PHONE }, async (visitor) => {
       await visitor.open(on.at(CONFIRM));
@@ -124,7 +124,7 @@ describe('the pages', () => {
     });
   });
 
-  it('are of this server alone, framed by nobody and kept by nobody', async () => {
+  it('load nothing from other sites, are not framed and not cached', async () => {
     for (const path of [CONFIRM, '/signin', `${CONFIRM}?user_code=BCDF-GHJK`, '/oauth2/authorize?client_id=none']) {
       await on.visit({}, async (visitor) => {
         await visitor.open(on.at(path));
@@ -142,7 +142,7 @@ describe('the pages', () => {
     }
   });
 
-  it('keep their cookies from scripts and from other sites, and forget them at the end', async () => {
+  it('hide their cookies from scripts and from other sites, and delete them at the end', async () => {
     await on.person('Max Torch');
     await on.visit({}, async (visitor) => {
       await visitor.open(on.at('/signin'));

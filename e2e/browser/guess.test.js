@@ -9,11 +9,11 @@ import { stage } from './stage.js';
 const on = stage();
 
 describe('a guesser', () => {
-  it('is told the same of a wrong password and of an unknown account', async () => {
+  it('gets the same answer for a wrong password and for an unknown account', async () => {
     await on.person('Bo Wick');
     const client = await Client.register(on.server, 'Prober');
     const seen = [];
-    for (const name of ['Bo Wick', 'Nobody Here']) {
+    for (const name of ['Bo Wick', 'Unknown Here']) {
       const grant = await client.device();
       await on.visit({}, async (visitor) => {
         await visitor.open(grant.verification_uri_complete);
@@ -28,9 +28,9 @@ describe('a guesser', () => {
     assert.equal(seen[0][0], 403);
   });
 
-  it('has to wait, whether the account is there or not', async () => {
+  it('has to wait, whether the account exists or not', async () => {
     await on.person('Cal Wick');
-    for (const name of ['Cal Wick', 'Nobody There']) {
+    for (const name of ['Cal Wick', 'Unknown There']) {
       await on.visit({}, async (visitor) => {
         await visitor.open(on.at('/signin'));
         const statuses = [];

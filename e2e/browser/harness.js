@@ -184,7 +184,7 @@ export class Server {
 export class Login {
   constructor(server, home, ...options) {
     this.home = home;
-    this.said = '';
+    this.output = '';
     const words = ['login', '--server', server.url, '--no-browser', ...options];
     this.process = spawn('timeout', ['--kill-after=5', String(LIFE_S), BINARY, ...words], {
       // All folders of the user are below the given home.
@@ -196,7 +196,7 @@ export class Login {
     for (const stream of [this.process.stdout, this.process.stderr]) {
       stream.setEncoding('utf8');
       stream.on('data', (text) => {
-        this.said += text;
+        this.output += text;
         this.heard?.();
       });
     }
@@ -205,20 +205,20 @@ export class Login {
   /** The address and the code that it shows. */
   async shown() {
     const found = () => {
-      const url = /https?:\/\/\S+/.exec(this.said)?.[0];
-      const code = /\b[A-Z]{4}-[A-Z]{4}\b/.exec(this.said)?.[0];
-      return url && code && this.said.endsWith('\n') ? { url, code } : undefined;
+      const url = /https?:\/\/\S+/.exec(this.output)?.[0];
+      const code = /\b[A-Z]{4}-[A-Z]{4}\b/.exec(this.output)?.[0];
+      return url && code && this.output.endsWith('\n') ? { url, code } : undefined;
     };
     const heard = new Promise((resolve, reject) => {
       this.heard = () => found() && resolve(found());
       this.heard();
-      this.ended.then((code) => reject(new Error(`the login ended with ${code}: ${this.said}`)));
+      this.ended.then((code) => reject(new Error(`the login ended with ${code}: ${this.output}`)));
     });
-    return within(heard, `an address and a code in ${JSON.stringify(this.said)}`);
+    return within(heard, `an address and a code in ${JSON.stringify(this.output)}`);
   }
 
   /** Its exit code, once the person has decided. */
   async result() {
-    return { code: await within(this.ended, `the end of the login: ${this.said}`), said: this.said };
+    return { code: await within(this.ended, `the end of the login: ${this.output}`), output: this.output };
   }
 }

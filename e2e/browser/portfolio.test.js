@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
-import { drawn, said, signInTo } from './chart.js';
+import { drawn, cellText, signInTo } from './chart.js';
 import { PASSWORD, stageAt } from './stage.js';
 
 const OPERATOR = 'Otto Lantern';
@@ -17,7 +17,7 @@ const SYMBOL = '9001.HK';
 const bearer = (account) => ({ authorization: `Bearer ${account.access_token}` });
 
 /** The HTTP response to an account. */
-async function asked(account, method, where, json) {
+async function apiCall(account, method, where, json) {
   const answer = await on.server.ask(method, where, { headers: bearer(account), json });
   assert.equal(answer.status, 200, `${where}: ${answer.text}`);
   return answer.json.data;
@@ -32,13 +32,13 @@ let clock = 600;
 async function step(minutes) {
   clock = Math.max(clock, minutes);
   const now = new Date(Date.parse(`${DAY}T00:00:00+08:00`) + clock * 60_000).toISOString();
-  await asked(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
+  await apiCall(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
 }
 
 /** An account with money, and an exchange rate for the other currency. */
 async function trader(name, ...options) {
   const created = await on.person(name, '--cash', 'HKD=500000,USD=1000', '--rate', 'unlimited', ...options);
-  await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'USD', day: '2026-01-02', rate: '7.8' }] });
+  await apiCall(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'USD', day: '2026-01-02', rate: '7.8' }] });
   return created;
 }
 
@@ -61,7 +61,7 @@ const isSame = async (page) => assert.equal(await page.evaluate(() => window.isS
 /** An integer price a little above, or far below, the market price: a multiple of any tick. */
 async function priceNear(account, share) {
   const query = new URLSearchParams({ symbol: SYMBOL, period: '1m', limit: 1 });
-  const { candlesticks } = await asked(account, 'GET', `/v1/quote/history-candlesticks?${query}`);
+  const { candlesticks } = await apiCall(account, 'GET', `/v1/quote/history-candlesticks?${query}`);
   return String(Math.ceil(Number(candlesticks[0].close) * share));
 }
 
@@ -85,11 +85,11 @@ async function fillIn(page, { symbol = '9001', quantity, price, verdict = 'Would
 }
 
 describe('the portfolio', () => {
-  it('takes an order by keys, and shows its fill without being loaded again', async () => {
+  it('takes an order by keys, and shows its fill without a reload', async () => {
     const ann = await trader('Ann Ember');
     const price = await priceNear(ann, 1.02);
     await at('Ann Ember', '/portfolio', async (page, visitor) => {
-      await page.getByText('No order is open.').waitFor();
+      await page.getByText('There are no open orders.').waitFor();
       await section(page, 'assets').getByText('507,800.00').first().waitFor();
       await fillIn(page, { quantity: '500', price });
       // The cost is shown before the order is sent.
@@ -97,7 +97,7 @@ describe('the portfolio', () => {
       for (const words of ['Platform fee', 'Stamp duty', 'With all charges', 'Available HKD', 'Buying power (HKD)', 'At most'])
         await ticket.getByText(words, { exact: true }).waitFor();
       await visitor.look('portfolio-ticket');
-      const preview = await asked(ann, 'POST', '/v1/trade/order/preview', {
+      const preview = await apiCall(ann, 'POST', '/v1/trade/order/preview', {
         symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', submitted_price: price, time_in_force: 'Day',
       });
       const shown = preview.cost.fee_total.replace(/\B(?=(\d{3})+\.)/g, ',');
@@ -110,28 +110,28 @@ describe('the portfolio', () => {
       // The candle of 10:01 fills it at its end.
       await step(602);
       await section(page, 'past-orders').getByText('500 of 500').waitFor();
-      await open.getByText('No order is open.').waitFor();
+      await open.getByText('There are no open orders.').waitFor();
       await section(page, 'positions').getByRole('link', { name: SYMBOL }).waitFor();
       await section(page, 'flows').getByText('Stamp duty').waitFor();
       await isSame(page);
-      const [position] = (await asked(ann, 'GET', '/v1/asset/portfolio')).positions;
+      const [position] = (await apiCall(ann, 'GET', '/v1/asset/portfolio')).positions;
       await section(page, 'positions').getByText(position.cost_price, { exact: true }).first().waitFor();
       await visitor.look('portfolio-filled');
       // Why it was filled, by keys.
       const why = page.getByRole('button', { name: /^Why order/ });
       await why.focus();
       await page.keyboard.press('Enter');
-      const story = page.getByRole('dialog');
-      await story.getByText(/filled: 500 at/).waitFor();
-      await story.getByText('Stamp duty').waitFor();
-      await visitor.keep('portfolio-why');
+      const explanation = page.getByRole('dialog');
+      await explanation.getByText(/filled: 500 at/).waitFor();
+      await explanation.getByText('Stamp duty').waitFor();
+      await visitor.screenshot('portfolio-why');
       await page.keyboard.press('Escape');
-      await story.waitFor({ state: 'detached' });
+      await explanation.waitFor({ state: 'detached' });
       await page.locator('[data-key^="why "]:focus').waitFor();
     });
   });
 
-  it('changes and cancels orders by keys, and asks first', async () => {
+  it('changes and cancels orders by keys, after a confirmation', async () => {
     const bea = await trader('Bea Wick');
     const price = await priceNear(bea, 0.7);
     await at('Bea Wick', '/portfolio', async (page, visitor) => {
@@ -142,7 +142,7 @@ describe('the portfolio', () => {
       await open.getByRole('button', { name: /^Change order/ }).focus();
       await page.keyboard.press('Enter');
       await page.locator('#change-quantity:focus').waitFor();
-      await visitor.keep('portfolio-change');
+      await visitor.screenshot('portfolio-change');
       await page.keyboard.type('1000');
       await page.keyboard.press('Enter');
       await open.getByText(`Buy 1,000 limit ${price}`).waitFor();
@@ -159,12 +159,12 @@ describe('the portfolio', () => {
       await page.getByRole('button', { name: 'Cancel the order' }).waitFor();
       await page.keyboard.press('Enter');
       await section(page, 'past-orders').getByText('cancelled', { exact: true }).waitFor();
-      await open.getByText('No order is open.').waitFor();
+      await open.getByText('There are no open orders.').waitFor();
       await isSame(page);
     });
   });
 
-  it('tells a refusal of a change in the server’s words, and stays', async () => {
+  it('shows a refused change in the server’s words, and stays open', async () => {
     const cyd = await trader('Cyd Taper');
     const price = await priceNear(cyd, 0.7);
     await at('Cyd Taper', '/portfolio', async (page) => {
@@ -180,7 +180,7 @@ describe('the portfolio', () => {
     }, { complaints: [/status of 400: PUT .*\/v1\/trade\/order$/] });
   });
 
-  it('says what an order fails, with the numbers, before and after it is sent', async () => {
+  it('shows why an order is rejected, with the numbers, before and after it is sent', async () => {
     const dot = await trader('Dot Flame');
     const price = await priceNear(dot, 1.02);
     await at('Dot Flame', '/portfolio', async (page, visitor) => {
@@ -203,7 +203,7 @@ describe('the portfolio', () => {
   it('sends an order once, however often the button is pressed, and not again when the answer is lost', async () => {
     const eve = await trader('Eve Candle');
     const price = await priceNear(eve, 0.7);
-    const orders = async () => (await asked(eve, 'GET', '/v1/trade/order/today')).orders.length;
+    const orders = async () => (await apiCall(eve, 'GET', '/v1/trade/order/today')).orders.length;
     await at('Eve Candle', '/portfolio', async (page) => {
       const names = [];
       let isLost = false;
@@ -233,7 +233,7 @@ describe('the portfolio', () => {
     }, { complaints: [/ERR_FAILED/] });
   });
 
-  it('leaves the focus alone that was moved while an order was on its way', async () => {
+  it('does not move the focus that was moved while an order was in flight', async () => {
     const max = await trader('Max Spill');
     const price = await priceNear(max, 0.7);
     await at('Max Spill', '/portfolio', async (page) => {
@@ -256,7 +256,7 @@ describe('the portfolio', () => {
     });
   });
 
-  it('asks for what a type of order needs, and for the hours where there are several', async () => {
+  it('has the fields of each order type, and hours where there are several', async () => {
     const ned = await trader('Ned Lucifer');
     const price = Number(await priceNear(ned, 1.02));
     await at('Ned Lucifer', '/portfolio?symbol=9001.HK', async (page) => {
@@ -292,12 +292,12 @@ describe('the portfolio', () => {
     });
   });
 
-  it('has no ticket for an account that may only look', async () => {
+  it('has no ticket for a read-only account', async () => {
     const fay = await trader('Fay Glow');
-    await asked(fay, 'POST', '/v1/trade/order', {
+    await apiCall(fay, 'POST', '/v1/trade/order', {
       symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', submitted_price: await priceNear(fay, 0.7), time_in_force: 'GTC',
     });
-    await asked(on.people[OPERATOR], 'POST', `/v1/admin/accounts/${encodeURIComponent('Fay Glow')}`, { read_only: true });
+    await apiCall(on.people[OPERATOR], 'POST', `/v1/admin/accounts/${encodeURIComponent('Fay Glow')}`, { read_only: true });
     await at('Fay Glow', '/portfolio?symbol=9001.HK', async (page, visitor) => {
       await page.getByText('This account may look at its orders, not change them.').waitFor();
       assert.equal(await page.locator('#ticket-quantity').isVisible(), false);
@@ -307,7 +307,7 @@ describe('the portfolio', () => {
     });
   });
 
-  it('says so when it is not up to date, and when nobody is signed in any more', async () => {
+  it('shows when it is not up to date, and when the session has ended', async () => {
     await trader('Gus Snuffer');
     await at('Gus Snuffer', '/portfolio', async (page, { context }) => {
       await page.route('**/v1/asset/portfolio', (route) => route.abort());
@@ -319,7 +319,7 @@ describe('the portfolio', () => {
     }, { complaints: [/ERR_FAILED/, /status of 401: GET .*\/v1\/asset\/portfolio$/] });
   });
 
-  it('says that totals at built-in rates are approximate, and names a currency without a rate', async () => {
+  it('shows that totals at built-in rates are approximate, and names a currency without a rate', async () => {
     await on.person('Hal Sconce', '--cash', 'HKD=1000,CNH=500');
     await at('Hal Sconce', '/portfolio', async (page, visitor) => {
       const assets = section(page, 'assets');
@@ -327,7 +327,7 @@ describe('the portfolio', () => {
       await assets.getByText('1,550.00').first().waitFor();
       await approximate.waitFor();
       await visitor.look('portfolio-approximate');
-      await asked(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'CNH', day: '2026-01-02', rate: '1.2' }] });
+      await apiCall(on.people[OPERATOR], 'POST', '/v1/admin/rates', { rows: [{ currency: 'CNH', day: '2026-01-02', rate: '1.2' }] });
       await assets.getByText('1,600.00').first().waitFor();
       await approximate.waitFor({ state: 'detached' });
       await section(page, 'equity').getByText(/\(now\) 1,600\.00/).waitFor();
@@ -346,14 +346,14 @@ describe('the portfolio', () => {
   });
 });
 
-describe('the portfolio as it is seen', () => {
+describe('the layout of the portfolio', () => {
   const PLACES = [['en-GB', 'Portfolio', 'New order'], ['zh-CN', '投资组合', '下单'], ['zh-HK', '投資組合', '下單']];
 
   it('speaks three languages, on a phone, at a desk and on a wall, in light and dark', async () => {
     const ida = await trader('Ida Lamp');
     const price = await priceNear(ida, 1.02);
     const submit = (more) =>
-      asked(ida, 'POST', '/v1/trade/order', { symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', submitted_price: price, time_in_force: 'GTC', ...more });
+      apiCall(ida, 'POST', '/v1/trade/order', { symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', submitted_price: price, time_in_force: 'GTC', ...more });
     await submit({});
     await step(clock + 2);
     await submit({ submitted_price: await priceNear(ida, 0.7), remark: 'for rainy days' });
@@ -371,9 +371,9 @@ describe('the portfolio as it is seen', () => {
     }
   });
 
-  it('draws what the account was worth, day by day, also for keys', async () => {
+  it('draws the value of the account, day by day, also for keys', async () => {
     const jo = await trader('Jo Beacon');
-    await asked(jo, 'POST', '/v1/trade/order', {
+    await apiCall(jo, 'POST', '/v1/trade/order', {
       symbol: SYMBOL, side: 'Buy', order_type: 'MO', submitted_quantity: '1000', time_in_force: 'Day',
     });
     await step(clock + 2);
@@ -382,7 +382,7 @@ describe('the portfolio as it is seen', () => {
     await at('Jo Beacon', '/portfolio', async (page, visitor) => {
       const equity = section(page, 'equity');
       await equity.getByText(/^2026-11-13 \(now\)/).waitFor();
-      const { points } = await asked(jo, 'GET', '/v1/asset/equity');
+      const { points } = await apiCall(jo, 'GET', '/v1/asset/equity');
       assert.deepEqual(points.map(({ date, is_over: isOver }) => [date, isOver]), [['2026-11-12', true], ['2026-11-13', false]]);
       assert.equal(await equity.locator('svg').getAttribute('data-points'), '2');
       await equity.getByRole('application').focus();
@@ -416,7 +416,7 @@ describe('the chart of an account that trades', () => {
     const price = await priceNear(kay, 1.02);
     const far = await priceNear(kay, 0.9);
     const submit = (more) =>
-      asked(kay, 'POST', '/v1/trade/order', { symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', time_in_force: 'Day', ...more });
+      apiCall(kay, 'POST', '/v1/trade/order', { symbol: SYMBOL, side: 'Buy', order_type: 'LO', submitted_quantity: '500', time_in_force: 'Day', ...more });
     await submit({ submitted_price: far });
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
@@ -425,7 +425,7 @@ describe('the chart of an account that trades', () => {
       await page.evaluate(() => (window.isSamePage = true));
       const working = page.locator('#working li');
       await working.filter({ hasText: `Buy 500 @ ${far}` }).waitFor({ state: 'attached' });
-      const before = await said(page, 'time');
+      const before = await cellText(page, 'time');
       await submit({ submitted_price: price });
       await page.waitForFunction(() => document.querySelectorAll('#working li').length === 2);
       await step(clock + 2);
@@ -433,15 +433,15 @@ describe('the chart of an account that trades', () => {
       // The new candle is shown, with its fill.
       await page.waitForFunction((time) => document.getElementById('ro-time').textContent !== time, before);
       await page.locator('#chart').focus();
-      for (let steps = 0; !(await said(page, 'event')).includes('bought 500 at') && steps < 5; steps += 1) await page.keyboard.press('ArrowLeft');
-      assert.match(await said(page, 'event'), /bought 500 at \d/);
+      for (let steps = 0; !(await cellText(page, 'event')).includes('bought 500 at') && steps < 5; steps += 1) await page.keyboard.press('ArrowLeft');
+      assert.match(await cellText(page, 'event'), /bought 500 at \d/);
       await isSame(page);
       await visitor.look('chart-trades');
       // The same fill at its daily candle.
       await visitor.open(on.at(`/?symbol=${SYMBOL}`));
       await drawn(page);
       await page.waitForFunction(() => document.getElementById('ro-event').textContent.includes('bought 500'));
-      await visitor.keep('chart-trades-day');
+      await visitor.screenshot('chart-trades-day');
       // And from here to an order.
       await page.locator('#chart').focus();
       await page.keyboard.press('o');
@@ -450,22 +450,22 @@ describe('the chart of an account that trades', () => {
     });
   });
 
-  it('asks once for an account that does not trade', async () => {
+  it('requests marks once for an account that does not trade', async () => {
     await on.person('Lew Match');
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
       let marks = 0;
       page.on('request', (request) => (marks += request.url().includes('/v1/trade/marks') ? 1 : 0));
-      const told = page.waitForResponse((answer) => answer.url().includes('/v1/trade/marks'));
+      const answered = page.waitForResponse((answer) => answer.url().includes('/v1/trade/marks'));
       await page.clock.install();
       await signInTo(on, visitor, 'Lew Match', `/?symbol=${SYMBOL}`);
       await drawn(page);
-      await told;
+      await answered;
       // A minute of the page's timers.
       await page.clock.runFor(60_000);
       assert.equal(marks, 1);
     });
-    const standing = await asked(on.people[OPERATOR], 'GET', `/v1/admin/paper/${encodeURIComponent('Lew Match')}`);
-    assert.equal(standing.horizon, null, 'a look at a chart begins no account');
+    const state = await apiCall(on.people[OPERATOR], 'GET', `/v1/admin/paper/${encodeURIComponent('Lew Match')}`);
+    assert.equal(state.horizon, null, 'a look at a chart begins no account');
   });
 });

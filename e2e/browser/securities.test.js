@@ -28,7 +28,7 @@ describe('the securities page', () => {
     await on.server.command(['import', file, '--period', '1d']);
   });
 
-  it('lists everything, and has only what is in view in the page', async () => {
+  it('lists everything, and has only the visible rows in the page', async () => {
     await at(USER, '/securities', async (page, visitor) => {
       await page.getByText(/^1,5\d\d securities$/).waitFor();
       const drawnRows = await page.locator('.long-row').count();
@@ -51,7 +51,7 @@ describe('the securities page', () => {
     });
   });
 
-  it('finds by code, name and market, and keeps that in the address', async () => {
+  it('finds by code, name and market, and has the filter in the address', async () => {
     await at(USER, '/securities?market=HK', async (page) => {
       await page.getByRole('link', { name: '9001.HK', exact: true }).waitFor();
       assert.ok((await symbols(page)).every((symbol) => symbol.endsWith('.HK')));

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
-import { drawn, said, signInTo, titled, walkTo } from './chart.js';
+import { drawn, cellText, signInTo, titled, walkTo } from './chart.js';
 import { PATIENCE_MS } from './harness.js';
 import { PASSWORD, stageAt } from './stage.js';
 
@@ -20,7 +20,7 @@ const OTHER = 'CNDL.US';
 const answer = (account, method, where, json) =>
   on.server.ask(method, where, { headers: { authorization: `Bearer ${account.access_token}` }, json });
 
-async function asked(account, method, where, json) {
+async function apiCall(account, method, where, json) {
   const { status, text, json: envelope } = await answer(account, method, where, json);
   assert.equal(status, 200, `${where}: ${text}`);
   return envelope.data;
@@ -44,7 +44,7 @@ const grouped = (text) => text.replace(/\B(?=(\d{3})+(\.|$))/g, ',');
 
 /** The lists as an API client sees them: names with their symbols in order. */
 async function listsOf(account) {
-  const { groups } = await asked(account, 'GET', '/v1/watchlist/groups');
+  const { groups } = await apiCall(account, 'GET', '/v1/watchlist/groups');
   return Object.fromEntries(groups.map((group) => [group.name, group.securities.map(({ symbol }) => symbol)]));
 }
 
@@ -59,7 +59,7 @@ async function becomes(account, expected) {
 }
 
 describe('lists', () => {
-  it('takes a security by its star, into the list that is chosen, and keeps their order', async () => {
+  it('takes a security by its star, into the chosen list, and preserves the order', async () => {
     const ada = await person('Ada Wick');
     await atChart('Ada Wick', `/?symbol=${SYMBOL}`, async (page, visitor) => {
       await starred(page, false);
@@ -70,8 +70,8 @@ describe('lists', () => {
       const lists = tab(page, 'lists');
       const row = (symbol) => lists.locator(`li[data-symbol="${symbol}"]`);
       await row(SYMBOL).waitFor();
-      const [{ securities: [kept] }] = (await asked(ada, 'GET', '/v1/watchlist/groups')).groups;
-      await row(SYMBOL).getByText(`at ${kept.watched_price}`).waitFor();
+      const [{ securities: [watched] }] = (await apiCall(ada, 'GET', '/v1/watchlist/groups')).groups;
+      await row(SYMBOL).getByText(`at ${watched.watched_price}`).waitFor();
       // A new list, which the next star adds to.
       await lists.getByRole('button', { name: 'New list' }).click();
       await page.keyboard.type('Harbour');
@@ -104,7 +104,7 @@ describe('lists', () => {
 
   it('renames and deletes a list, and stops watching', async () => {
     const bo = await person('Bo Taper');
-    const { id } = await asked(bo, 'POST', '/v1/watchlist/groups', { name: 'Old', securities: [SYMBOL, OTHER] });
+    const { id } = await apiCall(bo, 'POST', '/v1/watchlist/groups', { name: 'Old', securities: [SYMBOL, OTHER] });
     await atChart('Bo Taper', `/?symbol=${SYMBOL}`, async (page) => {
       await starred(page);
       await page.locator('#side-open').click();
@@ -144,7 +144,7 @@ describe('lists', () => {
       await starred(page, false);
       await page.keyboard.press('l');
       await tab(page, 'lists').getByText('Nothing is watched yet.').waitFor();
-      await asked(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
+      await apiCall(cy, 'PUT', '/v1/watchlist/groups', { id: '1', securities: [SYMBOL], mode: 'add' });
       // The page's timers.
       await page.clock.runFor(11_000);
       await tab(page, 'lists').locator(`li[data-symbol="${SYMBOL}"]`).waitFor();
@@ -160,9 +160,9 @@ describe('lists', () => {
     }, { hasClock: true });
   });
 
-  it('is a drawer on a phone, which gives way to what was chosen', async () => {
+  it('is a drawer on a phone, which closes after a choice', async () => {
     const di = await person('Di Glow');
-    await asked(di, 'POST', '/v1/watchlist/groups', { name: 'Mine', securities: [OTHER] });
+    await apiCall(di, 'POST', '/v1/watchlist/groups', { name: 'Mine', securities: [OTHER] });
     await atChart('Di Glow', `/?symbol=${SYMBOL}`, async (page, visitor) => {
       await starred(page, false);
       await page.locator('#side-open').tap();
@@ -184,9 +184,9 @@ describe('figures', () => {
   const BARE = '9002.HK';
   const row = (page, name) => tab(page, 'figures').locator('dl > div').filter({ has: page.getByText(name, { exact: true }) }).locator('dd');
 
-  it('has the figures of the security and their ratios to its price, and says which are not known', async () => {
+  it('has the figures of the security and their ratios to its price, and shows which are not known', async () => {
     const fay = await person('Fay Figure');
-    const served = (symbol) => asked(fay, 'GET', `/v1/securities/${symbol}/figures`);
+    const served = (symbol) => apiCall(fay, 'GET', `/v1/securities/${symbol}/figures`);
     await atChart('Fay Figure', `/?symbol=${SYMBOL}`, async (page, visitor) => {
       await page.keyboard.press('k');
       await row(page, 'P/E (TTM)').waitFor();
@@ -225,14 +225,14 @@ describe('figures', () => {
 describe('capital', () => {
   /** Securities of the demo market with stored trades, and those without. */
   async function byTrades(account) {
-    const { securities } = await asked(account, 'GET', '/v1/securities?query=&limit=50');
+    const { securities } = await apiCall(account, 'GET', '/v1/securities?query=&limit=50');
     const symbols = securities.map(({ symbol }) => symbol);
     const answers = await Promise.all(symbols.map((symbol) => answer(account, 'GET', `/v1/quote/capital-flow?symbol=${symbol}`)));
     const of = (status) => symbols.filter((_, at) => answers[at].status === status);
     return { with: of(200), without: of(404) };
   }
 
-  it('draws the flow of the day and its distribution, as the HTTP door tells them', async () => {
+  it('draws the flow of the day and its distribution, equal to the HTTP API', async () => {
     const ed = await person('Ed Sconce');
     const [symbol] = (await byTrades(ed)).with;
     assert.ok(symbol, 'the demo market has trades');
@@ -240,26 +240,26 @@ describe('capital', () => {
       await page.keyboard.press('f');
       const flow = tab(page, 'flow');
       await flow.getByText('Together').waitFor();
-      const { capital_flow_lines: lines } = await asked(ed, 'GET', `/v1/quote/capital-flow?symbol=${symbol}`);
-      const spread = await asked(ed, 'GET', `/v1/quote/capital-distribution?symbol=${symbol}`);
+      const { capital_flow_lines: lines } = await apiCall(ed, 'GET', `/v1/quote/capital-flow?symbol=${symbol}`);
+      const spread = await apiCall(ed, 'GET', `/v1/quote/capital-distribution?symbol=${symbol}`);
       assert.equal(await flow.locator('svg').getAttribute('data-points'), String(lines.length));
       const net = lines.at(-1).inflow.replace('-', '');
-      await flow.locator('.told').getByText(grouped(net)).waitFor();
+      await flow.locator('.reading').getByText(grouped(net)).waitFor();
       // Inflow minus outflow is the end of the line.
       await flow.locator('.sum').last().getByText(grouped(net)).first().waitFor();
       for (const text of [...Object.values(spread.capital_in), ...Object.values(spread.capital_out)])
         await flow.locator('.sums').getByText(grouped(text), { exact: true }).first().waitFor();
       // By keys along the minutes; the candles do not move.
-      const time = await said(page, 'time');
+      const time = await cellText(page, 'time');
       await flow.getByRole('application').focus();
       await page.keyboard.press('Home');
-      await flow.locator('.told').getByText(/ 09:30 /).waitFor();
-      assert.equal(await said(page, 'time'), time);
+      await flow.locator('.reading').getByText(/ 09:30 /).waitFor();
+      assert.equal(await cellText(page, 'time'), time);
       await visitor.look('side-flow');
     });
   });
 
-  it('says where there are no trades, and goes on with the next security', async () => {
+  it('shows where there are no trades, and continues with the next security', async () => {
     const flo = await person('Flo Match');
     const { with: [traded], without: [bare] } = await byTrades(flo);
     assert.ok(bare, 'a security of the demo market has no trades');
@@ -288,7 +288,7 @@ describe('grids', () => {
   async function step(minutes) {
     clock = Math.max(clock, minutes);
     const now = new Date(Date.parse(`${DAY}T00:00:00+08:00`) + clock * 60_000).toISOString();
-    await asked(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
+    await apiCall(on.people[OPERATOR], 'POST', '/v1/admin/clock', { now });
   }
 
   /** Opens the form and fills in a grid around the current price. */
@@ -303,32 +303,32 @@ describe('grids', () => {
 
   const working = (page, text) => page.locator('#working li').filter({ hasText: text }).waitFor({ state: 'attached' });
 
-  it('begins one from a form, draws it over the candles, and marks what it triggers', async () => {
+  it('starts one from a form, draws it over the candles, and marks its triggers', async () => {
     const gil = await person('Gil Torch');
     await atChart('Gil Torch', `/?symbol=${SYMBOL}&period=1m`, async (page, visitor) => {
       await page.keyboard.press('G');
       const panel = tab(page, 'grid');
       await panel.getByText(`${SYMBOL} has no running grid.`).waitFor();
       const base = await fillIn(page);
-      await page.locator('.verdict').filter({ hasText: /^Would be taken: .* purchases/ }).waitFor();
+      await page.locator('.verdict').filter({ hasText: /^Would be accepted: .* purchases/ }).waitFor();
       await visitor.look('side-grid-form');
       await page.getByRole('button', { name: 'Start the grid' }).click();
       await panel.getByText('running', { exact: true }).waitFor();
       await working(page, `Grid base @ ${base}`);
       await working(page, 'Grid upper bound @ ');
       await working(page, /Grid buys \d+ @ /);
-      const { grid_order: [grid] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
+      const { grid_order: [grid] } = await apiCall(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
       assert.equal(grid.status, 'Performing');
       // An hour of the market, in which it trades; the page updates automatically.
       await step(clock + 60);
       await panel.locator('.triggers li').first().waitFor();
       const history = `/v1/gridtrading/trigger_history_list?grid_order_id=${grid.order_id}&limit=100`;
-      const { trigger_orders: triggers } = await asked(gil, 'GET', history);
+      const { trigger_orders: triggers } = await apiCall(gil, 'GET', history);
       await page.waitForFunction(
         (count) => document.querySelectorAll('.triggers li').length === count,
         Math.min(triggers.length, 20),
       );
-      const { grid_order: [now] } = await asked(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
+      const { grid_order: [now] } = await apiCall(gil, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`);
       await working(page, `Grid base @ ${now.current_base_price}`);
       await panel.getByText(`${now.settlement_currency} `).first().waitFor();
       // As text at the candle that caused it.
@@ -337,7 +337,7 @@ describe('grids', () => {
       await page.locator('#chart').focus();
       await page.keyboard.press('End');
       await walkTo(page, minute, 90);
-      assert.match(await said(page, 'event'), new RegExp(`grid (buy|sale) of ${last.quantity} at ${String(Number(last.trigger_price)).replace('.', '\\.')}`));
+      assert.match(await cellText(page, 'event'), new RegExp(`grid (buy|sale) of ${last.quantity} at ${String(Number(last.trigger_price)).replace('.', '\\.')}`));
       await isSame(page);
       await visitor.look('side-grid');
       // The same in daily candles.
@@ -347,9 +347,9 @@ describe('grids', () => {
     });
   });
 
-  it('suspends, restarts, changes and cancels, and asks before the last', async () => {
+  it('suspends, restarts, changes and cancels, the last after a confirmation', async () => {
     const hal = await person('Hal Snuffer');
-    const status = async () => (await asked(hal, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`)).grid_order[0].status;
+    const status = async () => (await apiCall(hal, 'GET', `/v1/gridtrading/list?symbol=${SYMBOL}`)).grid_order[0].status;
     await atChart('Hal Snuffer', `/?symbol=${SYMBOL}&period=1m`, async (page) => {
       await page.keyboard.press('G');
       const panel = tab(page, 'grid');
@@ -378,7 +378,7 @@ describe('grids', () => {
     });
   });
 
-  it('says what is wrong beside the field before anything is sent, and what the server would refuse', async () => {
+  it('shows errors beside the field before anything is sent, and refusals of the server', async () => {
     await person('Ira Link');
     await atChart('Ira Link', `/?symbol=${SYMBOL}`, async (page) => {
       let sent = 0;
@@ -412,10 +412,10 @@ describe('grids', () => {
   });
 });
 
-describe('the panel as it is seen', () => {
+describe('the layout of the panel', () => {
   it('speaks three languages, on a phone, at a desk and on a wall, in light and dark', async () => {
     const kit = await person('Kit Beacon');
-    await asked(kit, 'POST', '/v1/watchlist/groups', { name: '灯塔 Beacon', securities: [SYMBOL, OTHER] });
+    await apiCall(kit, 'POST', '/v1/watchlist/groups', { name: '灯塔 Beacon', securities: [SYMBOL, OTHER] });
     const places = [['en-GB', PHONE, 'dark', 'New list', 'New grid'], ['zh-CN', DESK, 'light', '新建列表', '新建网格'], ['zh-HK', WALL, 'dark', '新建列表', '新建網格']];
     for (const [locale, viewport, scheme, list, grid] of places) {
       await on.visit({ locale, viewport, scheme }, async (visitor) => {

@@ -5,7 +5,7 @@ import { createServer, request as forward } from 'node:http';
 import { describe, it } from 'node:test';
 
 import { DESK, PHONE, WALL } from './browser.js';
-import { drawn, drop, said, signInTo, titled } from './chart.js';
+import { drawn, drop, cellText, signInTo, titled } from './chart.js';
 import { PATIENCE_MS, Server, openFile } from './harness.js';
 import { PASSWORD, stage } from './stage.js';
 
@@ -16,18 +16,18 @@ const on = stage();
  * one by one.
  */
 async function proxied(server, { path = '', slowly = false }) {
-  const proxy = createServer((asked, answer) => {
-    if (!asked.url.startsWith(`${path}/`)) return answer.writeHead(404).end();
+  const proxy = createServer((incoming, answer) => {
+    if (!incoming.url.startsWith(`${path}/`)) return answer.writeHead(404).end();
     const { hostname, port } = new URL(server().url);
-    const headers = { ...asked.headers, ...(slowly && { 'accept-encoding': 'identity' }) };
-    const to = { hostname, port, path: asked.url.slice(path.length), method: asked.method, headers };
+    const headers = { ...incoming.headers, ...(slowly && { 'accept-encoding': 'identity' }) };
+    const to = { hostname, port, path: incoming.url.slice(path.length), method: incoming.method, headers };
     const passed = forward(to, (given) => {
       answer.writeHead(given.statusCode, given.headers);
       if (slowly && given.headers['content-type']?.startsWith('text/html')) dribble(given, answer);
       else given.pipe(answer);
     });
     passed.on('error', () => answer.destroy());
-    return asked.pipe(passed);
+    return incoming.pipe(passed);
   });
   await new Promise((resolve) => proxy.listen(0, '127.0.0.1', resolve));
   const close = () => {
@@ -50,7 +50,7 @@ async function dribble(given, answer) {
 }
 
 describe('the chart page', () => {
-  it('asks a visitor to sign in, and brings them back to where they were', async () => {
+  it('requires a visitor to sign in, and then returns to the same address', async () => {
     await on.person('Vic Visitor');
     await on.visit({ complaints: [/status of 401: GET .*\/v1\/(me$|quote\/history-candlesticks)/] }, async (visitor) => {
       const { page } = visitor;
@@ -64,7 +64,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('says what to do about a security that is not here, or has nothing', async () => {
+  it('shows what to do about a security that is unknown or has no candles', async () => {
     await on.person('Ned Nothing');
     await on.visit({ complaints: [/status of 400: GET .*symbol=700\.HK/, /status of 404: GET .*symbol=9099\.HK/] }, async (visitor) => {
       await signInTo(on, visitor, 'Ned Nothing', '/?symbol=700.HK');
@@ -81,25 +81,25 @@ describe('the chart page', () => {
     });
   });
 
-  it('says what it has not understood in an address, and shows nothing else in its place', async () => {
+  it('names the invalid parts of an address, and shows nothing else in their place', async () => {
     await on.person('Ada Address');
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
       await signInTo(on, visitor, 'Ada Address', '/?symbol=9001.HK');
       await drawn(page);
-      const asked = [];
-      page.on('request', (request) => asked.push(request.url()));
+      const urls = [];
+      page.on('request', (request) => urls.push(request.url()));
       const address = '/?symbol=LAMPLIGHT&period=7m&before=yesterday';
       await visitor.open(on.at(address));
-      await page.getByRole('heading', { name: '“LAMPLIGHT” is no symbol' }).waitFor();
+      await page.getByRole('heading', { name: '“LAMPLIGHT” is not a symbol' }).waitFor();
       await page.getByRole('status').getByText('period=7m, before=yesterday').waitFor();
       assert.equal(page.url(), on.at(address));
-      assert.deepEqual(asked.filter((url) => url.includes('history-candlesticks')), [], 'nothing is charged');
+      assert.deepEqual(urls.filter((url) => url.includes('history-candlesticks')), [], 'nothing is charged');
       await visitor.look('state-lost');
       await page.getByRole('link', { name: /^9001\.HK / }).click();
       await titled(page, '9001.HK D');
       await visitor.open(on.at('/?symbol=9001.HK&period=7m'));
-      await page.getByRole('status').getByText('Not understood in the address: period=7m').waitFor();
+      await page.getByRole('status').getByText('Invalid in the address: period=7m').waitFor();
       await titled(page, '9001.HK D');
       await visitor.look('state-ignored');
       await page.keyboard.press('p');
@@ -108,7 +108,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('leads to the page for signing in when the session ends while somebody scrolls', async () => {
+  it('links to the sign-in page when the session ends while the user scrolls', async () => {
     await on.person('Eve Ended');
     await on.visit({ complaints: [/status of 401/] }, async (visitor) => {
       const { page, context } = visitor;
@@ -126,7 +126,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('waits when it is told to, and goes on by itself', async () => {
+  it('waits after a rate limit, and continues automatically', async () => {
     // A slow machine must not let the window pass before `p` is pressed.
     await on.person('Hal Haste', '--rate', '1/30');
     await on.visit({ complaints: [/status of 429: GET .*history-candlesticks/] }, async (visitor) => {
@@ -135,20 +135,20 @@ describe('the chart page', () => {
       await drawn(page);
       // The first page of the history exceeds the rate of the account.
       await page.keyboard.press('Home');
-      await page.getByText('going on in').waitFor();
-      await visitor.keep('state-pace');
-      await page.getByText('going on in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
+      await page.getByText('continuing in').waitFor();
+      await visitor.screenshot('state-pace');
+      await page.getByText('continuing in').waitFor({ state: 'hidden', timeout: PATIENCE_MS });
       const isAtFirst = () => document.getElementById('count').textContent.includes('history begins');
       await page.waitForFunction(isAtFirst, undefined, { timeout: PATIENCE_MS });
       // The same for a view without any candles yet.
       await page.keyboard.press('p');
-      await page.getByRole('heading', { name: 'Asked too often' }).waitFor();
+      await page.getByRole('heading', { name: 'Too many requests' }).waitFor();
       await visitor.look('state-wait');
       await drawn(page, PATIENCE_MS);
     });
   });
 
-  it('says how much of the quota is used and when there is more, and to an operator what lifts it', async () => {
+  it('shows how much of the quota is used and when it resets, and to an operator what lifts it', async () => {
     await on.person('Quin Quota', '--quota', '1', '--role', 'operator');
     await on.visit({ complaints: [/status of 403: GET .*history-candlesticks\?symbol=CNDL\.US/] }, async (visitor) => {
       await signInTo(on, visitor, 'Quin Quota', '/?symbol=9001.HK');
@@ -164,7 +164,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('takes nothing of the quota for a security that the page has chosen', async () => {
+  it('charges nothing for a security that the page has chosen', async () => {
     await on.person('Una Unasked', '--quota', '3');
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
@@ -194,7 +194,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('takes a dropped file where there is nothing yet, of an operator alone', async () => {
+  it('takes a dropped file in an empty store, from an operator only', async () => {
     const server = await Server.startEmpty();
     try {
       const there = { at: (where) => new URL(where, server.url).href };
@@ -257,7 +257,7 @@ describe('the chart page', () => {
     }
   });
 
-  it('says so when the account has no right to a market', async () => {
+  it('shows when the account has no right to a market', async () => {
     await on.person('Rex Rights', '--markets', 'HK');
     await on.visit({ complaints: [/status of 403: GET .*history-candlesticks\?symbol=CNDL\.US/] }, async (visitor) => {
       await signInTo(on, visitor, 'Rex Rights', '/?symbol=CNDL.US');
@@ -266,7 +266,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('says so when the server is gone, and goes on when it is back', async () => {
+  it('shows when the server is unreachable, and continues when it is back', async () => {
     const server = await Server.start();
     await server.account('Sam Storm', PASSWORD);
     const there = { server, at: (path) => new URL(path, server.url).href };
@@ -287,7 +287,7 @@ describe('the chart page', () => {
     });
   });
 
-  it('can be used from the keyboard alone, and tells the ear', async () => {
+  it('can be used from the keyboard alone, and with a screen reader', async () => {
     await on.person('Kay Keys', '--rate', 'unlimited');
     await on.visit({}, async (visitor) => {
       const { page } = visitor;
@@ -295,15 +295,15 @@ describe('the chart page', () => {
       await drawn(page);
       await page.keyboard.press('?');
       await page.getByRole('dialog').getByRole('heading', { name: 'Keys' }).waitFor();
-      await visitor.keep('chart-help');
+      await visitor.screenshot('chart-help');
       await page.keyboard.press('Escape');
       await page.getByRole('dialog').waitFor({ state: 'hidden' });
-      const latest = await said(page, 'time');
+      const latest = await cellText(page, 'time');
       await page.locator('#chart').focus();
       await page.keyboard.press('ArrowLeft');
       await page.keyboard.press('ArrowLeft');
       await page.waitForFunction((time) => document.getElementById('ro-time').textContent !== time, latest);
-      const moved = await said(page, 'time');
+      const moved = await cellText(page, 'time');
       await page.waitForFunction((time) => document.getElementById('speech').textContent.startsWith(`${time}: open `), moved);
       await page.keyboard.press('Escape');
       for (const [key, words] of [['s', 'session=all'], ['a', 'adjust=none'], ['p', 'period=10m']]) {
@@ -383,7 +383,7 @@ describe('every page', () => {
     proxy.close();
   });
 
-  it('does not move while a slow line brings it piece by piece', async () => {
+  it('does not move while it loads slowly, piece by piece', async () => {
     await on.person('Mo Modem', '--role', 'operator', '--rate', 'unlimited');
     const proxy = await proxied(() => on.server, { slowly: true });
     for (const viewport of [PHONE, DESK]) {
@@ -402,7 +402,7 @@ describe('every page', () => {
     proxy.close();
   });
 
-  it('keeps the choice of light or dark', async () => {
+  it('remembers the choice of light or dark', async () => {
     await on.person('Tess Theme');
     await on.visit({ scheme: 'light' }, async (visitor) => {
       const { page } = visitor;

@@ -5,7 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, it } from 'node:test';
 
-import { counted, drawn, expected, frames, readOut, said, served, signInTo, titled, walkTo } from './chart.js';
+import { counted, drawn, expected, frames, readOut, cellText, served, signInTo, titled, walkTo } from './chart.js';
 import { stage } from './stage.js';
 
 const NAME = 'Stu Study';
@@ -50,7 +50,7 @@ async function pictureName(page) {
 }
 
 describe('indicators', () => {
-  it('are chosen in a dialog, exact, and kept in the address', async () => {
+  it('are chosen in a dialog, exact, and part of the address', async () => {
     await atChart('/?symbol=9001.HK', async (page, visitor) => {
       await page.keyboard.press('i');
       const dialog = page.getByRole('dialog');
@@ -61,7 +61,7 @@ describe('indicators', () => {
       // Invalid parameters are reported, and change nothing.
       await dialog.getByLabel('Numbers of MA, moving average').fill('5,5');
       await page.keyboard.press('Enter');
-      await dialog.getByText('It takes one to five different lengths').waitFor();
+      await dialog.getByText('Expected: one to five different lengths').waitFor();
       assert.match(page.url(), /ma=5,10,20/);
       await dialog.getByLabel('Numbers of MA, moving average').fill('5, 60');
       await page.keyboard.press('Enter');
@@ -86,9 +86,9 @@ describe('indicators', () => {
     });
   });
 
-  it('in an address that cannot be are named, and the others shown', async () => {
+  it('that are invalid in an address are named, and the others shown', async () => {
     await atChart('/?symbol=CNDL.US&rsi=14&kdj=9&boll=20,2', async (page) => {
-      await page.getByRole('status').getByText('Not understood in the address: kdj=9').waitFor();
+      await page.getByRole('status').getByText('Invalid in the address: kdj=9').waitFor();
       await says(page, 'RSI 14 ');
       assert.match(await legend(page), /MID [\d.]+\s+UP [\d.]+\s+LOW [\d.]+/);
     });
@@ -96,13 +96,13 @@ describe('indicators', () => {
 });
 
 describe('how far back', () => {
-  it('is one button, in a period that suits it, and Home is the true beginning', async () => {
+  it('is one button, in a suitable period, and Home is the first candle', async () => {
     await atChart('/?symbol=9001.HK', async (page, visitor) => {
       const range = (name) => page.locator(`#ranges [data-range="${name}"]`);
       await range('5d').click();
       await titled(page, '9001.HK 5m');
       assert.equal(await range('5d').getAttribute('aria-pressed'), 'true');
-      await visitor.keep('range-5d');
+      await visitor.screenshot('range-5d');
       await range('1y').click();
       await titled(page, '9001.HK D');
       assert.match(page.url(), /range=1y/);
@@ -122,16 +122,16 @@ describe('how far back', () => {
       assert.equal(await range('1y').getAttribute('aria-pressed'), 'false');
       await page.keyboard.press('Home');
       await page.waitForFunction(() => document.getElementById('count').textContent.includes('history begins 2004-06-01'));
-      assert.equal(await said(page, 'time'), 'Tue 2004-06-01');
+      assert.equal(await cellText(page, 'time'), 'Tue 2004-06-01');
       assert.equal(await counted(page), 1000);
       const { candlesticks: [first] } = await served(on, on.people[NAME], { symbol: '9001.HK', period: 'day', after: '2000-01-01', limit: 1 });
       assert.deepEqual(await readOut(page), expected(first));
-      await visitor.keep('range-home');
+      await visitor.screenshot('range-home');
       await page.keyboard.press('End');
       await page.waitForFunction(() => document.getElementById('ro-time').textContent.includes('2026-11-13'));
       await page.keyboard.press('8');
       await titled(page, '9001.HK M');
-      await visitor.keep('range-all');
+      await visitor.screenshot('range-all');
     });
   });
 
@@ -162,7 +162,7 @@ describe('how far back', () => {
 });
 
 describe('scale and comparison', () => {
-  it('prices are linear, logarithmic or percents, and up to four others are beside them', async () => {
+  it('prices are linear, logarithmic or percents, compared with up to four others', async () => {
     await atChart('/?symbol=9001.HK', async (page, visitor) => {
       const linear = await page.locator('#chart').screenshot();
       await page.keyboard.press('L');
@@ -191,7 +191,7 @@ describe('scale and comparison', () => {
         await box.fill(symbol);
         await page.keyboard.press('Enter');
       }
-      await page.getByText('Up to 4 can be compared at once.').waitFor();
+      await page.getByText('At most 4 can be compared.').waitFor();
       assert.match(page.url(), /compare=CNDL\.US,9002\.HK,9003\.HK,WAX\.US&?/);
     });
   });
@@ -206,14 +206,14 @@ describe('a mark', () => {
       await walkTo(page, '2014-06-09');
       const tip = page.locator('#tip');
       await tip.getByText(/ex 2014-06-09: split of 2 for 1/).waitFor();
-      await visitor.keep('mark-keys');
+      await visitor.screenshot('mark-keys');
       const { x, y, width, height } = await tip.boundingBox();
       await page.keyboard.press('Escape');
       await page.mouse.move(x + width / 2 + 60, y - 80);
       await tip.waitFor({ state: 'hidden' });
       await page.mouse.move(x + width / 2, y + height - 12);
       await tip.getByText(/split of 2 for 1/).waitFor();
-      assert.match(await said(page, 'time'), /2014-06-09/);
+      assert.match(await cellText(page, 'time'), /2014-06-09/);
     });
   });
 });
@@ -223,7 +223,7 @@ describe('a chart that stays open', () => {
     await importOf('NEWS.US', ['2026-11-10', '2026-11-11']);
     await atChart('/?symbol=NEWS.US', async (page) => {
       await page.waitForFunction(() => document.getElementById('name') && document.getElementById('about').textContent !== '');
-      assert.match(await said(page, 'time'), /2026-11-11/);
+      assert.match(await cellText(page, 'time'), /2026-11-11/);
       await importOf('NEWS.US', ['2026-11-10', '2026-11-11', '2026-11-12']);
       // As if the user had just returned to the page: then it polls immediately.
       await page.waitForFunction(() => {
@@ -234,20 +234,20 @@ describe('a chart that stays open', () => {
       // A file that corrects an earlier candle, without a newer one.
       await page.keyboard.press('ArrowLeft');
       await page.keyboard.press('ArrowLeft');
-      assert.match(await said(page, 'time'), /2026-11-11/);
-      assert.equal(await said(page, 'close'), '12.000');
+      assert.match(await cellText(page, 'time'), /2026-11-11/);
+      assert.equal(await cellText(page, 'close'), '12.000');
       await importOf('NEWS.US', ['2026-11-10', '2026-11-11', '2026-11-12'], '25');
       await page.waitForFunction(() => {
         document.dispatchEvent(new Event('visibilitychange'));
         return document.getElementById('ro-close').textContent === '12.250';
       }, undefined, { polling: 300 });
-      assert.match(await said(page, 'time'), /2026-11-11/);
+      assert.match(await cellText(page, 'time'), /2026-11-11/);
       assert.equal(await counted(page), 3);
     });
   });
 });
 
-describe('what is on the screen', () => {
+describe('the current view', () => {
   it('can be copied as a command, and saved as CSV and as a picture', async () => {
     await atChart('/?symbol=9001.HK&period=week', async (page) => {
       await page.keyboard.press('x');
@@ -290,7 +290,7 @@ describe('what is on the screen', () => {
     }
   });
 
-  it('rises in red in Chinese, and in green for those who choose that', async () => {
+  it('rises in red in Chinese, and in green by choice', async () => {
     await on.visit({ locale: 'zh-CN' }, async ({ page }) => {
       await page.goto(on.at('/signin'));
       const rise = () => page.evaluate(() => {
@@ -308,7 +308,7 @@ describe('what is on the screen', () => {
       await page.goto(on.at('/?symbol=9001.HK'));
       await drawn(page);
       assert.equal(await rise(), 'rgb(184, 57, 46)');
-      assert.match(await said(page, 'volume'), /万$|亿$/);
+      assert.match(await cellText(page, 'volume'), /万$|亿$/);
       await page.keyboard.press('c');
       assert.equal(await rise(), 'rgb(27, 127, 92)');
       await page.reload();

@@ -23,14 +23,14 @@ const at = (name, where, what, options = {}) =>
   });
 
 /** The HTTP response to an account. */
-async function asked(name, method, where, json) {
+async function apiCall(name, method, where, json) {
   const headers = { authorization: `Bearer ${on.people[name].access_token}` };
   const answer = await on.server.ask(method, where, { headers, json });
   assert.equal(answer.status, 200, `${where}: ${answer.text}`);
   return answer.json.data;
 }
 
-const written = async (name, topic) => (await asked(name, 'POST', '/v1/content/topics', topic)).item.id;
+const written = async (name, topic) => (await apiCall(name, 'POST', '/v1/content/topics', topic)).item.id;
 
 /** Types a text by keys: layout shifts while typing are expected. */
 async function type(page, label, text) {
@@ -55,7 +55,7 @@ describe('topics', () => {
       assert.equal(await preview.locator('b').count(), 0);
       await page.getByRole('button', { name: 'Publish' }).focus();
       await page.keyboard.press('Enter');
-      await page.getByText('An article has a title.').waitFor();
+      await page.getByText('An article needs a title.').waitFor();
       await type(page, 'Title', 'On candles');
       await type(page, 'Hashtags', 'wax');
       await visitor.look('topics-compose');
@@ -65,7 +65,7 @@ describe('topics', () => {
       address = new URL(page.url()).pathname;
       const symbol = page.locator('.prose').getByRole('link', { name: '9001.HK' });
       assert.equal(await symbol.getAttribute('href'), '/?symbol=9001.HK');
-      await page.getByText('Nobody has replied yet.').waitFor();
+      await page.getByText('There are no replies yet.').waitFor();
       await visitor.look('topic');
     });
     await at(BO, '/topics', async (page, visitor) => {
@@ -91,11 +91,11 @@ describe('topics', () => {
       await visitor.look('topic-replies');
     });
     const id = address.split('/').at(-1);
-    const { items } = await asked(ANN, 'GET', `/v1/content/topics/${id}/comments`);
+    const { items } = await apiCall(ANN, 'GET', `/v1/content/topics/${id}/comments`);
     assert.deepEqual(items.map(({ body, reply_to_id: to }) => [body, to]), [['and again', items[1].id], ['first line\nsecond <i>line</i>', '0']]);
   });
 
-  it('hidden by an operator are gone for others, and their author is told why', async () => {
+  it('hidden by an operator are gone for others, and their author sees the reason', async () => {
     const id = await written(BO, { body: 'Buy WICK.US now, everybody!' });
     await at(OPERATOR, `/topics/${id}`, async (page) => {
       await page.locator('summary').filter({ hasText: 'Hide' }).first().focus();
@@ -133,7 +133,7 @@ describe('topics', () => {
     const article = await written(ANN, { title: '<img src=x onerror="window.canary = 1">', body, topic_type: 'article', hashtags: ['<b>'] });
     const post = await written(ANN, { body });
     for (const id of [article, post]) {
-      await asked(BO, 'POST', `/v1/content/topics/${id}/comments`, { body: payloads.slice(0, 6).join('\n') });
+      await apiCall(BO, 'POST', `/v1/content/topics/${id}/comments`, { body: payloads.slice(0, 6).join('\n') });
       await at(BO, `/topics/${id}`, async (page) => {
         await page.locator('.replies li').waitFor();
         const found = await page.evaluate(() => ({
@@ -148,7 +148,7 @@ describe('topics', () => {
     await at(BO, '/topics', (page) => page.getByRole('link', { name: '<img src=x onerror="window.canary = 1">', exact: true }).waitFor());
   });
 
-  it('at their limits stay within their own lines on a phone', async () => {
+  it('at their limits do not overflow on a phone', async () => {
     const heaped = `Z${'\u0301\u0316'.repeat(60)}`;
     const id = await written(OPERATOR, { title: `${heaped}algo`, body: `${heaped}\n${'W'.repeat(500)}`, hashtags: ['x'.repeat(50), '数'.repeat(50)] });
     await at(BO, '/topics', async (page, visitor) => {

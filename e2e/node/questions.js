@@ -17,21 +17,21 @@ const SESSIONS = { intraday: TradeSessions.Intraday, all: TradeSessions.All };
 
 // The SDK reads dates after the call has returned, and holds no reference to them: one that is
 // garbage-collected meanwhile is sent as whatever its memory contains. So references are held here.
-const kept = [];
+const retained = [];
 
-function keep(value) {
-  kept.push(value);
+function retain(value) {
+  retained.push(value);
   return value;
 }
 
 function date(text) {
-  return text ? keep(new NaiveDate(...text.split("-").map(Number))) : null;
+  return text ? retain(new NaiveDate(...text.split("-").map(Number))) : null;
 }
 
 function datetime(text) {
   if (!text) return null;
   const [day, time] = text.split("T");
-  return keep(new NaiveDatetime(date(day), keep(new Time(...time.split(":").map(Number), 0))));
+  return retain(new NaiveDatetime(date(day), retain(new Time(...time.split(":").map(Number), 0))));
 }
 
 async function ask(quotes, question) {

@@ -64,11 +64,11 @@ function detail(order) {
 }
 
 // The SDK may read its arguments after the call has returned, and holds no reference to them.
-const kept = [];
+const retained = [];
 
 function decimal(text) {
   const value = new Decimal(text);
-  kept.push(value);
+  retained.push(value);
   return value;
 }
 

@@ -20,8 +20,8 @@ if __name__ == "__main__":
     import questions
     from longbridge.openapi import Config, QuoteContext
 
-    asked = json.load(sys.stdin)
-    account, url, socket_url = asked["account"], asked["url"], asked["socket_url"]
+    plan = json.load(sys.stdin)
+    account, url, socket_url = plan["account"], plan["url"], plan["socket_url"]
     config = Config.from_apikey(
         account["app_key"], account["app_secret"], account["access_token"],
         http_url=url, quote_ws_url=socket_url, trade_ws_url=socket_url, enable_print_quote_packages=False,
@@ -30,7 +30,7 @@ if __name__ == "__main__":
     deadline = harness.time.monotonic() + harness.SERVER_LIFE_S
     while harness.time.monotonic() < deadline:
         try:
-            line = digest(questions.ask(quotes, asked["question"]))
+            line = digest(questions.ask(quotes, plan["question"]))
         except Exception as error:
             line = repr(error)
         try:

@@ -214,13 +214,13 @@ class Server:
         reader.start()
         reader.join(PATIENCE_S)
         if not line or not line[0]:
-            raise AssertionError(f"no server: {self.said()}")
+            raise AssertionError(f"no server: {self.log_text()}")
         ready = self.ready = json.loads(line[0])
         assert ready["event"] == "listening", ready
         self.address, self.tcp = ready["http"], ready["tcp"]
         self.url, self.socket_url = f"http://{self.address}", f"ws://{self.address}/v2"
 
-    def said(self):
+    def log_text(self):
         """Its log."""
         return (self.folder / "server.log").read_text()
 

@@ -128,7 +128,7 @@ class Load:
             client = trade_clients.PythonClient("longbridge", server, self.accounts["trader"])
             listed = [(order["remark"], order["order_id"]) for order in client.today_orders()]
             client.close()
-            self.test.assertEqual(len(listed), len(dict(listed)), "an order that was asked for again is the same order")
+            self.test.assertEqual(len(listed), len(dict(listed)), "an order that was sent again is the same order")
             self.test.assertEqual(set(acknowledged.items()) - set(listed), set(), "lost orders")
             # An unacknowledged order may exist: only the last request can be without a response.
             self.test.assertLessEqual(len(listed), len(acknowledged) + 1)
@@ -140,7 +140,7 @@ class Load:
         account = server.trader("verifier", "--quota", "100000")
         for symbol, _, close in self.imported:
             status, code, envelope = nodes.candles(server, account, symbol)
-            self.test.assertEqual((status, code), (200, 0), f"{symbol}: {envelope}: {server.said()[-2000:]}")
+            self.test.assertEqual((status, code), (200, 0), f"{symbol}: {envelope}: {server.log_text()[-2000:]}")
             (candle,) = envelope["data"]["candlesticks"]
             self.test.assertEqual(float(candle["close"]), close)
 

@@ -151,27 +151,27 @@ class Login:
             env=self.environment)
         # `timeout` forwards the signal.
         harness.atexit.register(self.process.terminate)
-        self.said = []
+        self.output = []
         self.reader = threading.Thread(target=self.listen, daemon=True)
         self.reader.start()
 
     def listen(self):
         for line in self.process.stdout:
-            self.said.append(line)
+            self.output.append(line)
 
     def url(self):
         """The address that it shows, including the code."""
         def shown():
-            found = re.search(r"https?://\S*user_code=\S+", "".join(self.said))
-            assert found or self.process.poll() is None, self.said
+            found = re.search(r"https?://\S*user_code=\S+", "".join(self.output))
+            assert found or self.process.poll() is None, self.output
             return found and found[0]
-        return harness.wait_for(shown, lambda: f"an address in {self.said}")
+        return harness.wait_for(shown, lambda: f"an address in {self.output}")
 
     def result(self):
         code = self.process.wait(harness.PATIENCE_S)
         self.reader.join(harness.PATIENCE_S)
         self.process.stdout.close()
-        return code, "".join(self.said)
+        return code, "".join(self.output)
 
     def chandler(self, *arguments):
         """Standard output of a command of the signed-in person, which must succeed."""
@@ -193,6 +193,6 @@ def signed_in(server, name, *options, login=()):
     harness.chandler(server.store, "account", "password", name, input=f"{PASSWORD}\n")
     login = Login(server, *login)
     Person(name, PASSWORD).decide(login.url(), "approve")
-    code, said = login.result()
-    assert code == 0, said
-    return account, login, re.search(r"client id\s+(\S+)", said)[1]
+    code, output = login.result()
+    assert code == 0, output
+    return account, login, re.search(r"client id\s+(\S+)", output)[1]

@@ -27,7 +27,7 @@ read -r _
 for file in "$1"/*/postmaster.pid; do
     [ ! -f "$file" ] || kill -QUIT "$(head -n 1 "$file")" 2>/dev/null
 done
-# They end at once; what they were about to write must not come after the folder is gone.
+# They exit immediately; pending writes must not come after the folder is removed.
 for try in 1 2 3 4 5 6 7 8 9 10; do
     rm -rf "$1" 2>/dev/null && break
     sleep 0.2
@@ -209,13 +209,13 @@ class Postgres:
 
     def follow(self, primary, slot=None):
         """Sets the server that it streams from after the next start."""
-        told = f"host=127.0.0.1 port={primary.port} user=postgres application_name={self.name}"
+        conninfo = f"host=127.0.0.1 port={primary.port} user=postgres application_name={self.name}"
         # Remove earlier settings, which belong to the primary or name another one.
         conf = self.data / "postgresql.auto.conf"
         stale = re.compile(r"^(primary_conninfo|primary_slot_name|synchronous_standby_names|port|cluster_name) ")
-        kept = [line for line in conf.read_text().splitlines(keepends=True) if not stale.match(line)]
-        conf.write_text("".join(kept))
-        self.configure({"primary_conninfo": told, **({"primary_slot_name": slot} if slot else {})})
+        remaining = [line for line in conf.read_text().splitlines(keepends=True) if not stale.match(line)]
+        conf.write_text("".join(remaining))
+        self.configure({"primary_conninfo": conninfo, **({"primary_slot_name": slot} if slot else {})})
         self.own(self.data / "standby.signal", "")
 
     def own(self, path, text):
@@ -264,8 +264,8 @@ def url(ports, database="postgres", user="postgres", password=None, **options):
     """The address of a database on one or several servers of this machine."""
     who = user if password is None else f"{user}:{urllib.parse.quote(password, safe='')}"
     hosts = ",".join(f"127.0.0.1:{port}" for port in ports)
-    asked = urllib.parse.urlencode(options)
-    return f"postgres://{who}@{hosts}/{database}" + (f"?{asked}" if asked else "")
+    query = urllib.parse.urlencode(options)
+    return f"postgres://{who}@{hosts}/{database}" + (f"?{query}" if query else "")
 
 
 def children(pid):

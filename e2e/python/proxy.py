@@ -20,10 +20,10 @@ import threading
 PATIENCE_S = 30
 MODES = {
     "pass": "bytes go through",
-    "hold": "bytes wait, in both directions, and go on with the next `pass`: a network that stands still",
-    "drop": "bytes are lost in both directions and nobody is told: a cable that was pulled out",
-    "mute": "what clients send goes through, what comes back is lost: an answer that never arrives",
-    "refuse": "open connections are reset, and new ones at once: a machine without the program",
+    "hold": "bytes wait, in both directions, and continue with the next `pass`: a stalled network",
+    "drop": "bytes are lost in both directions without an error: an unplugged cable",
+    "mute": "requests go through, responses are lost",
+    "refuse": "open connections are reset, and new ones immediately: a machine without the program",
 }
 
 
@@ -42,29 +42,29 @@ class Proxy:
         assert line, "the proxy has ended"
         return json.loads(line)
 
-    def tell(self, **words):
+    def send(self, **words):
         """Sends a command; it has taken effect when this returns."""
         with self.lock:
             print(json.dumps(words), file=self.process.stdin, flush=True)
             return self.answer()
 
     def to(self, targets):
-        self.tell(targets=targets)
+        self.send(targets=targets)
 
     def set(self, mode):
         assert mode in MODES, mode
-        self.tell(mode=mode)
+        self.send(mode=mode)
 
     def reset(self):
         """Resets open connections; new ones are accepted."""
-        self.tell(reset=True)
+        self.send(reset=True)
 
     def open_connections(self):
-        return self.tell()["open"]
+        return self.send()["open"]
 
     def connections(self):
         """How many connections it has made to its targets so far."""
-        return self.tell()["made"]
+        return self.send()["made"]
 
     def close(self):
         if self.process.poll() is None:
@@ -190,11 +190,11 @@ async def main(listen, turns, targets):
     relay = Relay(targets, turns == "turns")
     host, port = listen.rsplit(":", 1)
     server = await asyncio.start_server(relay.accept, host, int(port))
-    told = asyncio.StreamReader()
-    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(told), sys.stdin)
+    commands = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
     host, port = server.sockets[0].getsockname()
     print(json.dumps({"listening": f"{host}:{port}"}), flush=True)
-    while line := await told.readline():
+    while line := await commands.readline():
         print(json.dumps(relay.do(json.loads(line))), flush=True)
     # Open connections end with the process; closed one by one, each would log an error.
     os._exit(0)

@@ -47,7 +47,7 @@ class Coarse(unittest.TestCase):
         }
         for name, text in files.items():
             (store / name).write_text(text)
-        cls.said = harness.chandler(store, "import", *(store / name for name in files))
+        cls.output = harness.chandler(store, "import", *(store / name for name in files))
         cls.server = harness.Server(store=store)
         cls.account = cls.server.account("ann")
 
@@ -86,8 +86,8 @@ class Coarse(unittest.TestCase):
         self.check("http")
 
     def test_the_import_says_which_candles_answer(self):
-        self.assertIn("FIVE.US has candles of 1m and 5m over the same time", self.said)
-        self.assertIn("60.HK: 60-minute candles (a guess", self.said)
+        self.assertIn("FIVE.US has candles of 1m and 5m over the same time", self.output)
+        self.assertIn("60.HK: 60-minute candles (a guess", self.output)
 
 
 if __name__ == "__main__":

@@ -78,14 +78,14 @@ class First(unittest.TestCase):
         self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
         self.assertEqual(server.online(account), 2)
 
-    def test_a_context_that_is_dropped_gives_its_seat_back(self):
+    def test_a_context_that_is_dropped_releases_its_slot(self):
         server, _ = harness.shared()
-        account = server.account("one seat", "--connections", "1", "--rate", "unlimited")
+        account = server.account("one slot", "--connections", "1", "--rate", "unlimited")
         for _ in range(3):
             quotes = server.quotes(account)
             self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
             del quotes
-            harness.wait_for(lambda: server.online(account) == 0, "the seat")
+            harness.wait_for(lambda: server.online(account) == 0, "the slot")
 
 
 class Owner(unittest.TestCase):
@@ -94,7 +94,7 @@ class Owner(unittest.TestCase):
         self.assertEqual(status, 200, envelope)
         return {one["id"]: one for one in envelope["data"]["connections"]}
 
-    def test_a_connection_that_is_closed_by_its_owner_makes_room_and_the_sdk_comes_back(self):
+    def test_a_connection_closed_by_its_owner_frees_its_slot_and_the_sdk_reconnects(self):
         server, _ = harness.shared()
         account = server.account("tidy", "--connections", "2")
         quotes = server.quotes(account)
@@ -108,7 +108,7 @@ class Owner(unittest.TestCase):
         self.assertNotIn(number, self.connections(server, account))
         self.assertEqual(len(questions.ask(quotes, QUESTION)), 1000)
 
-    def test_nobody_closes_what_is_not_theirs(self):
+    def test_no_account_closes_a_connection_of_another(self):
         server, _ = harness.shared()
         account, stranger = server.account("minded"), server.account("stranger")
         quotes = server.quotes(account)
@@ -119,7 +119,7 @@ class Owner(unittest.TestCase):
         self.assertEqual(server.request("DELETE", f"/v1/connections/{number}", stranger), unknown)
         self.assertEqual(list(self.connections(server, account)), [number])
 
-    def test_a_token_that_is_renewed_takes_the_place_of_the_one_before(self):
+    def test_a_token_that_is_renewed_replaces_the_previous_one(self):
         server, _ = harness.shared()
         account = server.account("renewing", "--rate", "unlimited")
         token = server.config(account).refresh_access_token()
@@ -172,7 +172,7 @@ class Comeback(unittest.TestCase):
         harness.wait_for(lambda: self.server.online(self.account) == 1, "the client")
         self.assertEqual(questions.ask(quotes, QUESTION), self.wanted)
 
-    def test_http_calls_go_on_after_a_restart(self):
+    def test_http_calls_continue_after_a_restart(self):
         quotes = self.server.quotes(self.account, "http")
         self.assertEqual(questions.ask(quotes, QUESTION), self.wanted)
         self.assertEqual(self.server.stop(), 0)
@@ -198,9 +198,9 @@ class Caller:
         self.calls, self.problems = 0, []
         script = harness.pathlib.Path(caller.__file__)
         self.process = harness.subprocess.Popen([harness.sys.executable, script], stdin=PIPE, stdout=PIPE, text=True)
-        with self.process.stdin as asked:
+        with self.process.stdin as stdin_pipe:
             where = {"url": server.url, "socket_url": server.socket_url}
-            json.dump({"account": account, **where, "question": QUESTION}, asked)
+            json.dump({"account": account, **where, "question": QUESTION}, stdin_pipe)
         self.thread = threading.Thread(target=self.listen, daemon=True)
         self.thread.start()
 

@@ -93,15 +93,15 @@ class Contexts(unittest.TestCase):
     def setUpClass(cls):
         cls.server, cls.account = harness.shared()
 
-    def test_both_contexts_open_and_the_balance_is_told(self):
+    def test_both_contexts_open_and_return_the_balance(self):
         for package, from_environment in (("longbridge", "from_apikey_env"), ("longport", "from_env")):
             with self.subTest(package=package):
                 script = BOTH.format(package=package, from_environment=from_environment)
-                told = harness.run_python(script, self.account["environment"])
-                self.assertIn("1 security", told)
-                self.assertIn(BALANCE, told)
+                output = harness.run_python(script, self.account["environment"])
+                self.assertIn("1 security", output)
+                self.assertIn(BALANCE, output)
 
-    def test_so_they_do_in_node(self):
+    def test_both_contexts_open_in_node(self):
         environment = harness.foreign_environment(self.account)
         command = ["node", "-e", BOTH_IN_NODE]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=harness.PATIENCE_S)
@@ -109,7 +109,7 @@ class Contexts(unittest.TestCase):
         self.assertIn("1 security", ran.stdout)
         self.assertIn(BALANCE, ran.stdout)
 
-    def test_a_trade_context_without_topics_comes_back_after_a_restart(self):
+    def test_a_trade_context_without_topics_reconnects_after_a_restart(self):
         # It subscribes to nothing when it reconnects, and would reconnect every two seconds if that
         # were refused.
         from longport.openapi import Config, TradeContext
@@ -123,7 +123,7 @@ class Contexts(unittest.TestCase):
         server.start()
 
         def subscribed():
-            lines = server.said().splitlines()
+            lines = server.log_text().splitlines()
             return [line for line in lines if "trade_topics" in line]
 
         lines = harness.wait_for(subscribed, "a subscription")
@@ -139,7 +139,7 @@ class Addresses(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server, cls.account = harness.shared()
-        cls.asked = []
+        cls.contacted = []
         cls.proxy = socket.create_server(("127.0.0.1", 0))
         cls.addClassCleanup(cls.proxy.close)
         threading.Thread(target=cls.refuse, daemon=True).start()
@@ -153,47 +153,47 @@ class Addresses(unittest.TestCase):
                 return
             with connection:
                 connection.settimeout(harness.PATIENCE_S)
-                cls.asked.append(connection.recv(4096).split(b"\r\n")[0].decode())
+                cls.contacted.append(connection.recv(4096).split(b"\r\n")[0].decode())
                 connection.sendall(b"HTTP/1.1 502 Bad Gateway\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
 
-    def test_keys_in_the_program_go_elsewhere_unless_the_addresses_stand_beside_them(self):
+    def test_keys_in_the_program_are_sent_elsewhere_unless_it_has_the_addresses_too(self):
         proxy = "http://127.0.0.1:%d" % self.proxy.getsockname()[1]
         environment = {**self.account["environment"], "HTTPS_PROXY": proxy, "HTTP_PROXY": proxy, "NO_PROXY": "127.0.0.1"}
         for way, is_heeded in WAYS:
             with self.subTest(way=way):
-                self.asked.clear()
+                self.contacted.clear()
                 config = way.format(url=self.server.url, socket=self.server.socket_url, **self.account)
                 script = (
                     "from longport.openapi import Config, QuoteContext\n"
                     f"print(len(QuoteContext({config}).static_info(['9001.HK'])), 'security')\n"
                 )
-                told = harness.run_python(script, environment, codes=(0,) if is_heeded else (1,))
-                self.assertEqual("1 security" in told, is_heeded, told)
-                self.assertEqual(self.asked == [], is_heeded, self.asked)
+                output = harness.run_python(script, environment, codes=(0,) if is_heeded else (1,))
+                self.assertEqual("1 security" in output, is_heeded, output)
+                self.assertEqual(self.contacted == [], is_heeded, self.contacted)
 
     def shim(self):
         """The environment of `chandler sdk-env --python-shim`, and nothing else of an account:
         programs contain their keys."""
         cache = tempfile.mkdtemp(dir=harness.WORK, prefix="home-")
         command = ("sdk-env", "--python-shim", "--url", self.server.url, "--format", "json")
-        told = json.loads(harness.chandler(self.server.store, *command, environment={"XDG_CACHE_HOME": cache}))
+        output = json.loads(harness.chandler(self.server.store, *command, environment={"XDG_CACHE_HOME": cache}))
         proxy = "http://127.0.0.1:%d" % self.proxy.getsockname()[1]
-        return {**told["environment"], "PYTHONPATH": told["python_shim"], "HTTPS_PROXY": proxy, "HTTP_PROXY": proxy}
+        return {**output["environment"], "PYTHONPATH": output["python_shim"], "HTTPS_PROXY": proxy, "HTTP_PROXY": proxy}
 
-    def test_with_the_shim_programs_that_pass_their_keys_ask_the_server(self):
+    def test_with_the_shim_programs_that_pass_their_keys_use_the_server(self):
         environment = self.shim()
         for program in PROGRAMS:
             with self.subTest(program=program):
-                self.asked.clear()
-                told = harness.run_python(program.format(**self.account), environment)
-                self.assertIn("1 security", told)
-                self.assertEqual(self.asked, [])
+                self.contacted.clear()
+                output = harness.run_python(program.format(**self.account), environment)
+                self.assertIn("1 security", output)
+                self.assertEqual(self.contacted, [])
         # Without the folder the first of them contacts another host.
         del environment["PYTHONPATH"]
         harness.run_python(PROGRAMS[0].format(**self.account), environment, codes=(1,))
-        self.assertNotEqual(self.asked, [])
+        self.assertNotEqual(self.contacted, [])
 
-    def test_the_shim_leaves_everything_else_as_it_is(self):
+    def test_the_shim_changes_nothing_else(self):
         environment = self.shim()
         with tempfile.TemporaryDirectory() as other:
             with open(os.path.join(other, "sitecustomize.py"), "w", encoding="utf-8") as file:

@@ -41,10 +41,10 @@ class Grids(unittest.TestCase):
         self.grids = GridContext(self.server.config(self.account))
         self.trade = TradeContext(self.server.config(self.account))
         # Both callbacks append to one list, to record the order between them.
-        self.told = []
-        self.trade.set_on_grid_order_changed(lambda push: self.told.append(("grid", push.status, push.current_base_price)))
+        self.received = []
+        self.trade.set_on_grid_order_changed(lambda push: self.received.append(("grid", push.status, push.current_base_price)))
         self.trade.set_on_order_changed(
-            lambda push: self.told.append((push.order_id, repr(push.status).split(".")[1], push.side)))
+            lambda push: self.received.append((push.order_id, repr(push.status).split(".")[1], push.side)))
         self.trade.subscribe([TopicType.Private])
         self.server.move(WEDNESDAY, "10:00:15")
 
@@ -52,8 +52,8 @@ class Grids(unittest.TestCase):
         return self.grids.submit(SYMBOL, "HKD", rule(*arguments, **values)).order_id
 
     def pushes(self, count):
-        harness.wait_for(lambda: len(self.told) >= count, lambda: f"{count} pushes, after {len(self.told)}: {self.told}")
-        return [push[:2] if push[0] != "grid" else push for push in self.told]
+        harness.wait_for(lambda: len(self.received) >= count, lambda: f"{count} pushes, after {len(self.received)}: {self.received}")
+        return [push[:2] if push[0] != "grid" else push for push in self.received]
 
     def refused(self, call, *arguments):
         with self.assertRaises(OpenApiException) as refused:
@@ -117,7 +117,7 @@ class Grids(unittest.TestCase):
         self.assertEqual(position.quantity, 400)
         self.assertEqual(len(self.trade.today_orders()), 4)
 
-    def test_what_a_client_does_to_a_grid_is_pushed_and_listed(self):
+    def test_changes_of_a_grid_are_pushed_and_listed(self):
         first, other = self.submit(), self.submit(quantity="200")
         self.grids.suspend(first)
         detail = self.grids.detail(first)
@@ -158,7 +158,7 @@ class Grids(unittest.TestCase):
         self.server.move(WEDNESDAY, "15:00:00")
         self.assertEqual(self.grids.detail(first).status, "Expired")
 
-    def test_what_a_security_has_is_told(self):
+    def test_the_terms_of_a_security_are_returned(self):
         info = self.grids.symbol_info(SYMBOL)
         self.assertEqual((info.name, info.lot_size, info.buy_lot_size, info.sell_lot_size), ("Lamp & Wick", 100, 100, 100))
         steps = {(size.str_proceed, size.end_proceed): size.bid_size for size in info.bid_sizes}
@@ -188,8 +188,8 @@ class Grids(unittest.TestCase):
             ({"rth": 3}, LACKING, "rth must be 0, 1 or 2"),
         ]:
             with self.subTest(values=values):
-                found, told = submit(**values)
-                self.assertEqual((found, told), (code, words))
+                found, message = submit(**values)
+                self.assertEqual((found, message), (code, words))
         self.assertEqual(self.refused(self.grids.submit, "1.HK", "HKD", rule()), (WRONG, "symbol not tradable"))
         self.assertEqual(self.refused(self.grids.submit, SYMBOL, "USD", rule()), (WRONG, "settlement_currency must be HKD"))
         for call in (self.grids.detail, self.grids.trigger_history, self.grids.cancel, self.grids.suspend, self.grids.restart):

@@ -34,9 +34,9 @@ class Levels(unittest.TestCase):
         cls.server.kill()
 
     def operate(self, *arguments, **options):
-        said = harness.chandler(self.server.store, "account", *arguments, **options)
+        output = harness.chandler(self.server.store, "account", *arguments, **options)
         self.server.hear()
-        return said
+        return output
 
     def quota(self, account):
         status, envelope = self.server.request("GET", "/v1/quota", account)
@@ -52,10 +52,10 @@ class Levels(unittest.TestCase):
         quotes = self.server.quotes(account, transport)
         for symbol in SYMBOLS[:limit]:
             self.assertEqual(len(ask(quotes, symbol)), 1)
-        said = refusal(quotes, SYMBOLS[limit])
+        output = refusal(quotes, SYMBOLS[limit])
         # The limit, the level, and the reset date.
         for words in (f"{limit} of {limit}", f"level {level}", "2026-12-01"):
-            self.assertIn(words, said)
+            self.assertIn(words, output)
         # Charged securities stay free.
         self.assertEqual(len(ask(quotes, SYMBOLS[0])), 1)
         shown = self.quota(account)
@@ -144,9 +144,9 @@ class Levels(unittest.TestCase):
             "quotes.trading_session()\n"
         )
         environment = {**account["environment"], "LONGBRIDGE_PRINT_QUOTE_PACKAGES": "true"}
-        said = harness.run_python(script, environment)
-        self.assertIn("0/4", said)
-        self.assertIn("1/4", said)
+        output = harness.run_python(script, environment)
+        self.assertIn("0/4", output)
+        self.assertIn("1/4", output)
 
 
 class Midnight(unittest.TestCase):

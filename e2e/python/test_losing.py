@@ -53,7 +53,7 @@ class Losing(unittest.TestCase):
         self.load.check(self.servers)
 
     @nodes.takes_long
-    def test_a_node_is_told_to_end(self):
+    def test_a_node_is_stopped(self):
         for round in range(ROUNDS):
             for server in self.servers:
                 self.assertEqual(server.stop(), 0)
@@ -100,7 +100,7 @@ class Losing(unittest.TestCase):
 class Unconfirmed(unittest.TestCase):
     """No commit is confirmed while the synchronous standby is down."""
 
-    def test_an_order_without_a_confirmation_says_so_and_is_made_once(self):
+    def test_an_order_without_a_confirmation_is_reported_and_made_once(self):
         primary = postgres.Postgres()
         self.addCleanup(primary.remove)
         database = nodes.Database(primary).copy()
@@ -165,7 +165,7 @@ class Cut(unittest.TestCase):
         harness.wait_for(lambda: node.metrics()["chandler_database_up"] == 1, "a node that is back", PATIENCE_S)
         harness.wait_for(lambda: node.readiness() == nodes.READY, "a node that is ready", PATIENCE_S)
 
-    def test_what_is_held_is_served_and_new_spends_are_refused_until_the_way_is_back(self):
+    def test_while_cut_off_cached_data_is_served_and_new_charges_are_refused(self):
         for mode in ("drop", "refuse", "hold")[:1 if ROUNDS == 1 else 3] + ("refuse",) * (ROUNDS == 1):
             with self.subTest(mode=mode):
                 try:
@@ -204,7 +204,7 @@ class Cut(unittest.TestCase):
         self.assertEqual((used, sorted(charged)), (6, sorted(held + fresh)))
         self.assertEqual(len([row for row in nodes.audit(self.store, "quota.spent") if row["account"] == account["name"]]), 6)
 
-    def test_a_silent_database_makes_nobody_wait(self):
+    def test_a_silent_database_blocks_no_request(self):
         trader = self.whole.account("known", "--quota", "10", "--cash", "HKD=900000")
         question = {"symbol": nodes.SECURITIES[0], "period": nodes.DAY, "query_type": 1, "offset_request": {"count": 1}}
         # The server waits a second for the database before it answers from cached state.
@@ -224,7 +224,7 @@ class Cut(unittest.TestCase):
                     self.assertEqual((status, envelope["code"]), (503, FAILURE), (path, envelope))
                 self.wait_until_whole(self.cut)
 
-    def test_strangers_and_changes_are_refused_meanwhile(self):
+    def test_unknown_accounts_and_changes_are_refused_meanwhile(self):
         known = self.whole.trader("known", "--quota", "10", "--cash", "HKD=900000")
         stranger = self.whole.trader("stranger", "--quota", "10")
         self.assertEqual(nodes.candles(self.cut, known, nodes.SECURITIES[0])[:2], (200, 0))
@@ -235,12 +235,12 @@ class Cut(unittest.TestCase):
         self.assertNotEqual(code, 0, envelope)
         self.assertNotIn(status, (200, 401, 403), envelope)
         order = {"symbol": "700.HK", "order_type": "LO", "side": "Buy", "submitted_quantity": "100", "time_in_force": "Day",
-                 "submitted_price": "290", "remark": "while it was away"}
+                 "submitted_price": "290", "remark": "while it was unreachable"}
         status, envelope = self.cut.request("POST", "/v1/trade/order", known, order)
         self.assertNotEqual(envelope["code"], 0, envelope)
         self.wait_until_whole(self.cut)
         status, envelope = self.whole.request("GET", "/v1/trade/order/today", known)
-        self.assertNotIn("while it was away", json.dumps(envelope), "what was refused did not happen")
+        self.assertNotIn("while it was unreachable", json.dumps(envelope), "a refused order was made")
         self.assertEqual(nodes.candles(self.cut, stranger, nodes.SECURITIES[0])[:2], (200, 0))
 
     def test_a_node_alone_admits_its_share_of_the_rate(self):
@@ -260,13 +260,13 @@ class Cut(unittest.TestCase):
         # Sixty for two nodes; the other may admit as many meanwhile.
         self.assertTrue(25 <= admitted <= 30, admitted)
 
-    def test_after_the_grace_nothing_is_served_any_more_and_the_balancer_is_told(self):
+    def test_after_the_offline_window_nothing_is_served_and_the_node_is_not_ready(self):
         short = self.node(self.cut_store, "short", "--grace", "2s")
         account = self.whole.account("waiting", "--rate", "unlimited", "--quota", "10")
         self.assertEqual(nodes.candles(short, account, nodes.SECURITIES[0])[:2], (200, 0))
         self.way.set("refuse")
         self.wait_until_cut(short)
-        harness.wait_for(lambda: short.readiness()[0] == 503, "the end of the grace", PATIENCE_S)
+        harness.wait_for(lambda: short.readiness()[0] == 503, "the end of the offline window", PATIENCE_S)
         status, code, envelope = nodes.candles(short, account, nodes.SECURITIES[0])
         self.assertEqual(code, FAILURE, envelope)
         # The node with a longer offline window continues.
@@ -281,14 +281,14 @@ class Cut(unittest.TestCase):
         answers = {}
         for round in range(ROUNDS):
             symbol = nodes.SECURITIES[1 + round]
-            asking = threading.Thread(target=lambda: answers.update({symbol: nodes.candles(self.cut, account, symbol)}))
+            client = threading.Thread(target=lambda: answers.update({symbol: nodes.candles(self.cut, account, symbol)}))
             self.way.set("mute")
-            asking.start()
+            client.start()
             # Whether the database received the charge is unknown.
             self.wait_until_cut(self.cut)
             self.wait_until_whole(self.cut)
-            asking.join(PATIENCE_S)
-            self.assertFalse(asking.is_alive(), "a request without an answer")
+            client.join(PATIENCE_S)
+            self.assertFalse(client.is_alive(), "a request without an answer")
             self.assertIn(answers[symbol][1], (0, FAILURE))
             for node in (self.cut, self.whole):
                 self.assertEqual(nodes.candles(node, account, symbol)[:2], (200, 0))
@@ -298,7 +298,7 @@ class Cut(unittest.TestCase):
             self.assertEqual(len(rows), 2 + round)
 
     @nodes.takes_long
-    def test_an_order_whose_answer_was_lost_is_there_once(self):
+    def test_an_order_whose_answer_was_lost_is_made_once(self):
         account = self.whole.trader("trader", "--cash", "HKD=900000000")
         first = Worker(account, self.cut.url, "orders", ["before"])
         start_together([first])
@@ -315,7 +315,7 @@ class Cut(unittest.TestCase):
             found = [order for order in envelope["data"]["orders"] if order["remark"] == f"unheard {round}"]
             self.assertEqual([order["order_id"] for order in found], [line["ok"]])
 
-    def test_connections_that_listen_hear_afterwards_what_they_missed(self):
+    def test_connections_that_listen_get_missed_pushes_afterwards(self):
         account = self.whole.trader("listener", "--cash", "HKD=900000")
         listener = trade_clients.PythonClient("longbridge", self.cut, account)
         sender = trade_clients.PythonClient("longbridge", self.whole, account)
@@ -331,7 +331,7 @@ class Cut(unittest.TestCase):
         listener.close()
         sender.close()
 
-    def test_an_import_elsewhere_is_seen_when_the_way_is_back(self):
+    def test_an_import_elsewhere_is_seen_after_reconnecting(self):
         account = self.whole.account("late", "--rate", "unlimited", "--quota", "10")
         symbol, folder = "9050.HK", harness.fresh_folder()
         importing = lambda close: harness.chandler(
@@ -344,25 +344,25 @@ class Cut(unittest.TestCase):
         importing(2)
         self.assertEqual((close(self.cut), close(self.whole)), (1, 2))
         self.wait_until_whole(self.cut)
-        harness.wait_for_prompt(lambda: close(self.cut) == 2, "what was imported meanwhile", 2)
+        harness.wait_for_prompt(lambda: close(self.cut) == 2, "the candles imported meanwhile", 2)
 
 
-class Seats(unittest.TestCase):
+class Slots(unittest.TestCase):
     """Resources of a dead node are released."""
 
     @nodes.takes_long
-    def test_the_seats_of_a_killed_node_are_given_back(self):
+    def test_the_slots_of_a_killed_node_are_released(self):
         database = nodes.shared_database()
         store = database.server.url(database.copy())
         one, other = nodes.Node(store, "one"), nodes.Node(store, "other")
         for node in (one, other):
             self.addCleanup(node.kill)
-        account = one.account("seated", "--connections", "1", "--rate", "unlimited")
+        account = one.account("connected", "--connections", "1", "--rate", "unlimited")
         quotes = one.quotes(account)
         self.assertEqual(len(quotes.static_info(["700.HK"])), 1)
         self.assertEqual(other.online(account), 1)
         one.kill()
-        harness.wait_for(lambda: other.online(account) == 0, "the seat of the dead", PATIENCE_S)
+        harness.wait_for(lambda: other.online(account) == 0, "the slot of the killed node", PATIENCE_S)
 
 
 class Imports(unittest.TestCase):
@@ -389,7 +389,7 @@ class Imports(unittest.TestCase):
             process.stderr.close()
         # The lease of the killed process expires a little later.
         again = lambda: harness.run_chandler(store, *command[5:], clock=nodes.CLOCK)
-        ran = harness.wait_for(lambda: (ran := again()).returncode == 0 and ran, "the lease of the dead", PATIENCE_S)
+        ran = harness.wait_for(lambda: (ran := again()).returncode == 0 and ran, "the lease of the killed process", PATIENCE_S)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         states = [one["state"] for one in ledger() if one["file"].endswith("large.csv")]
         self.assertIn("done", states)

@@ -46,13 +46,13 @@ class Nodes(unittest.TestCase):
 class Counted(Nodes):
     """The limits of an account, over both nodes."""
 
-    def test_both_know_of_each_other(self):
+    def test_both_nodes_know_each_other(self):
         for node in self.both:
             harness.wait_for(lambda: node.metrics().get("chandler_nodes") == 2, "both nodes")
             self.assertEqual(node.metrics()["chandler_database_up"], 1)
             self.assertEqual(node.readiness(), nodes.READY)
 
-    def test_sixty_requests_of_a_hundred_at_once_are_admitted(self):
+    def test_the_rate_admits_sixty_of_a_hundred_concurrent_requests(self):
         account = self.one.account("hasty", "--quota", "10")
         workers = [Worker(account, node.url, "candles", [nodes.SECURITIES[0]] * 25) for node in self.both * 2]
         start_together(workers)
@@ -82,7 +82,7 @@ class Counted(Nodes):
         # Clients send requests all the time, so nearly all of the limit is used.
         self.assertGreaterEqual(len(admitted), limit * (took_s // window_s) * 0.8, took_s)
 
-    def test_a_quota_is_exact_whoever_asks_at_once(self):
+    def test_a_quota_is_exact_for_concurrent_requests(self):
         for round in range(nodes.ROUNDS):
             name = f"thrifty {round}"
             account = self.one.account(name, "--quota", "10", "--rate", "unlimited")
@@ -104,7 +104,7 @@ class Counted(Nodes):
             spent = [row for row in nodes.audit(self.store, "quota.spent") if row["account"] == name]
             self.assertEqual(len(spent), 10)
 
-    def test_seats_are_those_of_both(self):
+    def test_slots_are_counted_over_both(self):
         account = self.one.account("seated", "--connections", "2", "--rate", "unlimited")
         first, second = self.one.quotes(account), self.other.quotes(account)
         for quotes in (first, second):
@@ -115,28 +115,28 @@ class Counted(Nodes):
             with self.assertRaises((long_connection.Refused, long_connection.Ended)):
                 self.connect(node).sign_in(one_time_password(node, account))
         del first
-        harness.wait_for(lambda: self.other.online(account) == 1, "the seat")
+        harness.wait_for(lambda: self.other.online(account) == 1, "the slot")
         connection = self.connect(self.other)
         connection.sign_in(one_time_password(self.one, account))
         self.assertEqual([node.online(account) for node in self.both], [2, 2])
         connection.close()
-        harness.wait_for(lambda: self.one.online(account) == 1, "the seat")
+        harness.wait_for(lambda: self.one.online(account) == 1, "the slot")
 
     def test_connections_of_both_are_listed_and_closed_at_either(self):
         account = self.one.account("listed", "--rate", "unlimited")
         self.connect(self.other).sign_in(one_time_password(self.other, account))
         status, envelope = self.one.request("GET", "/v1/connections", account)
         self.assertEqual(status, 200, envelope)
-        ((number, door),) = [(one["id"], one["door"]) for one in envelope["data"]["connections"]]
-        self.assertEqual((self.one.online(account), door), (1, "tcp"))
+        ((number, transport),) = [(one["id"], one["door"]) for one in envelope["data"]["connections"]]
+        self.assertEqual((self.one.online(account), transport), (1, "tcp"))
         self.assertEqual(self.one.request("DELETE", f"/v1/connections/{number}", account)[0], 200)
         harness.wait_for_prompt(lambda: self.other.online(account) == 0, "the end of the connection", SEEN_S)
 
 
-class Proven(Nodes):
+class Authenticated(Nodes):
     """Authentication, over both nodes."""
 
-    def test_a_one_time_password_is_good_once_wherever_it_is_used(self):
+    def test_a_one_time_password_is_valid_once_on_either_node(self):
         account = self.one.account("once")
         for here, there in (self.both, self.both[::-1]):
             otp = one_time_password(here, account)
@@ -146,7 +146,7 @@ class Proven(Nodes):
                     self.connect(node).sign_in(otp)
                 self.assertEqual((refused.exception.status, refused.exception.code), (5, 401004))
 
-    def test_of_many_that_use_a_one_time_password_at_once_one_is_let_in(self):
+    def test_of_concurrent_uses_of_a_one_time_password_one_succeeds(self):
         account = self.one.account("raced", "--connections", "50")
         for _ in range(5 * nodes.ROUNDS):
             otp, start = one_time_password(self.one, account), threading.Barrier(8)
@@ -168,7 +168,7 @@ class Proven(Nodes):
                 thread.join(harness.PATIENCE_S)
             self.assertEqual(sorted(outcomes, key=str), [401004] * 7 + [None])
 
-    def test_a_session_goes_on_at_the_other_and_takes_its_seat_along(self):
+    def test_a_session_resumes_on_the_other_node_and_keeps_its_slot(self):
         account = self.one.account("wanderer", "--connections", "1")
         first = self.connect(self.one)
         session = first.sign_in(one_time_password(self.one, account))
@@ -182,7 +182,7 @@ class Proven(Nodes):
         self.assertIn(second.wait_for_end().code, (6, None))
         self.assertEqual([node.online(account) for node in self.both], [1, 1])
 
-    def test_wrong_passwords_count_wherever_they_are_tried(self):
+    def test_wrong_passwords_count_over_both(self):
         self.one.account("guessed")
         self.chandler("account", "password", "guessed", input=f"{person.PASSWORD}\n")
 
@@ -212,7 +212,7 @@ class Proven(Nodes):
         with self.assertRaises(OpenApiException):
             self.other.quotes(account).static_info(["700.HK"])
 
-    def test_other_terms_count_on_both_at_once(self):
+    def test_other_terms_apply_on_both_immediately(self):
         account = self.one.account("restricted", "--rate", "unlimited", "--markets", "US")
         symbol = nodes.SECURITIES[0]
         for node in self.both:
@@ -259,7 +259,7 @@ class Seen(Nodes):
         self.assertIn(status, (200, 202), envelope)
         harness.wait_for(lambda: nodes.candles(self.other, operator, "9010.HK", nodes.MINUTE)[1] == 0, "the candles")
 
-    def test_what_was_undone_and_removed_is_gone_on_both(self):
+    def test_undone_and_removed_candles_are_gone_on_both(self):
         symbol, folder = "9020.HK", harness.fresh_folder()
         account = self.one.account("looker", "--rate", "unlimited", "--quota", "10")
         self.chandler("import", nodes.minutes_file(folder, symbol, 3), "--strict", "--quiet", "--period", "1m")
@@ -269,7 +269,7 @@ class Seen(Nodes):
         for node in self.both:
             harness.wait_for_prompt(lambda: nodes.candles(node, account, symbol, nodes.MINUTE)[1] in (301600, 301603), "their end", SEEN_S)
 
-    def test_one_import_runs_at_a_time_whoever_runs_it(self):
+    def test_one_import_runs_at_a_time_over_all_processes(self):
         folder = harness.fresh_folder()
         files = [nodes.minutes_file(folder, f"90{number}.HK", 5) for number in range(30, 36)]
         outcomes = []
@@ -309,7 +309,7 @@ class Traded(Nodes):
         listener.close()
         sender.close()
 
-    def test_orders_given_at_both_at_once_are_all_there_once(self):
+    def test_orders_sent_to_both_concurrently_are_made_once(self):
         account = self.one.trader("busy", "--cash", "HKD=90000000")
         number = 20 * min(nodes.ROUNDS, 5)
         workers = [

@@ -47,7 +47,7 @@ class OAuth(unittest.TestCase):
     def ask(self, script, transport):
         return harness.run_python(HANDLE + script, self.environment(transport), self.client_id)
 
-    def test_the_token_file_is_what_the_sdk_expects_and_nobody_elses_business(self):
+    def test_the_token_file_has_the_form_of_the_sdk_and_is_private(self):
         token = self.login.tokens()[self.client_id]
         self.assertEqual(set(token), {"client_id", "access_token", "refresh_token", "expires_at"})
         self.assertEqual(token["client_id"], self.client_id)
@@ -59,7 +59,7 @@ class OAuth(unittest.TestCase):
             found = os.stat(self.login.home / ".longbridge/openapi" / place)
             self.assertEqual(stat.S_IMODE(found.st_mode), mode, place)
 
-    def test_nothing_that_is_secret_is_written_anywhere_else(self):
+    def test_nothing_secret_is_written_anywhere_else(self):
         script = (
             "quotes = QuoteContext(Config.from_oauth(oauth))\n"
             "quotes.history_candlesticks_by_offset('CNDL.US', Period.Day, AdjustType.NoAdjust, False, 1)\n"
@@ -75,10 +75,10 @@ class OAuth(unittest.TestCase):
             "app secret": self.account["app_secret"], "key's token": self.account["access_token"],
         }
         places = {
-            "log": self.server.said(),
+            "log": self.server.log_text(),
             "audit": harness.chandler(self.server.store, "audit", "--format", "json", "-n", 10000),
             "accounts": harness.chandler(self.server.store, "account", "list", "--format", "json"),
-            "login": "".join(self.login.said),
+            "login": "".join(self.login.output),
             "status": self.login.chandler("auth", "status"),
             "database": harness.everything_in(self.server.store),
         }
@@ -87,7 +87,7 @@ class OAuth(unittest.TestCase):
             for name, secret in secrets.items():
                 self.assertNotIn(secret, text, f"the {name} is in the {place}")
 
-    def test_the_audit_knows_who_let_whom_in(self):
+    def test_the_audit_has_every_event_of_the_login(self):
         rows = json.loads(harness.chandler(
             self.server.store, "audit", "--account", self.account["name"], "--format", "json", "-n", 1000))
         events = {row["event"] for row in rows}
@@ -112,7 +112,7 @@ class OAuth(unittest.TestCase):
         script = "import json\nprint(json.dumps(HttpClient.from_oauth(oauth).request('get', '/v1/socket/token')))\n"
         self.assertEqual(json.loads(self.ask(script, "ws"))["online"], 0)
 
-    def test_the_examples_of_the_package_run_as_they_are(self):
+    def test_the_examples_of_the_package_run_unchanged(self):
         # The history examples are not valid Python, and those of trading days request days that the
         # protocol no longer knows.
         methods = ("static_info", "quote", "candlesticks", "intraday", "trading_session")
@@ -139,17 +139,17 @@ class Decisions(unittest.TestCase):
     def tearDownClass(cls):
         cls.server.kill()
 
-    def test_a_login_that_is_denied_says_so_and_leaves_no_token(self):
+    def test_a_login_that_is_denied_reports_it_and_leaves_no_token(self):
         self.server.account("wary")
         harness.chandler(self.server.store, "account", "password", "wary", input=f"{person.PASSWORD}\n")
         login = person.Login(self.server)
         person.Person("wary", person.PASSWORD).decide(login.url(), "deny")
-        code, said = login.result()
+        code, output = login.result()
         self.assertNotEqual(code, 0)
-        self.assertIn("denied", said)
+        self.assertIn("denied", output)
         self.assertEqual(login.tokens(), {})
 
-    def test_a_token_that_is_about_to_end_is_renewed_where_the_sdk_finds_it(self):
+    def test_a_token_that_is_about_to_expire_is_renewed_in_its_file(self):
         account, login, client_id = person.signed_in(self.server, "staying")
         file = login.home / ".longbridge/openapi/tokens" / client_id
         before = json.loads(file.read_text())
@@ -162,7 +162,7 @@ class Decisions(unittest.TestCase):
         self.assertEqual(self.server.request("GET", "/v1/socket/token", after)[0], 200)
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
 
-    def test_after_logout_the_token_is_worth_nothing_and_its_file_gone(self):
+    def test_after_logout_the_token_is_invalid_and_its_file_removed(self):
         account, login, client_id = person.signed_in(self.server, "leaving")
         token = login.tokens()[client_id]["access_token"]
         bearer = {"access_token": token}

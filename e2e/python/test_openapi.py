@@ -26,7 +26,7 @@ class Document(unittest.TestCase):
     def test_it_is_valid_openapi(self):
         openapi_spec_validator.OpenAPIV31SpecValidator(self.document()).validate()
 
-    def test_what_an_account_asks_about_itself_is_as_it_is_described(self):
+    def test_requests_of_an_account_about_itself_match_the_document(self):
         for path in ("/v1/me", "/v1/quota", "/v1/connections", "/v1/sign-ins", "/v1/securities?query=a&limit=5",
                      "/v1/securities/9001.HK", "/v1/securities/9001.HK/actions", "/v1/quote/my-quotes",
                      "/v1/quote/history-candlesticks?symbol=9001.HK&period=5m&limit=3", "/udf/config",

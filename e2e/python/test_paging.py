@@ -59,10 +59,10 @@ class Paging(unittest.TestCase):
                 with self.subTest(walk=walk, forward=forward):
                     self.assertEqual(self.walk(quotes, walk, forward), wanted)
 
-    def test_pages_follow_on_each_other_over_the_long_connection(self):
+    def test_pages_are_contiguous_over_the_long_connection(self):
         self.check("ws", overnight=True)
 
-    def test_pages_follow_on_each_other_over_http(self):
+    def test_pages_are_contiguous_over_http(self):
         self.check("http", overnight=False)
 
 

@@ -122,11 +122,11 @@ class Servers(unittest.TestCase):
         if database:
             self.assertEqual(self.made(database), [])
 
-    def test_nobody_listens(self):
+    def test_no_server_listens(self):
         port = harness.free_port()
         self.refused(postgres.url([port], "db"), f"127.0.0.1:{port}", "cannot be reached")
 
-    def test_nobody_listens_on_any_of_several(self):
+    def test_no_server_listens_on_any_of_several(self):
         ports = [harness.free_port(), harness.free_port()]
         self.refused(postgres.url(ports, "db"), *(f"127.0.0.1:{port}" for port in ports))
 
@@ -181,7 +181,7 @@ class Servers(unittest.TestCase):
         server.account("ann")
         command = harness.pathlib.Path(f"/proc/{server.process.pid}/cmdline").read_text()
         documents = [server.plain(path)[1] for path in ("/readyz", "/metrics", "/status")]
-        for text in (command, server.said(), *documents):
+        for text in (command, server.log_text(), *documents):
             self.assertNotIn(PASSWORD, text)
 
     def test_another_encoding(self):
@@ -204,7 +204,7 @@ class Servers(unittest.TestCase):
         name = self.database()
         self.refused(self.server.url(name, user="guest"), "guest", database=name, commands=(("account", "create", "ann"),))
 
-    def test_no_right_to_what_is_there(self):
+    def test_no_right_to_existing_tables(self):
         self.server.role("visitor")
         name = self.database()
         nodes_store = self.server.url(name)
@@ -297,7 +297,7 @@ class Servers(unittest.TestCase):
         name = self.database()
         self.refused(self.server.url(name, sslmode="verify-full"), database=name, commands=(("list",),))
 
-    def test_a_command_that_is_killed_leaves_nothing_that_hinders_the_next(self):
+    def test_a_command_that_is_killed_does_not_block_the_next(self):
         for number in range(5 * nodes.ROUNDS) if nodes.IS_LONG else [2]:
             name = self.database()
             command = [str(harness.BINARY), "--store", self.server.url(name), "--clock", CLOCK, "import", str(self.file), "--period", "1m"]
@@ -326,21 +326,21 @@ class SameAsFolders(unittest.TestCase):
         cls.crooked = cls.out / "crooked.csv"
         cls.crooked.write_text("symbol,time,open,high,low,close,volume\n700.HK,2026-03-18 10:20,5,4,6,5,1\n700.HK,2026-03-18 10:21,5,6,4,5,1\n")
 
-    def said(self, store, words, clock, input):
+    def normalized(self, store, words, clock, input):
         ran = harness.run_chandler(store, *words, clock=clock, input=input)
-        told = ran.stdout + ran.stderr
+        output = ran.stdout + ran.stderr
         for name in (harness.store_argument(store), str(store)):
-            told = told.replace(name, "STORE")
+            output = output.replace(name, "STORE")
         # Only a folder has pages to verify.
-        told = re.sub(r'  "page_checksums": \w+,\n|^pages: .*\n', "", told, flags=re.M)
+        output = re.sub(r'  "page_checksums": \w+,\n|^pages: .*\n', "", output, flags=re.M)
         # Versions of a series only increase; on a database also when factors are computed, because
         # copies have to notice.
-        told = re.sub(r'"version": \d+', '"version": N', told)
+        output = re.sub(r'"version": \d+', '"version": N', output)
         # Random values, and current times.
-        told = re.sub(r"\b(ap|us)_[A-Za-z0-9_\-.]{20,}|\b[0-9a-f]{32,}\b", "SECRET", told)
-        told = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", self.moment, told)
+        output = re.sub(r"\b(ap|us)_[A-Za-z0-9_\-.]{20,}|\b[0-9a-f]{32,}\b", "SECRET", output)
+        output = re.sub(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?Z?", self.moment, output)
         # Nodes invalidate their copies for more than a folder counts as a change.
-        return ran.returncode, re.sub(r'"version": \d+', '"version": N', told)
+        return ran.returncode, re.sub(r'"version": \d+', '"version": N', output)
 
     def moment(self, match):
         """Masks the machine's clock; market times stay."""
@@ -348,7 +348,7 @@ class SameAsFolders(unittest.TestCase):
         return "NOW" if ago < 2 or ago > 3_000 else match[0]
 
     def same(self, *words, clock=CLOCK, code=0, input=None):
-        folder, database = (self.said(store, words, clock, input) for store in self.stores.values())
+        folder, database = (self.normalized(store, words, clock, input) for store in self.stores.values())
         self.assertEqual(folder, database, words)
         self.assertEqual(folder[0], code, folder[1])
         return folder[1]
@@ -385,9 +385,9 @@ class SameAsFolders(unittest.TestCase):
         for words in (
                 ("account", "rates", "USD", "7.8", "--day", "2024-01-02"), ("account", "grant", "bob", "US"),
                 ("account", "set", "bob", "--connections", "3"), ("account", "revoke", "bob"), ("account", "list"),
-                ("account", "show", "ann"), ("account", "show", "nobody"), ("quota", "ann"), ("audit",),
+                ("account", "show", "ann"), ("account", "show", "carl"), ("quota", "ann"), ("audit",),
                 ("watchlist", "list", "--account", "ann"), ("topic", "list")):
-            self.same(*words, code=1 if "nobody" in words else 0)
+            self.same(*words, code=1 if "carl" in words else 0)
         for words in (("account", "list"), ("account", "show", "ann"), ("audit",)):
             self.same(*words, "--format", "json")
 
@@ -401,7 +401,7 @@ class SameAsFolders(unittest.TestCase):
             self.same(*words, *whose, clock=later)
             self.same(*words, *whose, "--format", "json", clock=later)
 
-    def test_what_is_for_folders_alone_says_what_to_use_instead(self):
+    def test_what_is_for_folders_only_names_the_alternative(self):
         store = nodes.shared_database().server.database("without_backup")
         harness.chandler(store, "account", "create", "ann", clock=CLOCK)
         folder = harness.fresh_folder()
@@ -412,7 +412,7 @@ class SameAsFolders(unittest.TestCase):
         ran = harness.run_chandler(store, "restore", folder / "backup", clock=CLOCK)
         self.assertNotEqual(ran.returncode, 0)
 
-    def test_doctor_and_config_know_both(self):
+    def test_doctor_and_config_support_both(self):
         store = nodes.shared_database().server.database("looked_at")
         harness.chandler(store, "account", "create", "ann", clock=CLOCK)
         ran = harness.run_chandler(store, "doctor", "--format", "json", clock=CLOCK)
@@ -442,13 +442,13 @@ class Moving(unittest.TestCase):
         return self.run_chandler(origin, "move", "--from", harness.store_argument(origin), "--to", harness.store_argument(target))
 
     def content(self, store):
-        told = []
+        outputs = []
         for words in (("list", "-n", "10000"), ("imports",), ("account", "list"), ("audit",), ("order", "list", "--account", "ann"),
                       ("kline", "700.HK", "--period", "1m", "-n", "1000")):
             ran = self.run_chandler(store, *words, "--format", "json")
             self.assertEqual(ran.returncode, 0, ran.stderr)
-            told.append(ran.stdout)
-        return told
+            outputs.append(ran.stdout)
+        return outputs
 
     def test_there_and_back_again_is_the_same(self):
         before = self.content(self.folder)
@@ -456,18 +456,18 @@ class Moving(unittest.TestCase):
         ran = self.move(self.folder, database)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(self.content(database), before)
-        self.assertEqual(self.content(self.folder), before, "the source is as it was")
+        self.assertEqual(self.content(self.folder), before, "the source is unchanged")
         ran = self.move(database, back)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertEqual(self.content(back), before)
         # Credentials made with the key of the folder are still valid.
-        harness.os.environ["CHANDLER_KEY_FILE"], kept = str(self.key), harness.os.environ["CHANDLER_KEY_FILE"]
-        self.addCleanup(harness.os.environ.__setitem__, "CHANDLER_KEY_FILE", kept)
+        harness.os.environ["CHANDLER_KEY_FILE"], former = str(self.key), harness.os.environ["CHANDLER_KEY_FILE"]
+        self.addCleanup(harness.os.environ.__setitem__, "CHANDLER_KEY_FILE", former)
         node = nodes.Node(database, "moved")
         self.addCleanup(node.kill)
         self.assertEqual(nodes.candles(node, self.account, "700.HK")[:2], (200, 0))
 
-    def test_what_is_there_is_not_mixed_with_what_comes(self):
+    def test_what_exists_is_not_mixed_with_moved_data(self):
         taken = self.server.database("taken")
         self.assertEqual(self.run_chandler(taken, "account", "create", "bob").returncode, 0)
         before = self.content_of_accounts(taken)
@@ -478,7 +478,7 @@ class Moving(unittest.TestCase):
     def content_of_accounts(self, store):
         return self.run_chandler(store, "account", "list", "--format", "json").stdout
 
-    def test_a_move_that_is_killed_is_gone_on_with(self):
+    def test_a_move_that_is_killed_is_resumed(self):
         before = self.content(self.folder)
         database = self.server.database("moved_in_parts")
         command = [str(harness.BINARY), "move", "--from", harness.store_argument(self.folder), "--to", database, "--key-file", str(self.key)]

@@ -27,7 +27,7 @@ class Questions(unittest.TestCase):
                 wanted = questions.expected(self.server.store, question, overnight)
                 self.assertEqual(questions.ask(quotes, question), wanted)
 
-    def test_a_plain_client_sees_what_the_command_line_sees(self):
+    def test_a_plain_client_sees_the_same_as_the_command_line(self):
         self.check(self.server.quotes(self.account), overnight=False)
 
     def test_a_client_that_wants_overnight_hours_sees_them(self):
@@ -41,12 +41,12 @@ class Questions(unittest.TestCase):
         found = questions.ask(self.server.quotes(self.account, "http", enable_overnight=True), ALL_DAY)
         self.assertEqual(found, questions.expected(self.server.store, ALL_DAY, overnight=True))
 
-    def test_all_eighteen_periods_are_asked_for(self):
-        asked = {question["period"] for question in questions.load("questions.json")}
-        self.assertEqual(asked, set(questions.PERIODS))
-        self.assertEqual(len(asked), 18)
+    def test_all_eighteen_periods_are_requested(self):
+        periods = {question["period"] for question in questions.load("questions.json")}
+        self.assertEqual(periods, set(questions.PERIODS))
+        self.assertEqual(len(periods), 18)
 
-    def test_an_account_without_the_right_to_overnight_hours_is_spared_them(self):
+    def test_an_account_without_the_right_to_overnight_hours_gets_none(self):
         account = self.server.account("day only", "--rate", "unlimited")
         for who, sessions in ((account, {0, 1, 2}), (self.account, {0, 1, 2, 3})):
             found = questions.ask(self.server.quotes(who, enable_overnight=True), ALL_DAY)

@@ -13,10 +13,10 @@ class Reference(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         server, account = cls.server, cls.account = harness.shared()
-        cls.doors = {transport: server.quotes(account, transport) for transport in ("ws", "http")}
+        cls.contexts = {transport: server.quotes(account, transport) for transport in ("ws", "http")}
 
     def each(self):
-        for transport, quotes in self.doors.items():
+        for transport, quotes in self.contexts.items():
             with self.subTest(transport=transport):
                 yield quotes
 
@@ -44,7 +44,7 @@ class Reference(unittest.TestCase):
             self.assertEqual(hours(Market.US, TradeSession.Pre), [("04:00:00", "09:30:00")])
             self.assertEqual(hours(Market.US, TradeSession.Post), [("16:00:00", "20:00:00")])
 
-    def test_static_information_leaves_strangers_out(self):
+    def test_static_information_leaves_unknown_symbols_out(self):
         for quotes in self.each():
             found = {one.symbol: one for one in quotes.static_info(["9001.HK", "CNDL.US", "1.HK", "9099.HK"])}
             self.assertEqual(set(found), {"9001.HK", "CNDL.US", "9099.HK"})
@@ -64,11 +64,11 @@ class Reference(unittest.TestCase):
                 self.assertEqual(quote.prev_close, before.close)
             self.assertIsNotNone(found["CNDL.US"].pre_market_quote)
 
-    def test_both_doors_give_the_same(self):
+    def test_both_transports_give_the_same(self):
         both = [
             [repr(quotes.quote(["9001.HK", "CNDL.US", "609001.SH"])), repr(quotes.static_info(["9001.HK", ".CHDL.US"])),
              repr(quotes.intraday("CNDL.US"))]
-            for quotes in self.doors.values()
+            for quotes in self.contexts.values()
         ]
         self.assertEqual(both[0], both[1])
 
@@ -90,7 +90,7 @@ class Reference(unittest.TestCase):
             self.assertEqual(found.capital_flow, quotes.capital_flow("9001.HK")[-1].inflow)
             self.assertEqual((found.delta, found.turnover_rate), (None, None))
 
-    def test_markets_rates_and_dividends_are_what_is_stored(self):
+    def test_markets_rates_and_dividends_are_those_stored(self):
         config = self.server.config(self.account)
         # References are held to the end: a dropped context closes connections that the next one
         # shares.
@@ -109,10 +109,10 @@ class Reference(unittest.TestCase):
             status, envelope = self.server.request("GET", f"/v1/securities/{symbol}/actions", self.account)
             self.assertEqual(status, 200)
             paid = [one["ex_date"] for one in envelope["data"]["actions"] if one["cash"] != "0"]
-            told = fundamentals.dividend(symbol).list
-            self.assertEqual([one.ex_date for one in told], paid[::-1])
-            self.assertTrue(all(one.symbol == symbol for one in told))
-            self.assertGreaterEqual(len(fundamentals.corp_action(symbol).items), len(told))
+            dividends = fundamentals.dividend(symbol).list
+            self.assertEqual([one.ex_date for one in dividends], paid[::-1])
+            self.assertTrue(all(one.symbol == symbol for one in dividends))
+            self.assertGreaterEqual(len(fundamentals.corp_action(symbol).items), len(dividends))
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ class Refusals(unittest.TestCase):
         self.assertEqual((status, envelope["code"]), (404, 301603))
         self.assertIn("9099.HK", envelope["message"])
 
-    def test_the_sixty_first_request_in_thirty_seconds_is_refused_over_every_door(self):
+    def test_the_sixty_first_request_in_thirty_seconds_is_refused_over_every_transport(self):
         account = self.server.account("hasty")
         quotes = self.server.quotes(account, "http")
         question = {**DAY, "symbol": "9001.HK"}
@@ -55,12 +55,12 @@ class Refusals(unittest.TestCase):
         # Only history has a rate limit.
         self.assertEqual(len(quotes.static_info(["9001.HK"])), 1)
 
-    def test_one_word_lifts_the_limits_of_ones_own_account(self):
+    def test_one_flag_lifts_the_limits_of_an_account(self):
         quotes, question = self.server.quotes(self.server.account("mine", "--unlimited"), "http"), {**DAY, "symbol": "9001.HK"}
         for _ in range(61):
             self.assertEqual(len(questions.ask(quotes, question)), 1)
 
-    def test_a_client_paces_itself_by_what_it_is_told(self):
+    def test_a_client_paces_itself_by_the_announced_limits(self):
         # The first immediately and then one a second: the third is sent after two seconds, and the
         # window of an hour is full.
         account = self.server.account("slow", "--rate", "2/3600")
@@ -91,7 +91,7 @@ class Refusals(unittest.TestCase):
             self.refused(quotes, {**DAY, "symbol": symbol}, code)
         self.assertEqual(len(questions.ask(quotes, {**DAY, "symbol": "9001.HK"})), 1)
 
-    def test_a_revoked_account_is_let_in_nowhere(self):
+    def test_a_revoked_account_is_refused_everywhere(self):
         account = self.server.account("gone", "--rate", "unlimited")
         contexts = {transport: self.server.quotes(account, transport) for transport in TRANSPORTS}
         question = {**DAY, "symbol": "9001.HK"}
@@ -115,7 +115,7 @@ class Refusals(unittest.TestCase):
             account = {**self.generous, field: "nonsense"}
             self.refused(self.server.quotes(account), {**DAY, "symbol": "9001.HK"}, code)
 
-    def test_what_is_not_offered_says_so(self):
+    def test_what_is_not_offered_is_refused_as_such(self):
         for transport in TRANSPORTS:
             quotes = self.server.quotes(self.generous, transport)
             calls = [(quotes.depth, "9001.HK"), (quotes.brokers, "9001.HK")]

@@ -74,13 +74,13 @@ class Regions(unittest.TestCase):
             "try: print(len(quotes.history_candlesticks_by_offset('CNDL.US', Period.Day, AdjustType.NoAdjust, False, 5)))\n"
             "except OpenApiException as error: print(error.code)\n"
         )
-        doors = [(self.server.address, "5\n"), (self.regional["us"], "5\n"), (self.regional["ap"], "301604\n")]
-        for address, said in doors:
+        listeners = [(self.server.address, "5\n"), (self.regional["us"], "5\n"), (self.regional["ap"], "301604\n")]
+        for address, output in listeners:
             places = {"LONGBRIDGE_HTTP_URL": f"http://{address}", "LONGBRIDGE_QUOTE_WS_URL": f"ws://{address}/v2"}
             for transport in ("ws", "http"):
                 environment = {"HOME": str(login.home), "LONGBRIDGE_QUOTE_TRANSPORT": transport, **places}
                 with self.subTest(address=address, transport=transport):
-                    self.assertEqual(harness.run_python(script, environment, client_id), said)
+                    self.assertEqual(harness.run_python(script, environment, client_id), output)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ class Rolling(unittest.TestCase):
             f" values ({step}, 'of_the_next_release', '\\x00', 0, {oldest}); commit")
         return step
 
-    def test_a_step_that_only_adds_hinders_no_older_program(self):
+    def test_a_migration_that_only_adds_blocks_no_older_program(self):
         running = self.node("running")
         account = running.trader("client", "--quota", "100", "--cash", "HKD=900000")
         load = Load(self, self.store, [running])
@@ -63,7 +63,7 @@ class Rolling(unittest.TestCase):
         for node in (running, started):
             self.assertEqual(nodes.candles(node, account, nodes.SECURITIES[-1])[:2], (200, 0))
 
-    def test_a_step_that_takes_away_keeps_older_programs_out(self):
+    def test_a_migration_that_removes_blocks_older_programs(self):
         running = self.node("running")
         schema = "chandler_accounts"
         step = self.add_step(schema, self.known(schema) + 1)
@@ -76,7 +76,7 @@ class Rolling(unittest.TestCase):
         # A running node notices, and its readiness takes it out of the load balancer.
         harness.wait_for(lambda: running.readiness()[0] == 503, "a node that knows it", nodes.PATIENCE_S)
 
-    def test_commands_say_what_is_newer_where_only_the_candles_are(self):
+    def test_commands_report_which_database_is_newer(self):
         step = self.add_step("chandler_candles", self.known("chandler_candles") + 1)
         for words in (("list",), ("import", nodes.made() / "days.csv", "--period", "1d")):
             ran = harness.run_chandler(self.store, *words, clock=nodes.CLOCK)
@@ -98,7 +98,7 @@ class Rolling(unittest.TestCase):
                 load.go_on()
         load.check(servers)
 
-    def test_many_that_open_a_new_database_at_once_make_it_once(self):
+    def test_many_processes_that_open_a_new_database_create_it_once(self):
         for _ in range(nodes.ROUNDS):
             name = f"made_at_once_{_}"
             store = self.server.database(name)
@@ -117,7 +117,7 @@ class Before(unittest.TestCase):
     """Stores in a folder, with the schema from before there were nodes: a dump that SQLite wrote
     then."""
 
-    def test_a_folder_of_before_opens_and_moves_to_postgresql(self):
+    def test_a_folder_of_an_older_version_opens_and_moves_to_postgresql(self):
         import sqlite3
 
         folder = harness.fresh_folder()

@@ -80,7 +80,7 @@ class Session(unittest.TestCase):
     def order_id(self, number):
         return str(self.number * 1_000_000_000 + number)
 
-    def told(self, number, status, at, last=None, **changes):
+    def expect_push(self, number, status, at, last=None, **changes):
         """Adds an expected push. Unnamed fields are as in the last push of the order."""
         of = self.order_id(number)
         before = next((push for push in reversed(self.expected) if push["order_id"] == of), None)
@@ -111,21 +111,21 @@ class Session(unittest.TestCase):
             symbol=SYMBOL, side="Buy", order_type="LO", quantity="1000", price="306", remark="in parts")
         self.assertEqual(submitted, {"order_id": self.order_id(1)})
         terms = {"side": "Buy", "submitted_quantity": Decimal(1000), "submitted_price": Decimal(306), "remark": "in parts"}
-        self.told(1, "WaitToNew", at, **terms)
-        self.told(1, "New", at)
+        self.expect_push(1, "WaitToNew", at, **terms)
+        self.expect_push(1, "New", at)
         self.check_pushes()
         # 306,000 and its charges are frozen: 15 + 306 + 17.29 + 8.26 + 0.46 + 12.85.
         self.check_cash(available="193640.14", frozen="306359.86", settling="0", withdraw="193640.14", fees="359.86")
         # 10:00 began before the order. 10:01 opens at 305.2 with volume 2,000: 200 at the open.
         self.server.move(WEDNESDAY, "10:02:00")
         fill = (Decimal(200), Decimal("305.2"))
-        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:02:00"), fill,
+        self.expect_push(1, "PartialFilled", instant(WEDNESDAY, "10:02:00"), fill,
                   executed_quantity=Decimal(200), executed_price=Decimal("305.2"))
         self.check_pushes()
         # 10:02 opens at 305.6 with volume 3,000: 300. On average (61,040 + 91,680) / 500.
         self.server.move(WEDNESDAY, "10:03:00")
         fill = (Decimal(300), Decimal("305.6"))
-        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:03:00"), fill,
+        self.expect_push(1, "PartialFilled", instant(WEDNESDAY, "10:03:00"), fill,
                   executed_quantity=Decimal(500), executed_price=Decimal("305.44"))
         self.check_pushes()
         self.replace_and_cancel()
@@ -135,21 +135,21 @@ class Session(unittest.TestCase):
         at = instant(WEDNESDAY, "10:03:30")
         self.client.replace(order_id=self.order_id(1), quantity="800", price="305.8")
         terms = {"submitted_quantity": Decimal(800), "submitted_price": Decimal("305.8")}
-        self.told(1, "WaitToReplace", at, **terms)
-        self.told(1, "PendingReplace", at)
-        self.told(1, "PartialFilled", at)
+        self.expect_push(1, "WaitToReplace", at, **terms)
+        self.expect_push(1, "PendingReplace", at)
+        self.expect_push(1, "PartialFilled", at)
         self.check_pushes()
         # 10:03 began before the new terms, so its 305 fills nothing. 10:04 opens at the limit,
         # which does not cross it, and falls to 305.6, which does: 100 of 1,000 at the limit.
         self.server.move(WEDNESDAY, "10:05:00")
-        self.told(1, "PartialFilled", instant(WEDNESDAY, "10:05:00"), (Decimal(100), Decimal("305.8")),
+        self.expect_push(1, "PartialFilled", instant(WEDNESDAY, "10:05:00"), (Decimal(100), Decimal("305.8")),
                   executed_quantity=Decimal(600), executed_price=Decimal("305.5"))
         self.check_pushes()
         self.server.move(WEDNESDAY, "10:05:30")
         at = instant(WEDNESDAY, "10:05:30")
         self.client.cancel(order_id=self.order_id(1))
         for status in ("WaitToCancel", "PendingCancel", "PartialWithdrawal"):
-            self.told(1, status, at)
+            self.expect_push(1, status, at)
         self.check_pushes()
         # Bought and paid, to be settled on Friday.
         self.check_cash(available="316477.72", frozen="0", settling="-183522.28", withdraw="316477.72")
@@ -169,7 +169,7 @@ class Session(unittest.TestCase):
         # 336,600 and charges exceed the cash. The order is stored anyway, with the reason.
         self.client.submit(symbol=SYMBOL, side="Buy", order_type="LO", quantity="1100", price="306")
         terms = {"side": "Buy", "submitted_quantity": Decimal(1100), "submitted_price": Decimal(306)}
-        self.told(2, "Rejected", at, msg="insufficient funds", **terms)
+        self.expect_push(2, "Rejected", at, msg="insufficient funds", **terms)
         self.check_pushes()
         with self.assertRaises(trade_clients.Refused) as refused:
             self.client.cancel(order_id=self.order_id(2))
@@ -178,9 +178,9 @@ class Session(unittest.TestCase):
         self.client.submit(symbol=SYMBOL, side="Buy", order_type="LO", quantity="100", price="300")
         self.client.cancel(order_id=self.order_id(3))
         terms = {"side": "Buy", "submitted_quantity": Decimal(100), "submitted_price": Decimal(300)}
-        self.told(3, "WaitToNew", at, **terms)
+        self.expect_push(3, "WaitToNew", at, **terms)
         for status in ("New", "WaitToCancel", "PendingCancel", "Canceled"):
-            self.told(3, status, at)
+            self.expect_push(3, status, at)
         self.check_pushes()
 
     def be_paid_and_wait(self):
@@ -192,13 +192,13 @@ class Session(unittest.TestCase):
         self.client.submit(
             symbol=SYMBOL, side="Buy", order_type="LO", quantity="100", price="250", time_in_force="GoodTilCanceled")
         terms = {"side": "Buy", "submitted_quantity": Decimal(100), "submitted_price": Decimal(250), "tag": self.long_term}
-        self.told(4, "WaitToNew", at, **terms)
-        self.told(4, "New", at)
+        self.expect_push(4, "WaitToNew", at, **terms)
+        self.expect_push(4, "New", at)
         self.check_pushes()
         # Friday begins with the split, which cancels every order for the old shares. Wednesday's
         # purchase is settled.
         self.server.move(FRIDAY, "09:45:15")
-        self.told(4, "Canceled", instant(FRIDAY, "00:00:00"), msg=f"corporate action {FRIDAY}")
+        self.expect_push(4, "Canceled", instant(FRIDAY, "00:00:00"), msg=f"corporate action {FRIDAY}")
         self.check_pushes()
         self.check_cash(available="319177.72", frozen="0", settling="0", withdraw="319177.72")
         self.check_position(quantity=3000, cost="60.2", init=3000)
@@ -207,17 +207,17 @@ class Session(unittest.TestCase):
         at = instant(FRIDAY, "09:45:15")
         self.client.submit(symbol=SYMBOL, side="Sell", order_type="LO", quantity="3000", price="60.5", remark="out")
         terms = {"side": "Sell", "submitted_quantity": Decimal(3000), "submitted_price": Decimal("60.5"), "remark": "out"}
-        self.told(5, "WaitToNew", at, **terms)
-        self.told(5, "New", at)
+        self.expect_push(5, "WaitToNew", at, **terms)
+        self.expect_push(5, "New", at)
         self.check_pushes()
         self.check_position(quantity=3000, cost="60.2", init=3000, available=0)
         # 10:00 opens at the limit and rises above it: 2,000 of 20,000 at the limit. 10:01 opens at
         # 60.7: the rest, at the open. One clock move applies both, each with its instant. On
         # average 181,700 / 3,000.
         self.server.move(FRIDAY, "10:02:30")
-        self.told(5, "PartialFilled", instant(FRIDAY, "10:01:00"), (Decimal(2000), Decimal("60.5")),
+        self.expect_push(5, "PartialFilled", instant(FRIDAY, "10:01:00"), (Decimal(2000), Decimal("60.5")),
                   executed_quantity=Decimal(2000), executed_price=Decimal("60.5"))
-        self.told(5, "Filled", instant(FRIDAY, "10:02:00"), (Decimal(1000), Decimal("60.7")),
+        self.expect_push(5, "Filled", instant(FRIDAY, "10:02:00"), (Decimal(1000), Decimal("60.7")),
                   executed_quantity=Decimal(3000), executed_price=Decimal("60.5667"))
         self.check_pushes()
         self.assertEqual(self.client.stock_positions(), [])

@@ -84,7 +84,7 @@ class Statements(unittest.TestCase):
                 context.statement_download_url(wanted)
             self.assertEqual((refused.exception.code, refused.exception.message), (602001, "statement not found"))
 
-    def test_what_the_clock_has_passed_is_made_without_anybody_asking(self):
+    def test_what_the_clock_has_passed_is_made_without_a_request(self):
         # An open order makes the account follow the clock.
         self.client.submit(
             symbol="700.HK", side="Buy", order_type="LO", quantity="100", price="200", time_in_force="GoodTilCanceled")

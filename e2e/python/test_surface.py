@@ -32,7 +32,7 @@ def coverage():
     rows = [ROW.match(line) for line in PAGE.read_text().splitlines() if re.match(r"\| \w+Context\.", line)]
     assert all(rows), "a line of the table cannot be read"
     table = {row[1]: (row[3], "" if row[4] == "-" else row[4]) for row in rows}
-    assert len(table) == len(rows), "a method is there twice"
+    assert len(table) == len(rows), "a method is listed twice"
     return table
 
 
@@ -112,8 +112,8 @@ class Surface(unittest.TestCase):
         except (AttributeError, TypeError, ValueError) as error:
             return f"not called: {error!r}"
 
-    def compare(self, said, found):
-        outcome, beside = said
+    def compare(self, documented, found):
+        outcome, beside = documented
         if outcome == "refused":
             self.assertEqual(found, f"{NOT_OFFERED} {beside}")
         elif outcome == "not called":

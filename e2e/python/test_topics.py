@@ -74,7 +74,7 @@ class Topics(unittest.TestCase):
         self.refused(404, reader.topic_detail, "999999")
         self.refused(404, reader.list_topic_replies, "999999")
 
-    def test_what_is_wrong_is_told_in_words(self):
+    def test_what_is_invalid_is_refused_with_a_message(self):
         writer = self.content(self.trader("topic mistakes"))
         for says, arguments in (
             ("title is required", ("", "x", "article")),

@@ -46,23 +46,23 @@ class Access(unittest.TestCase):
         account, login, client_id = person.signed_in(
             self.server, "by token file", "--role", "operator", "--rate", "unlimited", "--cash", "HKD=500000")
         addresses = {name: value for name, value in account["environment"].items() if name.endswith("_URL")}
-        told = harness.run_python(BY_TOKEN_FILE, {"HOME": str(login.home), **addresses}, client_id)
+        output = harness.run_python(BY_TOKEN_FILE, {"HOME": str(login.home), **addresses}, client_id)
         # The account is an operator; the program is not.
-        self.assertEqual(told, "OrderStatus.New\nOrderStatus.Canceled\n403008\n")
+        self.assertEqual(output, "OrderStatus.New\nOrderStatus.Canceled\n403008\n")
 
     def test_a_token_without_the_scope_trade_opens_no_paper_account(self):
         # A token in an address is valid for candles only.
         account = self.server.trader("in the address", "--cash", "HKD=500000")
         question = "symbol=700.HK&period=1m&limit=1"
         token = account["access_token"]
-        nobody = {"access_token": ""}
-        status, _ = self.ask("GET", f"/v1/quote/history-candlesticks?{question}&access_token={token}", nobody)
+        anonymous = {"access_token": ""}
+        status, _ = self.ask("GET", f"/v1/quote/history-candlesticks?{question}&access_token={token}", anonymous)
         self.assertEqual(status, 200)
         for method, path in (
             ("GET", "/v1/asset/account"), ("GET", "/v1/asset/stock"), ("GET", "/v1/trade/order/today"),
             ("GET", "/v1/trade/order"), ("POST", "/v1/trade/order"), ("PUT", "/v1/trade/order"), ("DELETE", "/v1/trade/order"),
         ):
-            status, envelope = self.ask(method, f"{path}?access_token={token}", nobody)
+            status, envelope = self.ask(method, f"{path}?access_token={token}", anonymous)
             self.assertIn((status, envelope["code"]), ((401, 401001), (401, 401004), (403, 403008)), f"{method} {path}: {envelope}")
 
     def ask(self, method, path, account):
@@ -75,7 +75,7 @@ class Access(unittest.TestCase):
         connection.close()
         return answer.status, harness.json.loads(text)
 
-    def test_an_account_that_is_read_only_looks_and_changes_nothing(self):
+    def test_an_account_that_is_read_only_reads_and_changes_nothing(self):
         account = self.server.trader("reader", "--cash", "HKD=500000")
         trade = TradeContext(self.server.config(account))
         order_id = buy(trade, "300")
@@ -93,7 +93,7 @@ class Access(unittest.TestCase):
         trade.cancel_order(order_id)
         self.assertEqual(trade.order_detail(order_id).status, OrderStatus.Canceled)
 
-    def test_who_asks_too_often_is_told_to_wait(self):
+    def test_too_many_requests_are_answered_with_a_wait(self):
         trade = TradeContext(self.server.config(self.server.account("hasty", "--cash", "HKD=500000")))
         for _ in range(30):
             trade.fund_positions()
@@ -118,7 +118,7 @@ class Comeback(unittest.TestCase):
         harness.wait_for(lambda: self.subscriptions() == 1, "the first subscription in the log")
 
     def subscriptions(self):
-        lines = self.server.said().splitlines()
+        lines = self.server.log_text().splitlines()
         return len([line for line in lines if "trade_topics" in line])
 
     def wait_for(self, statuses):
@@ -153,7 +153,7 @@ class Comeback(unittest.TestCase):
     def test_after_a_crash(self):
         self.check_comeback(self.server.kill)
 
-    def test_a_connection_that_its_owner_closes_comes_back_and_listens(self):
+    def test_a_connection_that_its_owner_closes_reconnects_and_listens(self):
         subscriptions = self.subscriptions()
         _, envelope = self.server.request("GET", "/v1/connections", self.account)
         (connection,) = envelope["data"]["connections"]
@@ -162,7 +162,7 @@ class Comeback(unittest.TestCase):
         buy(self.trade, "300")
         self.wait_for([OrderStatus.WaitToNew, OrderStatus.New])
 
-    def test_who_has_unsubscribed_is_told_nothing_and_who_listens_twice_is_told_twice(self):
+    def test_unsubscribed_connections_get_no_pushes_and_two_connections_get_each_push(self):
         other = TradeContext(self.server.config(self.account))
         heard = []
         other.set_on_order_changed(heard.append)

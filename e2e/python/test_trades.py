@@ -16,10 +16,10 @@ class Trades(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.server, cls.account = harness.shared()
-        cls.doors = {transport: cls.server.quotes(cls.account, transport) for transport in ("ws", "http")}
+        cls.contexts = {transport: cls.server.quotes(cls.account, transport) for transport in ("ws", "http")}
 
     def each(self):
-        for transport, quotes in self.doors.items():
+        for transport, quotes in self.contexts.items():
             with self.subTest(transport=transport):
                 yield quotes
 
@@ -41,7 +41,7 @@ class Trades(unittest.TestCase):
 
     def test_the_trades_of_a_minute_make_its_candle(self):
         rows = self.exported("9001.HK", "2026-11-13")
-        quotes = self.doors["ws"]
+        quotes = self.contexts["ws"]
         minute = quotes.history_candlesticks_by_offset(
             "9001.HK", Period.Min_1, AdjustType.NoAdjust, False, 1, datetime.datetime(2026, 11, 13, 10, 0)
         )[0]
@@ -65,12 +65,12 @@ class Trades(unittest.TestCase):
                 self.assertEqual(sums[0] - sums[1], lines[-1].inflow)
                 self.assertTrue(all(part.large > 0 and part.small > 0 for part in (found.capital_in, found.capital_out)))
 
-    def test_flow_is_reckoned_from_directions(self):
+    def test_flow_is_computed_from_directions(self):
         total = decimal.Decimal(0)
         for row in self.exported("9001.HK", "2026-11-13"):
             sign = {"up": 1, "down": -1}.get(row["direction"], 0)
             total += sign * decimal.Decimal(row["price"]) * int(row["volume"])
-        self.assertEqual(self.doors["ws"].capital_flow("9001.HK")[-1].inflow, total)
+        self.assertEqual(self.contexts["ws"].capital_flow("9001.HK")[-1].inflow, total)
 
     def test_a_security_without_trades_has_no_quotes(self):
         for quotes in self.each():

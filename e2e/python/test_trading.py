@@ -47,7 +47,7 @@ class Trading(unittest.TestCase):
 
 
 class Methods(Trading):
-    def test_balances_are_told_in_the_currency_that_is_asked_for(self):
+    def test_balances_are_in_the_requested_currency(self):
         (balance,) = self.trade.account_balance()
         # 500,000 and USD 20,000 at 7.8.
         self.assertEqual((balance.currency, balance.total_cash), ("HKD", Decimal(656000)))
@@ -300,7 +300,7 @@ class Mistakes(Trading):
         self.assertEqual(self.refused(self.submit, "100", side="Sell", **limit), (602301, "insufficient holdings"))
         self.assertEqual(self.trade.today_orders(), [])
 
-    def test_what_an_account_cannot_carry_is_taken_and_rejected(self):
+    def test_what_an_account_cannot_afford_is_accepted_and_rejected(self):
         # 1,700 at 305.2 are 518,840.
         order_id = self.submit("1700", submitted_price="305.2")
         detail = self.trade.order_detail(order_id)
@@ -311,7 +311,7 @@ class Mistakes(Trading):
         detail = self.trade.order_detail(order_id)
         self.assertEqual((detail.status, detail.msg), (self.api.OrderStatus.Rejected, "insufficient holdings"))
 
-    def test_changes_of_what_is_not_there_or_over(self):
+    def test_changes_of_unknown_or_finished_orders(self):
         for call, arguments in (
             (self.trade.cancel_order, ("1",)), (self.trade.order_detail, ("1",)), (self.trade.replace_order, ("1", Decimal(100))),
             (self.trade.cancel_order, ("no number",)),
@@ -325,7 +325,7 @@ class Mistakes(Trading):
         for call, arguments in ((self.trade.cancel_order, (order_id,)), (self.trade.replace_order, (order_id, Decimal(300)))):
             self.assertEqual(self.refused(call, *arguments), (602001, "order is FilledStatus"))
 
-    def test_an_order_of_somebody_else_is_not_there(self):
+    def test_an_order_of_another_account_is_not_found(self):
         order_id = self.submit("100", submitted_price="300")
         stranger = self.api.TradeContext(trade_clients.config(self.package, self.server, self.server.trader("stranger")))
         for call in (stranger.cancel_order, stranger.order_detail):
@@ -337,7 +337,7 @@ class Mistakes(Trading):
 class Newest(Trading):
     """Features of `longbridge` 5 that `longport` lacks."""
 
-    def test_a_name_of_the_clients_own_makes_a_request_once(self):
+    def test_a_request_with_an_idempotency_key_is_made_once(self):
         first = self.submit("100", submitted_price="300", client_request_id=None)
         named = [self.trade.submit_order(
             SYMBOL, self.api.OrderType.LO, self.api.OrderSide.Buy, Decimal(100), self.api.TimeInForceType.Day,

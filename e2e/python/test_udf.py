@@ -28,11 +28,11 @@ class Datafeed:
         request = urllib.request.Request(address, headers={"Origin": "https://charts.example"})
         with urllib.request.urlopen(request, timeout=harness.PATIENCE_S) as answer:
             assert answer.headers["access-control-allow-origin"] == "*"
-            said = json.load(answer)
+            body = json.load(answer)
             if answer.headers.get_content_type() == conformance.JSON:
-                asked = urllib.parse.urlsplit(address)
-                conformance.check(asked.netloc, "GET", asked.path, answer.status, said)
-            return said
+                parts = urllib.parse.urlsplit(address)
+                conformance.check(parts.netloc, "GET", parts.path, answer.status, body)
+            return body
 
     def history(self, info, resolution, **span):
         assert resolution in info["supported_resolutions"]
@@ -93,7 +93,7 @@ class Udf(unittest.TestCase):
             rows.append((stamp, *map(float, prices), volume))
         return rows
 
-    def test_every_day_there_is_comes_once(self):
+    def test_every_day_is_returned_once(self):
         import zoneinfo
 
         for ticker, adjust in (("CNDL.US", "none"), ("CNDL.US@forward", "forward")):
@@ -103,7 +103,7 @@ class Udf(unittest.TestCase):
             self.assertGreater(len(wanted), 3000)
             self.assertEqual(self.feed.back_by_count(info, "1D", 700), wanted)
 
-    def test_spans_without_trading_are_jumped_over(self):
+    def test_spans_without_trading_are_skipped(self):
         until = NOW - 20 * DAY
         for ticker, session in (("9001.HK", "intraday"), ("CNDL.US@extended", "extended"), ("CNDL.US@all", "all")):
             found, jumps = self.feed.back_by_span(self.info(ticker), "5", DAY // 2, until)
@@ -120,14 +120,14 @@ class Udf(unittest.TestCase):
             answer = self.feed.history(info, resolution, **{"from": 0}, to=NOW, countback=3)
             self.assertEqual(len(answer["t"]), 3, resolution)
 
-    def test_what_is_found_can_be_looked_at(self):
+    def test_what_is_found_can_be_resolved(self):
         for query in ("9001", "LAMPLIGHT", "灯港", "燈港"):
             found = self.feed.send("search", query=query, limit=30, type="", exchange="")
             self.assertEqual(found[0]["ticker"], "9001.HK", query)
             for row in found:
                 self.assertEqual(self.info(row["ticker"])["ticker"], row["ticker"])
 
-    def test_candles_stand_within_the_hours_that_are_told(self):
+    def test_candles_are_within_the_announced_hours(self):
         import zoneinfo
 
         for ticker in ("9001.HK", "609001.SH", "CNDL.US", "CNDL.US@extended"):

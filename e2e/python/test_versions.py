@@ -23,7 +23,7 @@ class Versions(unittest.TestCase):
             call(*arguments)
         return raised.exception.code, raised.exception.message
 
-    def test_history_is_there_from_its_day_on(self):
+    def test_history_is_available_from_its_day_on(self):
         first = datetime.date(2026, 11, 12)
         ask = (SYMBOL, Period.Day, AdjustType.NoAdjust, first, first)
         early, late = self.pinned("2023-11-02"), self.pinned("2023-11-03")
@@ -48,7 +48,7 @@ class Versions(unittest.TestCase):
         self.assertEqual(board(self.pinned("2022-07-17")), SecurityBoard.Unknown)
         self.assertNotEqual(board(self.generous), SecurityBoard.Unknown)
 
-    def test_account_funds_are_those_of_the_date_until_it_is_taken_back(self):
+    def test_account_funds_are_those_of_the_date_until_it_is_unset(self):
         account = self.pinned("2024-05-05")
         trade = TradeContext(self.server.config(account))
         status, envelope = self.server.request("GET", "/v1/asset/account", account)

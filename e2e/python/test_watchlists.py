@@ -54,13 +54,13 @@ class Watchlists(unittest.TestCase):
 
         context.update_pinned(PinnedMode.Add, [US])
         self.assertEqual(symbols(self.groups(context)["wicks"]), [US, HK])
-        told = json.loads(harness.chandler(
+        printed = json.loads(harness.chandler(
             self.server.store, "watchlist", "list", "--account", "watcher", "--format", "json", clock=self.server.clock))
         _, envelope = self.server.request("GET", "/v1/watchlist/groups", account)
         # The command line has the same with times in RFC 3339.
         for one in (one for group in envelope["data"]["groups"] for one in group["securities"]):
             one["watched_at"] = datetime.fromtimestamp(int(one["watched_at"]), timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        self.assertEqual(told, envelope["data"])
+        self.assertEqual(printed, envelope["data"])
         context.update_pinned(PinnedMode.Remove, [US])
         self.assertEqual(symbols(self.groups(context)["wicks"]), [HK, US])
 

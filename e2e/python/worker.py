@@ -33,11 +33,11 @@ class Worker:
 
     def listen(self):
         for line in self.process.stdout:
-            told = json.loads(line)
-            if "ready" in told:
+            entry = json.loads(line)
+            if "ready" in entry:
                 self.is_ready = True
             else:
-                self.lines.append(told)
+                self.lines.append(entry)
 
     def wait_until_ready(self):
         harness.wait_for(lambda: self.is_ready or self.process.poll() is not None, "a client")
@@ -138,30 +138,30 @@ DO = {"candles": candles, "static": static, "orders": orders}
 def run():
     from longbridge.openapi import OpenApiException
 
-    def tell(**words):
+    def emit(**words):
         print(json.dumps(words), flush=True)
 
     plan = json.loads(sys.stdin.readline())
     do = DO[plan["do"]](plan)
-    tell(ready=True)
+    emit(ready=True)
     sys.stdin.readline()
     deadline = harness.time.monotonic() + harness.SERVER_LIFE_S
     again = True
     while again:
         again = plan["repeat"]
         for item in plan["items"]:
-            told = {}
-            while "ok" not in told and harness.time.monotonic() < deadline:
-                told = {"item": item, "sent": harness.time.monotonic()}
+            entry = {}
+            while "ok" not in entry and harness.time.monotonic() < deadline:
+                entry = {"item": item, "sent": harness.time.monotonic()}
                 try:
-                    told["ok"] = do(item)
+                    entry["ok"] = do(item)
                 except OpenApiException as error:
-                    told |= {"code": error.code, "error": error.message}
-                told["got"] = harness.time.monotonic()
-                tell(**told)
+                    entry |= {"code": error.code, "error": error.message}
+                entry["got"] = harness.time.monotonic()
+                emit(**entry)
                 if not plan["insist"]:
                     break
-                if "ok" not in told:
+                if "ok" not in entry:
                     # The server is unreachable: retrying in a tight loop would only take its
                     # processor.
                     harness.time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Archives that are the same bytes whenever they are made of the same files: names sorted, one time, owned by root."""
+"""Reproducible archives: sorted names, one time stamp, owned by root."""
 
 import base64
 import gzip
@@ -10,7 +10,7 @@ import time
 import zipfile
 from dataclasses import dataclass
 
-# A zip file knows no earlier time.
+# The earliest time that a zip file can store.
 EARLIEST = 315_532_800
 
 
@@ -43,7 +43,7 @@ def member(name, mode, at):
 
 
 def folders(entries):
-    """All folders above the entries, each before what is in it."""
+    """All folders of the entries, each before its content."""
     found = set()
     for entry in entries:
         parts = entry.name.split("/")[:-1]
@@ -69,7 +69,7 @@ def ar(parts, at):
 
 
 def wheel_zip(entries, record_name, at):
-    """A zip file that ends with a record of what is in it."""
+    """A zip file that ends with a record of its entries."""
     rows, out = [], io.BytesIO()
     when = time.gmtime(max(at, EARLIEST))[:6]
     entries = sorted(entries, key=lambda entry: entry.name)

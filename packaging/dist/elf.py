@@ -1,11 +1,11 @@
-"""What an executable needs of the machine that it runs on, read from its ELF headers."""
+"""The libraries and the glibc version that an executable needs, read from its ELF headers."""
 
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 
 MACHINES = {62: "x86_64", 183: "aarch64"}
-# What every Debian has. Anything else would have to be installed first, and nobody would know.
+# Libraries of every Debian system. Any other would be an undeclared dependency.
 ALLOWED = {"libc.so.6", "libm.so.6", "libgcc_s.so.1", "libpthread.so.0", "libdl.so.2", "librt.so.1",
            "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 # Debian 12.
@@ -15,7 +15,7 @@ DYNAMIC, VERSIONS_NEEDED, NEEDED = 6, 0x6FFFFFFE, 1
 
 
 class Unfit(Exception):
-    """The executable would not run where it is meant to."""
+    """The executable would not run on a supported system."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def glibc_versions(data, at, names):
         for _ in range(count):
             _, _, _, name, following = struct.unpack_from("<IHHII", data, entry)
             version = text(data, names + name)
-            # Relative relocations in the packed form, which no symbol's version tells of.
+            # Packed relative relocations, which have no versioned symbol.
             if version == "GLIBC_ABI_DT_RELR":
                 yield (2, 36)
             if version.startswith("GLIBC_2."):

@@ -3,7 +3,7 @@
 
     pack.py [--out DIR] [--executable FILE] [--extra DIR] [--baseline] [--tag vX.Y.Z] [tar] [deb] [wheel]
 
-`make dist` builds what is packed. Nothing but Python's own library is used, and the same files give the same bytes.
+`make dist` builds the input. Only Python's standard library is used, and the output is reproducible.
 """
 
 import argparse
@@ -22,27 +22,27 @@ KINDS = ("tar", "deb", "wheel")
 
 
 def main(arguments=None):
-    asked = parse(arguments)
+    options = parse(arguments)
     try:
-        parts = contents.Parts(asked.executable, asked.extra, asked.baseline)
+        parts = contents.Parts(options.executable, options.extra, options.baseline)
     except (elf.Unfit, OSError) as wrong:
         return f"pack.py: {wrong}"
-    if asked.tag is not None and asked.tag != f"v{parts.version}":
-        return f"pack.py: the tag {asked.tag} is not v{parts.version}, the version in Cargo.toml"
-    asked.out.mkdir(parents=True, exist_ok=True)
+    if options.tag is not None and options.tag != f"v{parts.version}":
+        return f"pack.py: the tag {options.tag} is not v{parts.version}, the version in Cargo.toml"
+    options.out.mkdir(parents=True, exist_ok=True)
     sums = {}
-    for name, data in made(parts, asked.kinds or KINDS, source_time()):
-        (asked.out / name).write_bytes(data)
+    for name, data in made(parts, options.kinds or KINDS, source_time()):
+        (options.out / name).write_bytes(data)
         sums[name] = hashlib.sha256(data).hexdigest()
-        print(f"{asked.out / name}  {len(data) / 1e6:.1f} MB")
-    write_sums(asked.out / "SHA256SUMS", sums)
+        print(f"{options.out / name}  {len(data) / 1e6:.1f} MB")
+    write_sums(options.out / "SHA256SUMS", sums)
     needs = parts.needs
     print(f"for {needs.machine} with glibc {elf.dotted(needs.glibc)} or newer; shared libraries: {', '.join(needs.libraries)}")
     return None
 
 
 def write_sums(path, sums):
-    """In the form that `sha256sum --check` reads. `make deb` after `make dist` changes one line: the others are still there."""
+    """In the format of `sha256sum --check`. `make deb` after `make dist` changes one line; the others remain."""
     lines = path.read_text().splitlines() if path.exists() else []
     earlier = {name: digest for digest, name in (line.split("  ", 1) for line in lines) if (path.parent / name).exists()}
     path.write_text("".join(f"{digest}  {name}\n" for name, digest in {**earlier, **sums}.items()))
@@ -54,9 +54,9 @@ def parse(arguments):
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="tar|deb|wheel", help="all three without any")
     parser.add_argument("--out", type=Path, default=target / "dist")
     parser.add_argument("--executable", type=Path, default=target / "release/package/chandler")
-    parser.add_argument("--extra", type=Path, default=target / "release/package", help="where manual and completions are")
+    parser.add_argument("--extra", type=Path, default=target / "release/package", help="the folder of manual and completions")
     parser.add_argument("--baseline", action="store_true", help="the executable runs on processors without AVX2")
-    parser.add_argument("--tag", help="fail unless it names the version that is packed")
+    parser.add_argument("--tag", help="fail unless it names the packed version")
     return parser.parse_args(arguments)
 
 
@@ -91,11 +91,11 @@ def deb(parts, at):
 
 
 def source_time():
-    """The time that all files in the archives have: that of the commit, or what SOURCE_DATE_EPOCH says."""
+    """The time stamp of all files in the archives: SOURCE_DATE_EPOCH, or the time of the commit."""
     if given := os.environ.get("SOURCE_DATE_EPOCH"):
         return int(given)
-    told = subprocess.run(["git", "-C", contents.ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
-    return int(told.stdout) if told.returncode == 0 and told.stdout.strip() else archive.EARLIEST
+    ran = subprocess.run(["git", "-C", contents.ROOT, "log", "-1", "--format=%ct"], capture_output=True, text=True, check=False)
+    return int(ran.stdout) if ran.returncode == 0 and ran.stdout.strip() else archive.EARLIEST
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The packing, with a small stand-in for the executable: what `make test` has time for. `try.py` takes the real ones."""
+"""Tests of packing with a small stand-in for the executable, quick enough for `make test`. `try.py` uses the real packages."""
 
 import base64
 import contextlib
@@ -105,13 +105,13 @@ class Packing(unittest.TestCase):
     def test_the_debian_package_is_understood_by_dpkg(self):
         path = self.one("*.deb")
 
-        def told(*arguments):
+        def dpkg_deb(*arguments):
             return subprocess.run(["dpkg-deb", *arguments], capture_output=True, text=True, check=True).stdout
 
-        self.assertEqual(told("--field", path, "Package", "Version"), f"Package: chandler\nVersion: {self.version}-1\n")
-        self.assertRegex(told("--field", path, "Depends"), r"^libc6 \(>= 2\.\d+\), .*passwd$")
+        self.assertEqual(dpkg_deb("--field", path, "Package", "Version"), f"Package: chandler\nVersion: {self.version}-1\n")
+        self.assertRegex(dpkg_deb("--field", path, "Depends"), r"^libc6 \(>= 2\.\d+\), .*passwd$")
         folder = self.work / "debian"
-        told("--raw-extract", path, folder)
+        dpkg_deb("--raw-extract", path, folder)
         self.runs(folder / "usr/bin/chandler")
         sums = (folder / "DEBIAN/md5sums").read_text().splitlines()
         files = {path for path in folder.rglob("*") if path.is_file() and "DEBIAN" not in path.parts}
@@ -123,7 +123,7 @@ class Packing(unittest.TestCase):
             self.assertTrue((folder / name.lstrip("/")).is_file(), name)
         for script in ("preinst", "postinst", "prerm", "postrm"):
             self.assertTrue(os.access(folder / "DEBIAN" / script, os.X_OK), script)
-        for line in told("--contents", path).splitlines():
+        for line in dpkg_deb("--contents", path).splitlines():
             self.assertEqual(line.split()[1], "root/root", line)
 
     def test_the_package_for_any_processor_does_not_look_for_avx2(self):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Installs each package that `make dist` has made in a clean folder, and uses it as its first user would.
+"""Installs each package of `make dist` in a clean folder, and uses it as a new user would.
 
     try.py [DIR] [--system]
 
-With `--system` the Debian package is installed by apt and removed again, which is for a machine that is thrown away afterwards; without, it is
-unpacked. Everything is on loopback and in a temporary folder. It takes half a minute, most of it Python's venv.
+With `--system` the Debian package is installed by apt and removed again, for a disposable machine; otherwise it is only
+unpacked. Everything is on loopback and in a temporary folder. It takes half a minute, most of it for Python's venv.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import contents
 
-# Four days of a file as one downloads it: named after nothing, with the symbol in a column.
+# Four days of a downloaded file, with the symbol in a column.
 PRICES = """\
 symbol,date,open,high,low,close,volume
 TRY.US,2026-11-09,10.00,10.50,9.90,10.40,120000
@@ -29,24 +29,24 @@ TRY.US,2026-11-11,10.75,10.90,10.20,10.25,143000
 TRY.US,2026-11-12,10.25,10.60,10.10,10.55,87000
 """
 PATIENCE_S = 60
-# What a browser says when somebody opens an address.
+# Headers of a browser when the user opens an address.
 OPENS = {"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "none"}
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", nargs="?", type=Path, default=contents.ROOT / "target/dist")
-    parser.add_argument("--system", action="store_true", help="install the Debian package by apt; root, on a machine to throw away")
-    asked = parser.parse_args()
-    dist = asked.folder.resolve()
+    parser.add_argument("--system", action="store_true", help="install the Debian package by apt; as root, on a disposable machine")
+    args = parser.parse_args()
+    dist = args.folder.resolve()
     run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=dist)
     for kind, installed in (("tarball", from_tarball), ("wheel", from_wheel), ("Debian package", from_debian)):
         with tempfile.TemporaryDirectory(prefix="chandler-try-") as work:
             work = Path(work)
-            executable = from_apt(dist) if asked.system and installed is from_debian else installed(dist, work)
+            executable = from_apt(dist) if args.system and installed is from_debian else installed(dist, work)
             use(executable, work / "used")
         print(f"{kind}: installed, opened a file, answered", flush=True)
-    if asked.system:
+    if args.system:
         run(["apt-get", "purge", "-qy", "chandler"])
 
 
@@ -80,7 +80,7 @@ def one(dist, pattern):
 
 
 def use(executable, folder):
-    """From a file to candles, by the command of the README."""
+    """Opens a file and reads its candles, with the command of the README."""
     folder.mkdir()
     environment = {"HOME": str(folder), "PATH": os.defpath, "LANG": "C.UTF-8"}
     version = run([executable, "--version"], env=environment, cwd=folder)
@@ -92,7 +92,7 @@ def use(executable, folder):
         try:
             answered(link_of(server))
             server.send_signal(signal.SIGINT)
-            check(server.wait(PATIENCE_S) == 0, "an interrupt ends it in order")
+            check(server.wait(PATIENCE_S) == 0, "an interrupt did not end it with code 0")
         finally:
             server.kill()
     table = run([executable, "kline", "TRY.US", "--format", "json"], env=environment, cwd=folder)
@@ -101,7 +101,7 @@ def use(executable, folder):
 
 
 def link_of(server):
-    """The one-time link, from the line that says where it listens."""
+    """The one-time link, from the line with the addresses."""
     for line in server.stdout:
         if '"link"' in line:
             return json.loads(line)["link"]
@@ -109,16 +109,16 @@ def link_of(server):
 
 
 def answered(link):
-    """The link signs in and leads to the chart; candles are there for whoever has come by it."""
+    """The link signs in and opens the chart; the session can read candles."""
     jar = urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())
     visitor = urllib.request.build_opener(urllib.request.ProxyHandler({}), jar)
     visitor.addheaders = list(OPENS.items())
     with visitor.open(link, timeout=PATIENCE_S) as page:
         check(page.status == 200 and "symbol=TRY.US" in page.url, f"{page.status} {page.url}")
-        check(b"<html" in page.read(), "the chart is a page")
+        check(b"<html" in page.read(), "the chart is not a page")
     site = link.split("/signin")[0]
     with visitor.open(f"{site}/v1/quote/history-candlesticks?symbol=TRY.US&period=day&limit=2", timeout=PATIENCE_S) as answer:
-        check("10.55" in answer.read().decode(), "the last close is answered")
+        check("10.55" in answer.read().decode(), "the last close is missing")
 
 
 def run(command, **options):

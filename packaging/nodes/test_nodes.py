@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The files of this folder and of packaging/docker, as far as that can be told without Docker: what `make test` has time for. `try.py` runs the nodes."""
+"""Checks the files of this folder and of packaging/docker without Docker, quickly enough for `make test`. `try.py` runs the nodes."""
 
 import re
 import shutil
@@ -24,7 +24,7 @@ def services(path):
 
 
 def backend(path, name):
-    """The lines of a backend, without the servers and where they are found."""
+    """The lines of a backend, without the servers and their addresses."""
     lines = re.search(rf"^backend {name}\n(.*?)(?=^\w|\Z)", path.read_text(), re.MULTILINE | re.DOTALL)[1].splitlines()
     lines = [re.sub(r" resolvers docker init-addr libc,none", "", line.strip()) for line in lines]
     return [line for line in lines if line and not line.startswith(("#", "server "))]
@@ -35,12 +35,12 @@ class Proxy(unittest.TestCase):
         for name in ("nodes", "nodes_tcp"):
             self.assertEqual(backend(HERE / "haproxy.cfg", name), backend(HERE / "haproxy.compose.cfg", name))
 
-    def test_what_changes_something_is_not_sent_twice(self):
+    def test_requests_that_change_something_are_not_sent_twice(self):
         for path in (HERE / "haproxy.cfg", HERE / "haproxy.compose.cfg"):
             self.assertIn("http-request disable-l7-retry unless { method GET HEAD }", backend(path, "nodes"))
 
     @unittest.skipUnless(shutil.which("haproxy", path="/usr/sbin:/usr/bin"), "no haproxy on this machine")
-    def test_haproxy_understands_them(self):
+    def test_haproxy_accepts_them(self):
         with tempfile.TemporaryDirectory() as folder:
             made = f"{folder}/cert.pem"
             subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", "/CN=try", "-keyout", made,
@@ -56,7 +56,7 @@ class Proxy(unittest.TestCase):
 
 @unittest.skipUnless(yaml, "no yaml module for this Python")
 class Compose(unittest.TestCase):
-    def test_what_is_named_is_there(self):
+    def test_references_exist(self):
         for path in COMPOSE:
             whole = yaml.safe_load(path.read_text())
             for name, service in whole["services"].items():
@@ -66,7 +66,7 @@ class Compose(unittest.TestCase):
                 for volume in service.get("volumes", ()):
                     source = volume.split(":")[0]
                     if source.startswith("./"):
-                        # The folder of files is the operator's; what is not is in the source tree.
+                        # The folder of files is the operator's; all others are in the source tree.
                         self.assertTrue(source == "./files" or (path.parent / source).exists(), volume)
                     else:
                         self.assertIn(source, whole["volumes"], name)
@@ -82,27 +82,27 @@ class Compose(unittest.TestCase):
                 named = {name for name in service.get("environment", ()) if name.startswith("CHANDLER_")}
                 self.assertLessEqual(named, known)
 
-    def test_only_this_machine_reaches_what_is_published(self):
+    def test_published_ports_are_on_loopback(self):
         for path in COMPOSE:
             for name, service in services(path).items():
                 for port in service.get("ports", ()):
                     self.assertTrue(port.startswith("127.0.0.1:"), f"{name}: {port}")
 
-    def test_nodes_share_the_key_and_nothing_of_their_copies(self):
+    def test_nodes_share_the_key_but_not_their_caches(self):
         nodes = [services(HERE / "compose.yaml")[name]["environment"] for name in ("one", "two")]
         for key in ("CHANDLER_STORE", "CHANDLER_KEY_FILE"):
             self.assertEqual(nodes[0][key], nodes[1][key])
         for key in ("CHANDLER_CACHE", "CHANDLER_NODE_NAME"):
             self.assertNotEqual(nodes[0][key], nodes[1][key])
 
-    def test_no_password_is_in_a_file_of_ours(self):
+    def test_no_file_contains_a_password(self):
         for path in COMPOSE:
             for service in services(path).values():
                 for name, value in service.get("environment", {}).items():
                     self.assertTrue("PASSWORD" not in name or name.endswith("_FILE"), name)
                     self.assertNotRegex(str(value), r"postgres://[^@/]*:[^@/]*@")
 
-    def test_a_node_has_time_to_end(self):
+    def test_a_node_has_time_to_stop(self):
         for path in COMPOSE:
             for name, service in services(path).items():
                 if "build" in service:

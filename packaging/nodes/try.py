@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Tries a rolling restart for real: PostgreSQL, two nodes and HAProxy with the file of this folder, all on loopback, under load.
+"""Runs a rolling restart under load: PostgreSQL, two nodes and HAProxy with the configuration of this folder, all on loopback.
 
     packaging/nodes/try.py [--chandler target/release/chandler] [--work DIR] [--seconds 5] [--idle 5000]
 
-Clients ask over HTTP and over WebSockets, through the proxy, as fast as they are answered, while each node in turn is stopped and started again:
-drained first, then without a word to the proxy, then killed. A client does what the SDKs do: a request that came to nothing is asked once more, and a
-connection that is closed is opened again. What fails the second time is a failure, and ends this with 1.
+Clients send requests over HTTP and WebSockets, through the proxy, without pause, while each node in turn is restarted: drained first, then
+without notice to the proxy, then killed. A client behaves like the SDKs: it retries a failed request once, and reopens a closed connection.
+A request that fails twice is a failure; the exit code is then 1.
 
-With `--idle` as many signed-in WebSockets are opened before that and left alone, to see what they take of the proxy's memory and of the nodes'.
+With `--idle` that many signed-in WebSockets are opened first, to measure the memory that they take in the proxy and in the nodes.
 
-Needs Debian's postgresql and haproxy, and an executable. Everything is in a folder that is removed, and ends with this script.
+Needs Debian's postgresql and haproxy, and an executable. Everything runs in a temporary folder, and ends with this script.
 """
 import argparse
 import base64
@@ -39,7 +39,7 @@ from cluster import Cluster, free_port  # noqa: E402
 SYMBOLS = [f"T{number}.US" for number in range(1, 21)]
 DAYS = 300
 HTTP_CLIENTS, LINKS = 4, 4
-# How long a client waits before it asks the second time; SDKs wait a second or two.
+# The pause of a client before a retry; SDKs wait a second or two.
 PAUSE_S = 0.5
 READY_S, STOP_S = 60, 25
 # An account without limits may have a thousand connections.
@@ -47,11 +47,11 @@ OF_ACCOUNT = 900
 CLOCK = "2026-11-15T02:00:00Z"
 
 
-# --- what is started -------------------------------------------------------------------------------------------------
+# --- processes -------------------------------------------------------------------------------------------------------
 
 
 class Node:
-    """A process that serves; always at the same ports."""
+    """A server process, always on the same ports."""
 
     def __init__(self, chandler, store, work, name):
         self.name, self.log = name, open(work / f"{name}.log", "a")
@@ -79,12 +79,12 @@ class Node:
 
 
 class Proxy:
-    """HAProxy with the file of this folder: other addresses, and no certificate, which the clients here would not trust."""
+    """HAProxy with the configuration of this folder, but other addresses, and no certificate, which the clients would not trust."""
 
     def __init__(self, work, nodes):
         self.port, self.tcp, self.admin = free_port(), free_port(), str(work / "admin.sock")
         text = (HERE / "haproxy.cfg").read_text()
-        # Two descriptors for a client, as far as there are any.
+        # Two descriptors for each client, up to the limit of the process.
         most = (resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 500) // 2
         text = text.replace("/run/haproxy/admin.sock", self.admin).replace("maxconn 60000", f"maxconn {min(60_000, most)}")
         text = re.sub(r"bind :443 .*", f"bind 127.0.0.1:{self.port}", text).replace("bind :2021", f"bind 127.0.0.1:{self.tcp}")
@@ -95,7 +95,7 @@ class Proxy:
         program = shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin") or sys.exit("no haproxy found: install Debian's")
         self.process = subprocess.Popen([program, "-db", "-f", work / "haproxy.cfg"], stdout=open(work / "haproxy.log", "w"), stderr=subprocess.STDOUT)
 
-    def tell(self, words):
+    def command(self, words):
         with socket.socket(socket.AF_UNIX) as stream:
             stream.connect(self.admin)
             stream.sendall((words + "\n").encode())
@@ -133,11 +133,11 @@ def get(port, path, token=None, timeout=15):
 
 
 class Failed(Exception):
-    """A request that came to nothing; it may be asked once more."""
+    """A request without a valid response; it may be retried."""
 
 
 class HttpClient:
-    """One that keeps its connection, as most do."""
+    """A client with a keep-alive connection."""
 
     name = "HTTP"
 
@@ -164,7 +164,7 @@ class HttpClient:
 
 
 class Link:
-    """A WebSocket that signs in with a one-time password of whichever node answers, and asks for candles."""
+    """A WebSocket that signs in with a one-time password from any node, and requests candles."""
 
     name = "WebSocket"
 
@@ -253,7 +253,7 @@ def field(key, data):
 
 
 class Load:
-    """Clients that ask until they are told to stop, and what became of their requests."""
+    """Clients that send requests until they are stopped, and counts of the results."""
 
     def __init__(self, port, token):
         self.stop, self.lock = threading.Event(), threading.Lock()
@@ -265,7 +265,7 @@ class Load:
 
     def begin(self):
         with self.lock:
-            self.asked, self.again, self.failed = collections.Counter(), collections.Counter(), collections.Counter()
+            self.requests, self.retried, self.failed = collections.Counter(), collections.Counter(), collections.Counter()
             self.slowest, self.reasons = collections.Counter(), []
 
     def run(self, client, turn):
@@ -279,9 +279,9 @@ class Load:
                 time.sleep(PAUSE_S)
                 second = self.attempt(client, symbol)
             with self.lock:
-                self.asked[client.name] += 1
+                self.requests[client.name] += 1
                 self.slowest[client.name] = max(self.slowest[client.name], time.monotonic() - began)
-                self.again[client.name] += bool(first)
+                self.retried[client.name] += bool(first)
                 self.failed[client.name] += bool(second)
                 if second:
                     self.reasons.append(f"{client.name}: {first}; then {second}")
@@ -300,10 +300,10 @@ class Load:
             thread.join(30)
 
     def table(self, phase):
-        """The lines of a phase; how many requests failed for good."""
+        """Prints the lines of a phase; returns the number of failed requests."""
         with self.lock:
             for name in (HttpClient.name, Link.name):
-                print(f"| {phase} | {name} | {self.asked[name]:,} | {self.again[name]} | {self.failed[name]} | {self.slowest[name] * 1000:.0f} |", flush=True)
+                print(f"| {phase} | {name} | {self.requests[name]:,} | {self.retried[name]} | {self.failed[name]} | {self.slowest[name] * 1000:.0f} |", flush=True)
             for reason in self.reasons[:5]:
                 print(f"  {reason}", file=sys.stderr)
             return sum(self.failed.values())
@@ -313,7 +313,7 @@ class Load:
 
 
 def fill(chandler, store, work):
-    """Days of twenty securities, and an account that may ask without a limit."""
+    """Imports days of twenty securities, and creates an account without limits; returns its token."""
     day, rows = datetime.date(2026, 11, 13), []
     while len(rows) < DAYS * len(SYMBOLS):
         if day.weekday() < 5:
@@ -336,16 +336,16 @@ def run(chandler, store, *words):
 
 
 def restart(proxy, node, how, is_drained):
-    """As docs/scaling.md says it: no new clients, an end in order, a start, clients again."""
+    """As in docs/scaling.md: drain, stop, start, undrain."""
     if is_drained:
         for backend in ("nodes", "nodes_tcp"):
-            proxy.tell(f"set server {backend}/{node.name} state drain")
+            proxy.command(f"set server {backend}/{node.name} state drain")
     node.end(how)
     node.start()
     until(f"node {node.name} ready", node.is_ready)
     if is_drained:
         for backend in ("nodes", "nodes_tcp"):
-            proxy.tell(f"set server {backend}/{node.name} state ready")
+            proxy.command(f"set server {backend}/{node.name} state ready")
     until(f"node {node.name} up at the proxy", lambda: proxy.states().get(node.name) == "UP")
 
 
@@ -356,7 +356,7 @@ def memory(process):
 
 
 def idle(count, proxy, nodes, tokens):
-    """What connections take on which nothing happens. Both nodes have some: their sum is divided by all."""
+    """Measures the memory of idle connections. Both nodes have some: the sum is divided by all."""
     processes = {"proxy": [proxy.process], "nodes": [node.process for node in nodes]}
 
     def held():
@@ -393,7 +393,7 @@ def trial(options, work, cluster):
             accounts = range(options.idle // OF_ACCOUNT + 1)
             idle(options.idle, proxy, nodes, [account(chandler, store, f"idle-{number}") for number in accounts])
         load = Load(proxy.port, token)
-        print("| each node restarted in turn | clients | requests | asked twice | failed | slowest ms |\n|---|---|---|---|---|---|")
+        print("| each node restarted in turn | clients | requests | retried | failed | slowest ms |\n|---|---|---|---|---|---|")
         time.sleep(options.seconds)
         failed += load.table("nothing happens")
         for phase, how, is_drained in PHASES:
@@ -416,11 +416,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chandler", default=str(ROOT / "target/release/chandler"))
     parser.add_argument("--work")
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long the load goes on after each restart")
-    parser.add_argument("--idle", type=int, default=0, help="measure the memory of so many idle connections first")
-    parser.add_argument("--store", help="another store than a PostgreSQL of its own")
+    parser.add_argument("--seconds", type=float, default=5.0, help="how long the load continues after each restart")
+    parser.add_argument("--idle", type=int, default=0, help="first measure the memory of this many idle connections")
+    parser.add_argument("--store", help="a store to use instead of a new PostgreSQL cluster")
     options = parser.parse_args()
-    # Clients are here too.
+    # The clients are in this process too.
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     work = Path(options.work or tempfile.mkdtemp(prefix="chandler-nodes-"))

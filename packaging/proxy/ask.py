@@ -1,4 +1,4 @@
-"""A question through a proxy with the Python SDK, and what an operator sees of the connection; part of try.sh.
+"""A request through a proxy with the Python SDK, and the connection as an operator sees it; part of try.sh.
 
     ask.py URL ACCOUNT.json OPERATOR.json ADDRESS     over WebSocket; the connection must come from ADDRESS
     ask.py --tcp HOST:PORT                            the handshake of raw TCP, up to the refusal of an empty sign-in

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tries the configurations of this folder for real: each proxy in turn in front of a server with a demo market, asked with
-# curl, with the Python SDK and over raw TCP. Everything runs in a network namespace of its own, so it needs root, and touches no port of the
+# Tests the configurations of this folder: each proxy in turn in front of a server with a demo market, with requests by curl,
+# by the Python SDK and over raw TCP. Everything runs in a separate network namespace, so it needs root, and uses no port of the
 # machine. Debian packages: nginx libnginx-mod-stream haproxy caddy curl openssl iproute2.
 #
 #   packaging/proxy/try.sh [nginx|caddy|haproxy…]
@@ -25,7 +25,7 @@ cleanup() {
     rm -rf "$work"
 }
 trap cleanup EXIT
-# The client's own address, which is not the proxy's.
+# The address of the client, different from the proxy's.
 client=192.0.2.7
 ip link set lo up
 ip address add $client/32 dev lo
@@ -44,7 +44,7 @@ field() { "$python" -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys
 "$chandler" serve --trusted-proxy 127.0.0.1 --public-url "https://$name" >"$work/serve.log" 2>&1 &
 pids="$pids $!"
 
-# begun URL: waits until something answers there
+# begun URL: waits until a server answers there
 begun() {
     tries=0
     until curl -sko /dev/null "$1"; do
@@ -55,7 +55,7 @@ begun() {
 }
 begun http://127.0.0.1:8080/
 
-# Each has a plain listener beside the one with TLS: the SDK trusts public certificates alone.
+# Each has a plain listener next to the one with TLS: the SDK trusts only public certificates.
 start() {
     case $1 in
     nginx)
@@ -72,7 +72,7 @@ END
         "$root/usr/sbin/nginx" -c "$work/nginx.conf" &
         ;;
     caddy)
-        # Certificates from outside cannot be had here, so Caddy signs its own.
+        # No public certificates are available here, so Caddy signs its own.
         { echo '{
 	admin off
 	skip_install_trust
@@ -107,25 +107,25 @@ check() {
     grep -q '"candlesticks"' "$work/answer.json"
     echo "$proxy_name: HTTPS: $(head -c 60 "$work/answer.json")…"
 
-    # A lie about the address must not be believed: the refusal is written down with the client's own.
+    # A forged address must be ignored: the log has the real address of the refused client.
     # shellcheck disable=SC2086
     curl -sS -o /dev/null $secure "https://$name/v1/socket/token" -H "authorization: Bearer ap_of-$proxy_name" \
         -H 'X-Forwarded-For: 203.0.113.9' -H 'Forwarded: for=203.0.113.8'
     "$chandler" audit --event login.refused --limit 1 | tail -1 | tee "$work/audit" | sed "s/^/$proxy_name: audit: /"
     grep -q "address $client" "$work/audit"
 
-    # What programs on the server's own machine may read without sign-in, those behind the proxy may not.
+    # Endpoints that are open to local programs without signing in are not open through the proxy.
     # shellcheck disable=SC2086
     [ "$(curl -s -o /dev/null -w '%{http_code}' $secure "https://$name/metrics")" != 200 ]
 
-    # The upgrade with TLS, as far as the server's handshake answer.
+    # The upgrade with TLS, up to the server's handshake response.
     # shellcheck disable=SC2086
     curl -sS -i --http1.1 --max-time 2 $secure "https://$name/v2?version=1&codec=1&platform=9" -H 'connection: Upgrade' -H 'upgrade: websocket' \
         -H 'sec-websocket-version: 13' -H 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==' >"$work/upgrade" 2>/dev/null || true
     grep -aq '^HTTP/1.1 101' "$work/upgrade"
     echo "$proxy_name: WSS: $(head -1 "$work/upgrade" | tr -d '\r')"
 
-    # The SDK, unmodified, and what the operator sees of it.
+    # The unmodified SDK, and its connection as the operator sees it.
     "$python" packaging/proxy/ask.py "http://$client" "$work/account.json" "$work/operator.json" "$client" | sed "s/^/$proxy_name: /"
 
     if [ "$proxy_name" != caddy ]; then
@@ -136,4 +136,4 @@ check() {
 }
 
 for one in ${*:-nginx caddy haproxy}; do check "$one"; done
-echo "all as they should be"
+echo "all checks passed"

@@ -88,7 +88,7 @@ impl House {
         self.accounts.add(id, &account, &credential, &NOTE)?;
         let cash = vec![(Currency::USD, Money::whole(100_000_000))];
         let opening = Opening { cash, settings: Settings::default(), credit: Money::ZERO };
-        ensure!(self.paper.open(id, &opening, (&mut self.reader()?, moment(at)))?, "opened before");
+        ensure!(self.paper.at(id, &mut self.reader()?, &moment(at)).open(&opening)?, "opened before");
         Ok(id)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn live(house: &House, id: AccountId, world: &World, every: usize) ->
     let first = moment(Timestamp(world.stamp(0)?.0 - 60));
     let cash = Command::Deposit { currency: Currency::USD, amount: Money::whole(1_000_000_000) };
     for command in std::iter::once(cash).chain(shares(world)) {
-        house.paper.command(id, &command, None, None, (&mut reader, first))?;
+        house.paper.at(id, &mut reader, &first).command(&command, None, None)?;
     }
     let mut life = Life::of(house.paper.described(id)?);
     let mut entries: Vec<Entry> = Vec::new();

@@ -27,7 +27,7 @@ const CENT: i64 = market::PRICE_UNIT / 100;
 /// One execution: which order of the plan, from the candle of which minute, at which price.
 type Fill = (usize, usize, Price);
 
-/// What is done with entries besides counting them.
+/// How entries are processed besides being counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Journal {
     Dropped,
@@ -178,16 +178,16 @@ fn live(
     let mut life = Life::begin(&engine, settings, 7, shares(world))?;
     for step in &plan.steps {
         let outcome = life.step(&engine, world, plan, *step)?;
-        life.keep(world, &outcome, journal)?;
+        life.record(world, &outcome, journal)?;
     }
     let end = Timestamp(world.stamp(world.minutes() - 1)?.0 + 60);
     let outcome = engine.advance(&mut life.account, end);
-    life.keep(world, &outcome, journal)?;
+    life.record(world, &outcome, journal)?;
     Ok(life)
 }
 
 impl Life {
-    fn keep(&mut self, world: &World, outcome: &Outcome, journal: Journal) -> anyhow::Result<()> {
+    fn record(&mut self, world: &World, outcome: &Outcome, journal: Journal) -> anyhow::Result<()> {
         self.note(world, outcome);
         if journal == Journal::Text {
             for entry in &outcome.entries {

@@ -80,7 +80,7 @@ fn service(work: &Path, world: &World, size: Size) -> anyhow::Result<()> {
         // The work of the server's job at each event.
         let (time, due) = timed(|| -> anyhow::Result<usize> {
             let due = house.paper.due(now, 1_024)?;
-            house.paper.advance(&due, (&mut reader, moment(now)));
+            house.paper.advance(&due, &mut reader, &moment(now));
             house.paper.next_wake()?;
             Ok(due.len())
         });
@@ -116,7 +116,7 @@ fn submit_all(house: &House, world: &World, size: Size) -> anyhow::Result<Vec<Ac
                 let Some(id) = ids.get(number) else { return Ok(()) };
                 for order in 0..size.orders_each {
                     let command = Command::submit(terms(world, number, order)?);
-                    house.paper.command(*id, &command, None, None, (&mut reader, moment(submitted)))?;
+                    house.paper.at(*id, &mut reader, &moment(submitted)).command(&command, None, None)?;
                 }
             }
         };

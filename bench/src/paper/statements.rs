@@ -31,10 +31,10 @@ pub(crate) fn run(work: &Path, size: Size) -> anyhow::Result<()> {
     let clock = moment(Timestamp(horizon.0 + DAY_S));
     let mut reader = house.reader()?;
     let list = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 10_000 };
-    let (first, made) = timed(|| house.paper.statements(id, &list, (&mut reader, clock)));
+    let (first, made) = timed(|| house.paper.at(id, &mut reader, &clock).statements(&list));
     let made = made?.len();
     ensure!(made + 2 >= size.past_days, "{made} statements of {} days", size.past_days);
-    let (again, listed) = timed(|| house.paper.statements(id, &list, (&mut reader, clock)));
+    let (again, listed) = timed(|| house.paper.at(id, &mut reader, &clock).statements(&list));
     ensure!(listed?.len() == made, "the list has changed");
     let [first, again] = [first, again].map(|time| time.as_secs_f64());
     writeln!(

@@ -88,7 +88,7 @@ impl<'a> Client<'a> {
     }
 
     fn command(&self, command: &Command, reader: &mut Reader) -> anyhow::Result<Option<trading::OrderId>> {
-        let done = self.house.paper.command(self.id, command, None, None, (reader, moment(self.now)))?;
+        let done = self.house.paper.at(self.id, reader, &moment(self.now)).command(command, None, None)?;
         Ok(done.order)
     }
 }

@@ -1,9 +1,8 @@
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use market::{Calendar, Market, Timestamp, Venue};
+use market::{Calendar, Timestamp};
 use store::{
     AccountId, Accounts, AuditFilter, AuditNote, AuditRow, Credential, NewAccountRow, NodeId, Revocation,
     VersionReader,
@@ -11,80 +10,36 @@ use store::{
 use zeroize::Zeroizing;
 
 use crate::account::check_name;
-use crate::calls::Calls;
-use crate::connection::Registry;
-use crate::credential_cache::CredentialCache;
-use crate::health::{DatabaseHealth, briefly};
+use crate::cluster::Cluster;
+use crate::health::{Learnt, briefly};
+use crate::identity::Identity;
 use crate::keys::Keys;
-use crate::oauth::{self, Family};
-use crate::otp::Otps;
-use crate::quota::PaidSecurities;
+use crate::levels::Levels;
+use crate::limits::Limits;
+use crate::oauth::Family;
 use crate::random::{hex, random};
-use crate::replay::Replays;
 use crate::rights;
-use crate::shared_rates::SharedRates;
-use crate::sign_in_guards::SignInGuards;
 use crate::standing::Standings;
 use crate::token::{Claims, hash_token};
-use crate::upkeep::Upkeep;
 use crate::{
-    AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, RateLimiter, Region,
-    Right, Rights, Role, Secret, Terms, TermsChange, Validity,
+    AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, Region, Right, Rights,
+    Role, Secret, Terms, TermsChange, Validity,
 };
 
 /// Ten years. A token of API-key mode is in a configuration file together with its secret, so a
 /// short life would cost its owner more than it would cost a thief; revoking the account ends it
 /// immediately.
 pub const TOKEN_LIFE_DEFAULT_S: i64 = 10 * 365 * 86_400;
-/// Cached accounts. When full, the cache is cleared.
-const CACHE_MAX: usize = 4_096;
-
 /// The accounts of a store, and all decisions about them. One for each process, shared between
-/// threads.
+/// threads. Its state in memory has four parts: who callers are, how often they may send requests,
+/// their levels, and this node among others.
 #[derive(Debug)]
 pub struct Access {
-    /// Identifies this process in the links that only it accepts.
-    pub(crate) instance: String,
     pub(crate) accounts: Arc<Accounts>,
-    pub(crate) keys: Keys,
-    pub(crate) rates: RateLimiter<AccountId>,
-    /// This node's cache of the rate windows that the database holds for all nodes.
-    pub(crate) shared_rates: SharedRates,
-    /// Whether the database is reachable.
-    pub(crate) health: DatabaseHealth,
-    /// The identity of the database server at the last check. The lock serializes checks.
-    pub(crate) settled: Mutex<Option<String>>,
-    /// How many connections to the database had been made at that check.
-    pub(crate) settled_at: AtomicU64,
-    pub(crate) credentials: CredentialCache,
-    pub(crate) calls: Calls,
-    pub(crate) replays: Replays,
-    pub(crate) pkce: PkceRule,
-    pub(crate) levels_from: LevelsFrom,
-    pub(crate) paid: PaidSecurities,
-    pub(crate) standings: Standings,
-    pub(crate) otps: Otps,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) guards: SignInGuards,
-    pub(crate) oauth: oauth::Limiters,
-    pub(crate) upkeep: Mutex<Upkeep>,
-    cache: Mutex<AccountCache>,
-    /// The version of the cache, to be compared without its lock; [`UNSEEN`] before the first look.
-    seen: AtomicI64,
-}
-
-/// No version of a database: those are counted from 0 on.
-const UNSEEN: i64 = i64::MIN;
-
-/// Accounts as read at a version of the database. Earlier versions are used only while the database
-/// is unreachable.
-#[derive(Debug, Default)]
-struct AccountCache {
-    version: i64,
-    accounts: HashMap<AccountId, (i64, Arc<Account>)>,
-    /// Families of tokens, and whether they have not been ended.
-    families: HashMap<Family, (i64, AccountId, bool)>,
-    filled: bool,
+    pub(crate) identity: Identity,
+    pub(crate) limits: Limits,
+    pub(crate) levels: Levels,
+    pub(crate) cluster: Cluster,
 }
 
 /// How fresh the data must be.
@@ -95,27 +50,6 @@ pub enum Freshness {
     /// Its state at the last check. For a connection that answers thousands of requests a second
     /// and has checked a moment ago.
     Recent,
-}
-
-impl AccountCache {
-    /// Makes room: evicts accounts of earlier versions first, and all of them if that is not
-    /// enough.
-    fn make_room(&mut self) {
-        let version = self.version;
-        if self.accounts.len() >= CACHE_MAX {
-            self.accounts.retain(|_, (at, _)| *at == version);
-            if self.accounts.len() >= CACHE_MAX {
-                self.accounts.clear();
-            }
-        }
-        if self.families.len() >= CACHE_MAX {
-            self.families.retain(|_, (at, ..)| *at == version);
-        }
-    }
-
-    fn seen(&self) -> Option<i64> {
-        self.filled.then_some(self.version)
-    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,65 +94,47 @@ impl Access {
         if let Some(shared) = accounts.shared() {
             shared.join(NodeId(instance));
         }
+        let shared = accounts.shared().cloned();
         Ok(Access {
-            instance: hex(&instance),
-            registry: Arc::new(Registry::of(accounts.shared().cloned())),
             accounts: Arc::new(accounts),
-            keys,
-            rates: RateLimiter::of_accounts(),
-            shared_rates: SharedRates::default(),
-            health: DatabaseHealth::default(),
-            settled: Mutex::default(),
-            settled_at: AtomicU64::new(0),
-            credentials: CredentialCache::default(),
-            calls: Calls::default(),
-            replays: Replays::default(),
-            pkce: PkceRule::default(),
-            levels_from: LevelsFrom::default(),
-            paid: PaidSecurities::default(),
-            standings: Standings::new(
-                Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?,
-            ),
-            otps: Otps::default(),
-            guards: SignInGuards::default(),
-            oauth: oauth::Limiters::default(),
-            upkeep: Mutex::default(),
-            cache: Mutex::default(),
-            seen: AtomicI64::new(UNSEEN),
+            identity: Identity::of(hex(&instance), keys),
+            limits: Limits::of(shared.clone()),
+            levels: Levels::built_in()?,
+            cluster: Cluster::of(shared),
         })
     }
 
     /// Sets the offline window: how long this node serves from memory while the database is
     /// unreachable.
     #[must_use]
-    pub fn with_grace(mut self, grace: Duration) -> Access {
-        self.health.set_grace(grace);
+    pub fn with_grace(mut self, offline_window: Duration) -> Access {
+        self.cluster.health.set_grace(offline_window);
         self
     }
 
-    /// The journals of paper accounts, which are in the same database as the accounts.
-    pub fn journals(&self) -> Arc<Accounts> {
+    /// The database of the accounts, which also holds the journals of paper accounts and the topics.
+    pub fn database(&self) -> Arc<Accounts> {
         self.accounts.clone()
     }
 
     /// Levels change on the trading days of this calendar, which is Hong Kong's, instead of those of the built-in one.
     #[must_use]
     pub fn with_calendar(mut self, calendar: Calendar) -> Access {
-        self.standings = Standings::new(calendar);
+        self.levels.standings = Standings::new(calendar);
         self
     }
 
     /// Which clients must use PKCE for an authorization code.
     #[must_use]
     pub fn with_pkce(mut self, rule: PkceRule) -> Access {
-        self.pkce = rule;
+        self.identity.pkce = rule;
         self
     }
 
     /// Which numbers decide levels.
     #[must_use]
     pub fn with_levels_from(mut self, from: LevelsFrom) -> Access {
-        self.levels_from = from;
+        self.levels.from = from;
         self
     }
 
@@ -239,7 +155,7 @@ impl Access {
         };
         let access_token = claims.access_token()?;
         let credential = Credential {
-            app_secret: self.keys.seal(&app_secret, account_id, &app_key)?,
+            app_secret: self.identity.keys.seal(&app_secret, account_id, &app_key)?,
             app_key: app_key.clone(),
             account: account_id,
             token_hash: hash_token(access_token.expose()),
@@ -293,7 +209,7 @@ impl Access {
         let mut opened = 0;
         for account in self.list()? {
             for credential in self.accounts.credentials_of(account.id)? {
-                self.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
+                self.identity.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
                 opened += 1;
             }
         }
@@ -448,62 +364,36 @@ impl Access {
     /// Checks that the accounts can be read from the disk, without using the cache. A database that does not answer within a second is noted as unreachable:
     /// a health check does not wait long.
     pub fn probe(&self) -> Result<(), AccessError> {
-        self.asked(briefly(|| self.accounts.probe()))
+        self.cluster.asked(briefly(|| self.accounts.probe()))
     }
 
     /// The current version of the database, or the last known one while it is unreachable. Values
     /// cached at another version are not used any more.
     pub(crate) fn current_version(&self) -> Result<i64, AccessError> {
         // Queried without the lock: the answer may take seconds, and other threads need the cache.
-        let found = match self.goes_on_alone()? {
-            false => match self.asked(briefly(|| self.accounts.version())) {
+        let found = match self.cluster.goes_on_alone()? {
+            false => match self.cluster.asked(briefly(|| self.accounts.version())) {
                 // Found just now.
-                Err(_) if self.goes_on_alone()? => None,
+                Err(_) if self.cluster.goes_on_alone()? => None,
                 // The database is there, but no connection was free in time. A busy pool must not fail requests that memory answers.
                 Err(error) if error.is_unanswered() && self.seen().is_some() => None,
                 version => Some(version?),
             },
             true => None,
         };
-        let mut cache = self.lock_cache();
-        match (found, cache.seen()) {
-            (None, None) => return Err(AccessError::Lost),
-            // Another thread has queried later, and was answered first.
-            (Some(version), Some(seen)) if version <= seen => {}
-            (None, Some(_)) => {}
-            (Some(version), _) => {
-                (cache.version, cache.filled) = (version, true);
-                // Stored while the cache is locked, so that it never goes back either.
-                self.seen.store(version, Ordering::Release);
-            }
-        }
-        Ok(cache.version)
+        self.identity.note_version(found)
     }
 
-    /// Drops cached accounts after a withdrawal at a version, so that withdrawn rights are not
-    /// restored while the database is unreachable; all of them if none are given.
+    /// Drops the cached state of accounts after a withdrawal at a version; of all accounts if none
+    /// are given.
     pub(crate) fn forget_accounts(&self, accounts: Option<&HashSet<AccountId>>, version: i64) {
-        let stays = |account: &AccountId| accounts.is_some_and(|accounts| !accounts.contains(account));
-        let mut cache = self.lock_cache();
-        if cache.seen().is_none_or(|seen| seen < version) {
-            // A thread that read an account before this must not cache it under this version.
-            (cache.version, cache.filled) = (version, true);
-            self.seen.store(version, Ordering::Release);
-        }
-        cache.accounts.retain(|account, _| stays(account));
-        cache.families.retain(|_, (_, account, _)| stays(account));
-        drop(cache);
-        self.credentials.forget(accounts, version);
-        self.standings.forget(accounts, version);
-    }
-
-    fn lock_cache(&self) -> std::sync::MutexGuard<'_, AccountCache> {
-        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+        self.identity.forget(accounts, version);
+        self.levels.standings.forget(accounts, version);
     }
 
     /// The version of the database at the last check, if there was one.
     pub(crate) fn seen(&self) -> Option<i64> {
-        Some(self.seen.load(Ordering::Acquire)).filter(|version| *version != UNSEEN)
+        self.identity.seen()
     }
 
     /// The current state of an account, including changes of other processes, with the version of
@@ -517,28 +407,18 @@ impl Access {
             Some(version) => version,
             None => self.current_version()?,
         };
-        let cache = self.lock_cache();
-        let learnt = self.health.learnt(version);
-        if let Some((_, account)) = cache.accounts.get(&id).filter(|(at, _)| learnt.takes(*at)) {
-            return Ok(Some((version, Arc::clone(account))));
+        if let Some(account) = self.identity.account(id, self.cluster.health.learnt(version)) {
+            return Ok(Some((version, account)));
         }
-        // Not held during the read, which may take a while. The row is at least as new as the
-        // version, and cached under no other.
-        drop(cache);
-        let Some(row) = self.asked(self.accounts.account(id))? else { return Ok(None) };
+        let Some(row) = self.cluster.asked(self.accounts.account(id))? else { return Ok(None) };
         let account = Arc::new(Account::of(row)?);
-        let mut cache = self.lock_cache();
-        if cache.seen() == Some(version) {
-            cache.make_room();
-            cache.accounts.insert(id, (version, Arc::clone(&account)));
-        }
+        self.identity.learn_account(id, &account, version);
         Ok(Some((version, account)))
     }
 
     /// The cached account of a caller, if there is one; queries nothing.
     pub fn known_account(&self, caller: &Caller) -> Option<Arc<Account>> {
-        let cache = self.lock_cache();
-        cache.accounts.get(&caller.account()).map(|(_, account)| Arc::clone(account))
+        self.identity.account(caller.account(), Learnt::Ever)
     }
 
     /// The account of a caller, if it is still as it was when the caller was authenticated.
@@ -551,9 +431,9 @@ impl Access {
         caller: &Caller,
         look: Freshness,
     ) -> Result<Option<(i64, Arc<Account>)>, AccessError> {
-        let stands = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
+        let is_valid = |account: &Account| account.revoked_at.is_none() && account.epoch == caller.epoch();
         let Some((version, account)) =
-            self.look(caller.account(), look)?.filter(|(_, account)| stands(account))
+            self.look(caller.account(), look)?.filter(|(_, account)| is_valid(account))
         else {
             return Ok(None);
         };
@@ -565,19 +445,11 @@ impl Access {
 
     /// Whether a family had not been ended at a version of the database.
     fn family_is_there(&self, family: Family, account: AccountId, version: i64) -> Result<bool, AccessError> {
-        let cache = self.lock_cache();
-        let learnt = self.health.learnt(version);
-        if let Some((.., stands)) = cache.families.get(&family).filter(|(at, ..)| learnt.takes(*at)) {
-            return Ok(*stands);
+        if let Some(is_valid) = self.identity.family(family, self.cluster.health.learnt(version)) {
+            return Ok(is_valid);
         }
-        // As in `look`.
-        drop(cache);
-        let stands = self.asked(self.accounts.family_is_there(&family.text()))?;
-        let mut cache = self.lock_cache();
-        cache.make_room();
-        if cache.version == version && cache.families.len() < CACHE_MAX {
-            cache.families.insert(family, (version, account, stands));
-        }
-        Ok(stands)
+        let is_valid = self.cluster.asked(self.accounts.family_is_there(&family.text()))?;
+        self.identity.learn_family(family, account, is_valid, version);
+        Ok(is_valid)
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Grade {
 #[derive(Clone, Debug)]
 pub(crate) enum Standpoint {
     /// It exists and is not revoked, at a version of the database.
-    Stands { version: i64, account: Arc<Account> },
+    Current { version: i64, account: Arc<Account> },
     /// Its level is known, too.
     Graded(Arc<Grade>),
 }
@@ -46,14 +46,14 @@ pub(crate) enum Standpoint {
 impl Standpoint {
     pub(crate) fn account(&self) -> &Arc<Account> {
         match self {
-            Standpoint::Stands { account, .. } => account,
+            Standpoint::Current { account, .. } => account,
             Standpoint::Graded(grade) => &grade.account,
         }
     }
 
     fn version(&self) -> i64 {
         match self {
-            Standpoint::Stands { version, .. } => *version,
+            Standpoint::Current { version, .. } => *version,
             Standpoint::Graded(grade) => grade.version,
         }
     }

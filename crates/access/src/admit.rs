@@ -80,7 +80,7 @@ struct Charge {
 impl Permit {
     /// For an active account whose level has not been looked up.
     pub(crate) fn of(version: i64, account: Arc<Account>, now: Timestamp) -> Permit {
-        let standpoint = Standpoint::Stands { version, account };
+        let standpoint = Standpoint::Current { version, account };
         Permit { standpoint, unrecorded: None, charge: None, now }
     }
 
@@ -90,7 +90,7 @@ impl Permit {
         let standpoint = match &self.standpoint {
             // A level that is not recorded yet is not cached.
             Standpoint::Graded(grade) if self.unrecorded.is_some() => {
-                Standpoint::Stands { version: grade.version, account: Arc::clone(&grade.account) }
+                Standpoint::Current { version: grade.version, account: Arc::clone(&grade.account) }
             }
             known => known.clone(),
         };
@@ -237,7 +237,7 @@ impl Access {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
         within(caller, &account, Scope::Quote)?;
         self.count(&account, calls, uptime)?;
-        Ok(Ticket(Standpoint::Stands { version, account }))
+        Ok(Ticket(Standpoint::Current { version, account }))
     }
 
     /// The same for a connection with an admission cache, by [`Freshness::Recent`].
@@ -260,7 +260,13 @@ impl Access {
 
     fn count(&self, account: &Account, calls: u32, uptime: Duration) -> Result<(), Refusal> {
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(()) };
-        let pass = self.pass_rate(account.id, RateLimit::of_seconds(requests, seconds), calls, uptime)?;
+        let pass = self.limits.pass_rate(
+            &self.cluster,
+            account.id,
+            RateLimit::of_seconds(requests, seconds),
+            calls,
+            uptime,
+        )?;
         pass.map_err(|retry_after| Refusal::TooFast { requests, seconds, retry_after })
     }
 
@@ -295,13 +301,13 @@ impl Access {
             return Ok(());
         }
         let calls = rule.per_second;
-        let pass = self.pass_call(account.id, calls, uptime)?;
+        let pass = self.limits.pass_call(&self.cluster, account.id, calls, uptime)?;
         pass.map_err(|retry_after| Refusal::TooManyCalls { calls, retry_after })
     }
 
     /// Whether the account of a caller exists and has not been revoked, and its sign-in has not
     /// been ended.
-    pub fn stands(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
+    pub fn is_valid(&self, caller: &Caller, look: Freshness) -> Result<bool, AccessError> {
         Ok(self.standing_at(caller, look)?.is_some())
     }
 
@@ -315,8 +321,12 @@ impl Access {
     pub fn allowance(&self, caller: &Caller, uptime: Duration) -> Result<Option<Allowance>, AccessError> {
         let Some((_, account)) = self.standing(caller)? else { return Ok(None) };
         let RateRule::Window { requests, seconds } = account.terms.rate_rule() else { return Ok(None) };
-        let (remaining, more_in) =
-            self.rate_left(account.id, RateLimit::of_seconds(requests, seconds), uptime)?;
+        let (remaining, more_in) = self.limits.rate_left(
+            &self.cluster,
+            account.id,
+            RateLimit::of_seconds(requests, seconds),
+            uptime,
+        )?;
         Ok(Some(Allowance { limit: requests, seconds, remaining, more_in }))
     }
 
@@ -376,7 +386,7 @@ impl Access {
             // An unrecorded level is never cached, so this one is recorded.
             Standpoint::Graded(grade) if grade.day.contains(&now) => (grade, None),
             Standpoint::Graded(grade) => self.grade(grade.version, Arc::clone(&grade.account), now)?,
-            Standpoint::Stands { version, account } => self.grade(version, account, now)?,
+            Standpoint::Current { version, account } => self.grade(version, account, now)?,
         })
     }
 
@@ -392,7 +402,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<(Arc<Grade>, Option<UnrecordedLevel>), AccessError> {
         let (standing, unrecorded) = self.standing_of(version, &account, now)?;
-        let days = &self.standings.days;
+        let days = &self.levels.standings.days;
         let today = days.today(now);
         let tomorrow = today.tomorrow().map_or(Timestamp(i64::MAX), |next| days.midnight(next));
         let (day, month) = (days.midnight(today)..tomorrow, Month::of(today));
@@ -403,7 +413,9 @@ impl Access {
     pub fn standing_for(&self, permit: &Permit) -> Result<Arc<Standing>, AccessError> {
         match &permit.standpoint {
             Standpoint::Graded(grade) => Ok(Arc::clone(&grade.standing)),
-            Standpoint::Stands { version, account } => Ok(self.standing_of(*version, account, permit.now)?.0),
+            Standpoint::Current { version, account } => {
+                Ok(self.standing_of(*version, account, permit.now)?.0)
+            }
         }
     }
 
@@ -414,27 +426,27 @@ impl Access {
         let Permit { standpoint, unrecorded, charge, now: at } = permit;
         let (grade, unrecorded) = match standpoint {
             Standpoint::Graded(grade) => (grade, unrecorded),
-            Standpoint::Stands { version, account } => self.grade(version, account, at)?,
+            Standpoint::Current { version, account } => self.grade(version, account, at)?,
         };
         let Grade { version, ref account, ref standing, month, .. } = *grade;
         // A change of level that cannot be recorded now is found again later: nothing is lost.
-        if let Some(unrecorded) = unrecorded.filter(|_| !self.health.is_away()) {
+        if let Some(unrecorded) = unrecorded.filter(|_| !self.cluster.health.is_away()) {
             let change = (account.id, Arc::clone(standing), unrecorded);
             match briefly(|| self.record_levels(&[change], &Actor::Service, now)) {
                 Err(AccessError::Store(error)) if error.is_unanswered() || error.is_full() => {
-                    self.note_away(&error);
+                    self.cluster.note_away(&error);
                 }
                 recorded => recorded?,
             }
         }
         let Some(Charge { symbol }) = charge else { return Ok(()) };
-        if self.health.is_away() {
+        if self.cluster.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
         let spend = self.accounts.spend(account.id, &month.to_string(), &symbol, standing.limit, (at, now));
-        match self.asked(spend).map_err(unchargeable)? {
+        match self.cluster.asked(spend).map_err(unchargeable)? {
             Spend::Free | Spend::Charged { .. } => {
-                self.paid.paid(version, account.id, month, symbol);
+                self.limits.paid.paid(version, account.id, month, symbol);
                 Ok(())
             }
             Spend::Refused { used } => Err(spent(standing, month, used)),
@@ -444,16 +456,16 @@ impl Access {
     /// The cost of an answer now, or a refusal if the month has no room.
     fn charge(&self, grade: &Grade, symbol: &Symbol) -> Result<Option<Charge>, Refusal> {
         let Grade { version, ref account, ref standing, month, .. } = *grade;
-        if self.paid.is_paid(self.health.learnt(version), account.id, month, symbol) {
+        if self.limits.paid.is_paid(self.cluster.health.learnt(version), account.id, month, symbol) {
             return Ok(None);
         }
-        if self.health.is_away() {
+        if self.cluster.health.is_away() {
             return Err(Refusal::Unchargeable);
         }
-        let used = self.asked(self.accounts.used(account.id, &month.to_string(), symbol));
+        let used = self.cluster.asked(self.accounts.used(account.id, &month.to_string(), symbol));
         let MonthUsage { counted, total } = used.map_err(unchargeable)?;
         if counted {
-            self.paid.paid(version, account.id, month, symbol.clone());
+            self.limits.paid.paid(version, account.id, month, symbol.clone());
             return Ok(None);
         }
         if total >= standing.limit {

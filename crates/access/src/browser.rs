@@ -15,10 +15,9 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, Person};
 use zeroize::Zeroizing;
 
-use crate::code_guesses::Guess;
+use crate::guesses::SignInAttempt;
 use crate::keys::{Keys, TAG_BYTES};
 use crate::random::random;
-use crate::throttle::SignInAttempt;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, Caller, Denial, Freshness, Moment, NAME_CHARS_MAX, Permit, Present, Secret,
@@ -112,9 +111,10 @@ impl Access {
         // Names have no surrounding blanks; phone keyboards add them.
         let name: String = who.name.trim().chars().take(NAME_CHARS_MAX + 1).collect();
         let person = self.accounts.person(&name).map_err(AccessError::from)?;
-        let device = who.device.and_then(|text| read_device(&self.keys, text, person.as_ref()?.account));
+        let device =
+            who.device.and_then(|text| read_device(&self.identity.keys, text, person.as_ref()?.account));
         let attempt = SignInAttempt { name: &name, address: who.address, device };
-        let attempt = match self.begin_sign_in(attempt, at.uptime)? {
+        let attempt = match self.cluster.asked(self.limits.guesses.begin_sign_in(attempt, at.uptime))? {
             Ok(attempt) => attempt,
             Err(wait) => {
                 self.note_refused(who, person.as_ref(), "too many tries", at)?;
@@ -127,15 +127,15 @@ impl Access {
             Some(Person { password: None, .. }) => ("the account has no password", None),
             Some(Person { password: Some(hash), .. }) => ("wrong password", Some(hash.as_str())),
         };
-        let Ok(right) = self.guards.gate.verify(who.password, hash) else {
-            self.sign_in_was_undone(&attempt)?;
+        let Ok(right) = self.identity.guards.gate.verify(who.password, hash) else {
+            self.cluster.asked(self.limits.guesses.sign_in_was_undone(&attempt, at.uptime))?;
             return Err(LoginRefused::Busy);
         };
         if let Some((person, hash)) = person.as_ref().zip(hash.filter(|_| right))
             && let Some(signed_in) = self.begin_browser((person.account, hash), who, device, at.now)?
         {
-            self.sign_in_was_right(attempt)?;
-            self.note_suppressed(self.guards.refusals.suppressed(at.uptime), at.now)?;
+            self.cluster.asked(self.limits.guesses.sign_in_was_right(&attempt, at.uptime))?;
+            self.note_suppressed(self.identity.guards.refusals.suppressed(at.uptime), at.now)?;
             return Ok(signed_in);
         }
         self.note_refused(who, person.as_ref(), reason, at)?;
@@ -157,7 +157,12 @@ impl Access {
             return Ok(None);
         }
         let device = device.map_or_else(random, Ok)?;
-        Ok(Some(SignedIn { account, session, expires_at, device: write_device(&self.keys, device, account) }))
+        Ok(Some(SignedIn {
+            account,
+            session,
+            expires_at,
+            device: write_device(&self.identity.keys, device, account),
+        }))
     }
 
     /// The person behind a session cookie.
@@ -181,16 +186,16 @@ impl Access {
     /// looked up for every request, so that ending it takes effect immediately.
     pub fn identify_browser(&self, cookie: &str, now: Timestamp) -> Result<Caller, Denial> {
         if cookie.len() > COOKIE_MAX {
-            return Err(NOBODY);
+            return Err(NOT_SIGNED_IN);
         }
         let hash = hash_token(cookie);
-        let row = self.accounts.browser(&hash, now)?.ok_or(NOBODY)?;
-        self.guards.guests.seen(&hash);
+        let row = self.accounts.browser(&hash, now)?.ok_or(NOT_SIGNED_IN)?;
+        self.identity.guards.guests.seen(&hash);
         match self.look(row.account, Freshness::Fresh)? {
             Some((_, account)) if account.revoked_at.is_none() => {
                 Ok(Caller::new(account.id, account.epoch, row.expires_at).of_browser())
             }
-            _ => Err(NOBODY),
+            _ => Err(NOT_SIGNED_IN),
         }
     }
 
@@ -211,12 +216,12 @@ impl Access {
         if !self.accounts.begin_guest(account, &hash, expires_at, &note)? {
             return Ok(None);
         }
-        if let Some(longest_unseen) = self.guards.guests.come(hash) {
+        if let Some(longest_unseen) = self.identity.guards.guests.come(hash) {
             let actor = Actor::Service.to_string();
             let note = AuditNote { at: now, actor: &actor, reason: "made room for another guest" };
             self.accounts.end_browser(&longest_unseen, &note)?;
         }
-        let device = write_device(&self.keys, random()?, account);
+        let device = write_device(&self.identity.keys, random()?, account);
         Ok(Some(SignedIn { account, session, expires_at, device }))
     }
 
@@ -225,7 +230,7 @@ impl Access {
         let actor = Actor::Account(by).to_string();
         let note = AuditNote { at: now, actor: &actor, reason: "" };
         let hash = hash_token(cookie);
-        self.guards.guests.go(&hash);
+        self.identity.guards.guests.go(&hash);
         Ok(self.accounts.end_browser(&hash, &note)?)
     }
 
@@ -237,7 +242,7 @@ impl Access {
 
     /// The CSRF token of a form: proves that the form is of a page made for this cookie and for one purpose.
     pub fn csrf_token(&self, cookie: &str, purpose: &str) -> String {
-        URL_SAFE_NO_PAD.encode(self.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
+        URL_SAFE_NO_PAD.encode(self.identity.keys.form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()]))
     }
 
     /// Verifies a CSRF token in constant time.
@@ -247,7 +252,9 @@ impl Access {
         }
         let bytes =
             URL_SAFE_NO_PAD.decode(tag).ok().and_then(|bytes| <[u8; TAG_BYTES]>::try_from(bytes).ok());
-        bytes.is_some_and(|tag| self.keys.is_form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &tag))
+        bytes.is_some_and(|tag| {
+            self.identity.keys.is_form_tag(&[purpose.as_bytes(), b"\0", cookie.as_bytes()], &tag)
+        })
     }
 
     /// Looks a device's code up, unless there were too many wrong ones from this address, from this
@@ -259,11 +266,11 @@ impl Access {
         uptime: Duration,
         look: impl FnOnce() -> Result<Option<T>, AccessError>,
     ) -> Result<Option<T>, CodeRefused> {
-        let guess = Guess { address, account };
-        let taken = self.begin_guess(guess, uptime)?.map_err(CodeRefused::Wait)?;
+        let counted = self.cluster.asked(self.limits.guesses.begin_code(address, account, uptime))?;
+        let counted = counted.map_err(CodeRefused::Wait)?;
         let found = look();
         if !matches!(found, Ok(None)) {
-            self.guess_was_right(guess, taken.as_ref())?;
+            self.cluster.asked(self.limits.guesses.code_was_right(counted))?;
         }
         Ok(found?)
     }
@@ -281,7 +288,8 @@ impl Access {
     }
 }
 
-const NOBODY: Denial = Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
+const NOT_SIGNED_IN: Denial =
+    Denial::TokenInvalid("nobody is signed in with this browser any more: sign in again");
 const DEVICE_PURPOSE: &[u8] = b"browser";
 
 /// A new session cookie, and when it expires.

@@ -143,7 +143,7 @@ impl Registry {
 
     fn sit_as(
         self: &Arc<Registry>,
-        kept: Option<(ConnectionId, NewSlot)>,
+        retained: Option<(ConnectionId, NewSlot)>,
         (account, lineage): (AccountId, Lineage),
         present: Option<&Connection>,
         limit: u32,
@@ -160,8 +160,8 @@ impl Registry {
         }
         let superseded = go.into_iter().map(|(id, _)| id).filter(|id| !is_present(*id)).collect();
         inner.last += 1;
-        let id = kept.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
-        inner.slots.extend(kept);
+        let id = retained.as_ref().map_or(ConnectionId(inner.last), |(id, _)| *id);
+        inner.slots.extend(retained);
         let mut stay = stay;
         stay.push((id, lineage));
         inner.live.insert(account, stay);

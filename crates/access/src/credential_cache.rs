@@ -39,7 +39,7 @@ fn find<K: Eq + StdHash + Borrow<Q>, Q: Eq + StdHash + ?Sized, V: Clone>(
 }
 
 /// Caches a value. When full, values of other versions are evicted first, then all of them.
-fn keep<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
+fn remember_row<K: Eq + StdHash, V>(known: &mut HashMap<K, (i64, V)>, version: i64, key: K, value: V) {
     if known.len() >= KEPT_MAX && !known.contains_key(&key) {
         known.retain(|_, (at, _)| *at == version);
         if known.len() >= KEPT_MAX {
@@ -65,21 +65,21 @@ impl CredentialCache {
     pub(crate) fn learn_key(&self, version: i64, credential: &Credential) {
         let mut known = self.lock();
         if version >= known.floor {
-            keep(&mut known.by_key, version, credential.app_key.clone(), credential.clone());
+            remember_row(&mut known.by_key, version, credential.app_key.clone(), credential.clone());
         }
     }
 
     pub(crate) fn learn_token(&self, version: i64, credential: &Credential) {
         let mut known = self.lock();
         if version >= known.floor {
-            keep(&mut known.by_token, version, credential.token_hash, credential.clone());
+            remember_row(&mut known.by_token, version, credential.token_hash, credential.clone());
         }
     }
 
     pub(crate) fn learn(&self, version: i64, hash: &Hash, row: &TokenRow) {
         let mut known = self.lock();
         if version >= known.floor {
-            keep(&mut known.tokens, version, *hash, row.clone());
+            remember_row(&mut known.tokens, version, *hash, row.clone());
         }
     }
 

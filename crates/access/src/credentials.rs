@@ -10,12 +10,12 @@ impl Access {
             return Ok(self.accounts.credential_by_key(app_key)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_key(self.health.learnt(version), app_key) {
+        if let Some(known) = self.identity.credentials.by_key(self.cluster.health.learnt(version), app_key) {
             return Ok(Some(known));
         }
-        let found = self.asked(self.accounts.credential_by_key(app_key))?;
+        let found = self.cluster.asked(self.accounts.credential_by_key(app_key))?;
         if let Some(found) = &found {
-            self.credentials.learn_key(version, found);
+            self.identity.credentials.learn_key(version, found);
         }
         Ok(found)
     }
@@ -25,17 +25,17 @@ impl Access {
             return Ok(self.accounts.credential_by_token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.by_token(self.health.learnt(version), hash) {
+        if let Some(known) = self.identity.credentials.by_token(self.cluster.health.learnt(version), hash) {
             return Ok(Some(known));
         }
         // A known OAuth token is not an API-key token, so no query is needed while the database is
         // unreachable.
-        if self.credentials.token(self.health.learnt(version), hash).is_some() {
+        if self.identity.credentials.token(self.cluster.health.learnt(version), hash).is_some() {
             return Ok(None);
         }
-        let found = self.asked(self.accounts.credential_by_token(hash))?;
+        let found = self.cluster.asked(self.accounts.credential_by_token(hash))?;
         if let Some(found) = &found {
-            self.credentials.learn_token(version, found);
+            self.identity.credentials.learn_token(version, found);
         }
         Ok(found)
     }
@@ -47,12 +47,12 @@ impl Access {
         now: market::Timestamp,
     ) -> Result<Option<Credential>, AccessError> {
         if self.is_shared() {
-            let learnt = self.health.learnt(self.current_version()?);
-            if self.credentials.token(learnt, hash).is_some() {
+            let learnt = self.cluster.health.learnt(self.current_version()?);
+            if self.identity.credentials.token(learnt, hash).is_some() {
                 return Ok(None);
             }
         }
-        self.asked(self.accounts.credential_by_replaced(hash, now))
+        self.cluster.asked(self.accounts.credential_by_replaced(hash, now))
     }
 
     /// An OAuth token.
@@ -61,12 +61,12 @@ impl Access {
             return Ok(self.accounts.token(hash)?);
         }
         let version = self.current_version()?;
-        if let Some(known) = self.credentials.token(self.health.learnt(version), hash) {
+        if let Some(known) = self.identity.credentials.token(self.cluster.health.learnt(version), hash) {
             return Ok(Some(known));
         }
-        let found = self.asked(self.accounts.token(hash))?;
+        let found = self.cluster.asked(self.accounts.token(hash))?;
         if let Some(found) = &found {
-            self.credentials.learn(version, hash, found);
+            self.identity.credentials.learn(version, hash, found);
         }
         Ok(found)
     }

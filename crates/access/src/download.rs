@@ -53,7 +53,7 @@ impl Access {
     /// The signature of a URL; `None` for an account that may not fetch anything.
     pub fn sign_download(&self, download: &Download<'_>) -> Result<Option<String>, AccessError> {
         let Some(ends) = self.address_ends(download.account)? else { return Ok(None) };
-        Ok(Some(URL_SAFE_NO_PAD.encode(self.keys.download_tag(&[&download.message(&ends)]))))
+        Ok(Some(URL_SAFE_NO_PAD.encode(self.identity.keys.download_tag(&[&download.message(&ends)]))))
     }
 
     /// Whether a URL is ours, unmodified and still good. Anything that ends all sessions of an
@@ -70,7 +70,7 @@ impl Access {
         let tag = URL_SAFE_NO_PAD.decode(signature).map_err(|_| DownloadRefused::Forged)?;
         let ends = self.address_ends(download.account)?.ok_or(DownloadRefused::Forged)?;
         // Only the holder of a genuine URL learns that it has expired.
-        if !self.keys.is_download_tag(&[&download.message(&ends)], &tag) {
+        if !self.identity.keys.is_download_tag(&[&download.message(&ends)], &tag) {
             return Err(DownloadRefused::Forged);
         }
         if download.expires <= now { Err(DownloadRefused::Expired) } else { Ok(()) }

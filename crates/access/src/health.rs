@@ -5,17 +5,22 @@
 //! marks the database as unreachable; from then on only the heartbeat
 //! ([`Access::heartbeat`](crate::Access::heartbeat)) queries it, so that no request waits for an
 //! unreachable server.
+//!
+//! Requests admitted meanwhile are missing in the database, and so may be the last ones before a
+//! crash of its server. They count for one window, so for that long after it is back a request has
+//! to pass both: this node's share, in which its own admissions are counted, and the database.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::RateLimit;
+
 /// Default offline window: how long a node serves from memory while the database is unreachable.
 pub const GRACE_DEFAULT: Duration = Duration::from_secs(300);
-/// Rates remain shares for at least this long after the database is found again. Nodes probe it
-/// each second, so by then every node that can reach it has written back what it admitted by
-/// itself.
-const SETTLES: Duration = Duration::from_secs(3);
+/// The window of the default rate, for which [`DatabaseState::Settling`] is reported. Nodes probe
+/// the database each second, so by then every node that can reach it counts again.
+const SETTLES: Duration = Duration::from_secs(30);
 
 /// How long a request waits for the database where this node can answer from memory. A query takes
 /// less than a millisecond.
@@ -31,8 +36,7 @@ pub(crate) fn briefly<T>(ask: impl FnOnce() -> T) -> T {
 pub enum DatabaseState {
     /// Reachable, or a file.
     Yes,
-    /// Reachable again; other nodes may not have written back yet what they admitted, so rates are
-    /// shares.
+    /// Reachable again for less than a window: requests have to pass this node's share, too.
     Settling,
     /// Unreachable for this long; serving from cached state.
     Away(Duration),
@@ -60,46 +64,48 @@ impl Learnt {
 
 #[derive(Debug)]
 pub(crate) struct DatabaseHealth {
-    grace: Duration,
+    offline_window: Duration,
     is_away: AtomicBool,
     is_lost: AtomicBool,
-    is_settling: AtomicBool,
     /// Nodes at the last heartbeat.
     nodes: AtomicU32,
-    since: Mutex<Since>,
+    known: Mutex<Known>,
 }
 
-/// In uptime.
+/// Times are uptime.
 #[derive(Debug, Default)]
-struct Since {
+struct Known {
     /// When it became unreachable; `None` until a heartbeat has set the time.
     away: Option<Duration>,
-    /// When it was found again, or was replaced by another server; `None` if that is long ago.
-    found: Option<Duration>,
+    /// The last time at which requests were admitted that it may lack.
+    lacking: Option<Duration>,
+    /// How many broken connections were noticed.
+    losses: u64,
+    /// A reading of its clock in microseconds, and when it was taken.
+    clock: Option<(i64, Duration)>,
 }
 
-impl Since {
-    fn is_fresh(&self, uptime: Duration) -> bool {
-        self.found.is_some_and(|found| uptime.saturating_sub(found) < SETTLES)
+impl Known {
+    fn lacks_some(&self, within: Duration, uptime: Duration) -> bool {
+        self.lacking.is_some_and(|last| uptime.saturating_sub(last) < within)
     }
 }
 
 impl Default for DatabaseHealth {
     fn default() -> DatabaseHealth {
         DatabaseHealth {
-            grace: GRACE_DEFAULT,
+            offline_window: GRACE_DEFAULT,
             is_away: AtomicBool::new(false),
             is_lost: AtomicBool::new(false),
-            is_settling: AtomicBool::new(false),
             nodes: AtomicU32::new(1),
-            since: Mutex::default(),
+            known: Mutex::default(),
         }
     }
 }
 
 impl DatabaseHealth {
-    pub(crate) fn set_grace(&mut self, grace: Duration) {
-        self.grace = grace;
+    pub(crate) fn set_grace(&mut self, offline_window: Duration) {
+        self.offline_window = offline_window;
     }
 
     /// Whether to serve without querying the database.
@@ -117,17 +123,27 @@ impl DatabaseHealth {
         self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Whether rates are shares although the database is reachable.
-    pub(crate) fn is_settling(&self) -> bool {
-        self.is_settling.load(Ordering::Acquire)
+    /// Notes that the database may lack requests that were admitted until now.
+    pub(crate) fn note_lacking(&self, uptime: Duration) {
+        let lacking = &mut self.lock().lacking;
+        *lacking = (*lacking).max(Some(uptime));
     }
 
-    /// The server was replaced: rates are shares until all nodes have written back what they
-    /// admitted.
-    pub(crate) fn settle(&self, uptime: Duration) {
-        let mut since = self.lock();
-        since.found = Some(uptime);
-        self.is_settling.store(true, Ordering::Release);
+    /// Notes how many connections were found broken so far. Since a broken connection may mean a
+    /// crash, the database may lack its last commits.
+    pub(crate) fn note_losses(&self, losses: u64, uptime: Duration) {
+        let mut known = self.lock();
+        if losses > known.losses {
+            known.losses = losses;
+            known.lacking = known.lacking.max(Some(uptime));
+        }
+    }
+
+    /// The part of a limit that this node may admit: its share while the database is unreachable or
+    /// may lack requests of the last window. Otherwise only the database limits it.
+    pub(crate) fn local_limit(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
+        let is_share = self.is_away() || self.lock().lacks_some(limit.within, uptime);
+        RateLimit { requests: if is_share { self.share(limit.requests) } else { u32::MAX }, ..limit }
     }
 
     /// Marks the database as unreachable.
@@ -141,32 +157,31 @@ impl DatabaseHealth {
             return;
         }
         let since = *self.lock().away.get_or_insert(uptime);
-        if uptime.saturating_sub(since) >= self.grace {
+        if uptime.saturating_sub(since) >= self.offline_window {
             self.is_lost.store(true, Ordering::Release);
         }
     }
 
-    /// Whether rates would still be shares if the database were found now. `has_unsettled`: some
-    /// nodes have not written back yet what they admitted.
-    pub(crate) fn settles_on(&self, has_unsettled: bool, uptime: Duration) -> bool {
-        has_unsettled || self.is_away() || self.lock().is_fresh(uptime)
-    }
-
-    /// Marks the database as reachable, with this number of nodes. `has_unsettled`: some of them
-    /// have not written back yet what they admitted.
-    pub(crate) fn find(&self, nodes: u32, has_unsettled: bool, uptime: Duration) {
-        let mut since = self.lock();
+    /// Marks the database as reachable, with this number of nodes and this time in microseconds.
+    pub(crate) fn find(&self, nodes: u32, now_us: i64, uptime: Duration) {
         if self.is_away() {
-            since.found = Some(uptime);
+            self.note_lacking(uptime);
         }
-        let settles_on = has_unsettled || since.is_fresh(uptime);
+        let mut known = self.lock();
         // Nodes that have not reconnected yet are not in the count, but still use their share.
-        let least = if settles_on { self.nodes() } else { 1 };
+        let least = if known.lacks_some(SETTLES, uptime) { self.nodes() } else { 1 };
         self.nodes.store(nodes.max(least), Ordering::Release);
-        self.is_settling.store(settles_on, Ordering::Release);
-        since.away = None;
+        known.clock = Some((now_us, uptime));
+        known.away = None;
         self.is_lost.store(false, Ordering::Release);
         self.is_away.store(false, Ordering::Release);
+    }
+
+    /// The database's time in microseconds, if it is known.
+    pub(crate) fn clock(&self, uptime: Duration) -> Option<i64> {
+        let (at_us, at) = self.lock().clock?;
+        let passed = i64::try_from(uptime.saturating_sub(at).as_micros()).unwrap_or(i64::MAX);
+        Some(at_us.saturating_add(passed))
     }
 
     pub(crate) fn nodes(&self) -> u32 {
@@ -179,15 +194,17 @@ impl DatabaseHealth {
     }
 
     pub(crate) fn state(&self, uptime: Duration) -> DatabaseState {
+        let known = self.lock();
         if !self.is_away() {
-            return if self.is_settling() { DatabaseState::Settling } else { DatabaseState::Yes };
+            let settles = known.lacks_some(SETTLES, uptime);
+            return if settles { DatabaseState::Settling } else { DatabaseState::Yes };
         }
-        let since = self.lock().away.map_or(Duration::ZERO, |since| uptime.saturating_sub(since));
+        let since = known.away.map_or(Duration::ZERO, |since| uptime.saturating_sub(since));
         if self.is_lost() { DatabaseState::Lost(since) } else { DatabaseState::Away(since) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Since> {
-        self.since.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -202,7 +219,7 @@ mod tests {
         let mut health = DatabaseHealth::default();
         health.set_grace(S(60));
         assert_eq!(health.state(S(100)), DatabaseState::Yes);
-        health.find(3, false, S(100));
+        health.find(3, 0, S(100));
         health.pass_time(S(110));
         assert_eq!(health.state(S(110)), DatabaseState::Yes, "time alone means nothing");
         health.lose();
@@ -213,39 +230,52 @@ mod tests {
         assert_eq!((health.share(60), health.share(2)), (20, 1));
         health.pass_time(S(180));
         assert_eq!(health.state(S(180)), DatabaseState::Lost(S(60)));
-        health.find(2, true, S(181));
+        health.find(2, 0, S(181));
         assert_eq!(health.state(S(181)), DatabaseState::Settling);
-        health.find(2, true, S(184));
-        assert_eq!(health.state(S(184)), DatabaseState::Settling, "others have not settled");
-        health.find(2, false, S(185));
-        assert_eq!(health.state(S(185)), DatabaseState::Yes);
+        health.find(2, 0, S(210));
+        assert_eq!(health.state(S(210)), DatabaseState::Settling);
+        health.find(2, 0, S(211));
+        assert_eq!(health.state(S(211)), DatabaseState::Yes);
         health.lose();
-        health.pass_time(S(200));
-        assert_eq!(health.state(S(201)), DatabaseState::Away(S(1)), "it is counted anew");
+        health.pass_time(S(220));
+        assert_eq!(health.state(S(221)), DatabaseState::Away(S(1)), "it is counted anew");
     }
 
     #[test]
-    fn rates_are_shares_for_three_seconds_after_recovery() {
+    fn shares_apply_for_one_window_after_recovery() {
         let health = DatabaseHealth::default();
-        health.find(2, false, S(10));
+        let local = |seconds, at| health.local_limit(RateLimit::of_seconds(60, seconds), at).requests;
+        health.find(2, 0, S(10));
         assert_eq!(health.state(S(10)), DatabaseState::Yes, "it was never away");
+        assert_eq!(local(30, S(10)), u32::MAX, "the database decides");
         health.lose();
-        assert!(health.settles_on(false, S(60)));
+        assert_eq!(local(30, S(50)), 30);
         // The other node's row is too old to count after so long; that node returns shortly.
-        health.find(1, false, S(60));
-        assert_eq!((health.state(S(60)), health.share(60)), (DatabaseState::Settling, 30));
-        health.find(3, false, S(61));
-        assert_eq!(health.share(60), 20, "more are there");
-        health.find(2, false, S(62));
-        assert_eq!((health.state(S(62)), health.share(60)), (DatabaseState::Settling, 20));
-        assert!(!health.settles_on(false, S(63)) && health.settles_on(true, S(63)));
-        health.find(2, false, S(63));
-        assert_eq!((health.state(S(63)), health.share(60)), (DatabaseState::Yes, 30));
-        // The server is replaced.
-        health.settle(S(70));
-        health.find(1, false, S(71));
-        assert_eq!((health.state(S(71)), health.share(60)), (DatabaseState::Settling, 30));
-        health.find(1, false, S(73));
-        assert_eq!((health.state(S(73)), health.share(60)), (DatabaseState::Yes, 60), "it is gone");
+        health.find(1, 0, S(60));
+        assert_eq!((health.state(S(60)), local(30, S(60))), (DatabaseState::Settling, 30));
+        health.find(3, 0, S(61));
+        assert_eq!(local(30, S(61)), 20, "more are there");
+        health.find(2, 0, S(62));
+        assert_eq!(local(30, S(62)), 20);
+        assert_eq!((local(10, S(69)), local(10, S(70))), (20, u32::MAX), "as long as its window");
+        assert_eq!((local(30, S(89)), local(30, S(90))), (20, u32::MAX));
+        assert_eq!(local(3_600, S(90)), 20, "longer windows take longer");
+        health.find(2, 0, S(90));
+        assert_eq!((health.state(S(90)), health.share(60)), (DatabaseState::Yes, 30));
+        // A connection breaks: the server may have crashed.
+        health.note_losses(1, S(100));
+        health.find(1, 0, S(101));
+        assert_eq!((health.state(S(101)), local(30, S(101))), (DatabaseState::Settling, 30));
+        health.note_losses(1, S(131));
+        health.find(1, 0, S(131));
+        assert_eq!((health.state(S(131)), health.share(60)), (DatabaseState::Yes, 60), "it is gone");
+    }
+
+    #[test]
+    fn the_clock_of_the_database_goes_on_between_heartbeats() {
+        let health = DatabaseHealth::default();
+        assert_eq!(health.clock(S(1)), None);
+        health.find(1, 5_000_000, S(10));
+        assert_eq!(health.clock(S(12)), Some(7_000_000));
     }
 }

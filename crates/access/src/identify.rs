@@ -17,7 +17,7 @@ pub enum Recognized {
     Token,
     /// The app key is known.
     Key,
-    Nobody,
+    Anonymous,
 }
 
 impl Access {
@@ -43,7 +43,7 @@ impl Access {
             Some(key) => self.credential_by_key(key)?.is_some(),
             None => false,
         };
-        Ok(if is_key { Recognized::Key } else { Recognized::Nobody })
+        Ok(if is_key { Recognized::Key } else { Recognized::Anonymous })
     }
 
     /// Authenticates a request. There are two modes:
@@ -115,12 +115,12 @@ impl Access {
         }
         let Some(signature) = signature_of(request) else { return Ok(()) };
         let app_key = header("x-api-key").unwrap_or_default();
-        let taken = match self.accounts.shared() {
-            None => self.replays.take(app_key, &signature, repetition, now),
+        let taken = match self.cluster.shared() {
+            None => self.identity.replays.take(app_key, &signature, repetition, now),
             Some(shared) => {
                 let (key, fingerprint) = replay::fingerprint(app_key, &signature);
                 let used = shared.use_signature(&fingerprint, &key, replay::LIMITS);
-                replay::judged(self.asked(used)?, repetition)
+                replay::judged(self.cluster.asked(used)?, repetition)
             }
         };
         match taken {
@@ -158,7 +158,8 @@ impl Access {
         now: Timestamp,
     ) -> Result<Credential, Denial> {
         let credential = self.credential_by_key(app_key)?.ok_or(Denial::KeyUnknown)?;
-        let secret = self.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
+        let secret =
+            self.identity.keys.unseal(&credential.app_secret, credential.account, &credential.app_key)?;
         verify_signature(request, &secret, now)?;
         Ok(credential)
     }

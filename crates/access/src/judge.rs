@@ -70,8 +70,9 @@ impl Access {
         account: &Account,
         now: Timestamp,
     ) -> Result<(Arc<Standing>, Option<UnrecordedLevel>), AccessError> {
-        let day = self.standings.days.in_force(now);
-        if let Some(known) = self.standings.known(self.health.learnt(version), account.id, day) {
+        let day = self.levels.standings.days.in_force(now);
+        if let Some(known) = self.levels.standings.known(self.cluster.health.learnt(version), account.id, day)
+        {
             return Ok(known);
         }
         let standing = Arc::new(self.judge(account, day)?);
@@ -79,7 +80,7 @@ impl Access {
         // An account begins at the first level, which needs no record.
         let before = from.map_or(Level::FIRST.number(), |seen| seen.level);
         let unrecorded = (before != standing.level.number()).then_some(UnrecordedLevel { from });
-        self.standings.learn(version, account.id, &standing, unrecorded);
+        self.levels.standings.learn(version, account.id, &standing, unrecorded);
         Ok((standing, unrecorded))
     }
 
@@ -106,7 +107,7 @@ impl Access {
         let changes: Vec<LevelChange> = changed.iter().map(change).collect();
         self.accounts.record_levels(&changes, now, &by.to_string())?;
         for (id, standing, _) in changed {
-            self.standings.settled(*id, standing);
+            self.levels.standings.settled(*id, standing);
         }
         Ok(())
     }
@@ -143,13 +144,13 @@ impl Access {
     /// before, and the last before it.
     fn days_before(&self, day: Date) -> [Date; 2] {
         let firsts = [Month::of(day).first(), day];
-        firsts.map(|first| self.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
+        firsts.map(|first| self.levels.standings.days.last_until(first.yesterday().unwrap_or(Date::MIN)))
     }
 
     /// Whose numbers the level of a trading day follows from. A report of the day itself decides nothing yet: like any other number it
     /// takes effect on the next trading day.
     fn source(&self, id: AccountId, day: Date) -> Result<Source, AccessError> {
-        Ok(match self.levels_from {
+        Ok(match self.levels.from {
             LevelsFrom::Reported => Source::Reported,
             LevelsFrom::Paper => Source::Paper,
             LevelsFrom::Auto if self.accounts.has_reports_before(id, day)? => Source::Reported,
@@ -185,12 +186,12 @@ impl Access {
 
     /// Whether paper accounts count for levels.
     pub fn counts_paper(&self) -> bool {
-        self.levels_from != LevelsFrom::Reported
+        self.levels.from != LevelsFrom::Reported
     }
 
     /// The days for which paper accounts must be tallied to determine current and next levels.
     pub fn tally_days(&self, now: Timestamp) -> TallyDays {
-        let days = &self.standings.days;
+        let days = &self.levels.standings.days;
         let (today, in_force) = (days.today(now), days.in_force(now));
         let judged = [in_force, days.first_after(today)];
         let mut ends: BTreeSet<Date> = judged.into_iter().flat_map(|day| self.days_before(day)).collect();

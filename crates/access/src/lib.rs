@@ -16,6 +16,9 @@
 //! page. [`Access::quota`] says how far an account is through its month; its level is judged in
 //! `judge.rs` by the rules of `level.rs`. Persistent state is in `store`.
 //!
+//! The state that it holds in memory is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`;
+//! guesses of passwords and codes are limited in `guesses/`.
+//!
 //! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
 //! share the general limit ([`CallRule`], `calls.rs`), which [`Access::admit_call`] checks before
 //! anything else.
@@ -30,24 +33,27 @@ mod admit;
 mod browser;
 mod caller;
 mod calls;
-mod code_guesses;
+mod cluster;
 mod connection;
 mod credential_cache;
 mod credentials;
 mod download;
 mod error;
-mod failures;
+mod guesses;
 mod guests;
 mod health;
 mod hidden;
 mod identify;
+mod identity;
 mod import_note;
 mod inputs;
 mod instant;
 mod judge;
 mod keys;
 mod level;
+mod levels;
 mod levels_from;
+mod limits;
 mod lineage;
 mod moment;
 mod month;
@@ -74,17 +80,13 @@ mod secret;
 mod session;
 mod shared;
 mod shared_rates;
-mod shared_sign_ins;
 mod sign_in_guards;
 mod sign_in_link;
-mod sign_in_queue;
 mod sign_on;
 mod signature;
 mod slots;
 mod standing;
-mod throttle;
 mod token;
-mod upkeep;
 mod usage;
 mod watchlist;
 
@@ -99,6 +101,7 @@ pub use calls::CallRule;
 pub use connection::{Connection, ConnectionId};
 pub use download::{Download, DownloadRefused};
 pub use error::{AccessError, Denial};
+pub use guesses::POLL_INTERVAL_S;
 pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
 pub use import_note::ImportStep;
@@ -113,8 +116,8 @@ pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
     BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
-    POLL_INTERVAL_S, ParsePkceRuleError, PkceRule, PresentedClient, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S,
-    Registered, Registration, SCOPE, SignIn, Tokens, grant_type,
+    ParsePkceRuleError, PkceRule, PresentedClient, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, Registered,
+    Registration, SCOPE, SignIn, Tokens, grant_type,
 };
 pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;

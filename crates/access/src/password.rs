@@ -24,7 +24,7 @@ const SALT_BYTES: usize = 16;
 
 /// The hash that is verified for a name without a password, so that it takes as long as for one
 /// with a password. Its password is unknown, and even a match would be refused.
-const NOBODY: &str =
+const UNKNOWN_ACCOUNT_HASH: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$bm9ib2R5J3Mgc2FsdDE2Ng$3Hq8m0yYQz1Zb6iQyYk0bYFJw2o9o2wq7m0jz8iYy2M";
 
 /// Concurrent hashes, 19 MiB each.
@@ -83,7 +83,7 @@ impl Gate {
     /// Verifies a password. Without a hash the result is false, after the same work.
     pub(crate) fn verify(&self, password: &Secret, hash: Option<&str>) -> Result<bool, Busy> {
         let _place = self.enter()?;
-        let same = PasswordHash::new(hash.unwrap_or(NOBODY))
+        let same = PasswordHash::new(hash.unwrap_or(UNKNOWN_ACCOUNT_HASH))
             .is_ok_and(|known| argon2().verify_password(password.expose().as_bytes(), &known).is_ok());
         Ok(same && hash.is_some())
     }
@@ -151,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_name_without_a_password_costs_the_same_work() {
-        let known = PasswordHash::new(NOBODY).unwrap();
+        let known = PasswordHash::new(UNKNOWN_ACCOUNT_HASH).unwrap();
         let real = hash(&secret("correct horse")).unwrap();
         let real = PasswordHash::new(&real).unwrap();
         assert_eq!((known.algorithm, known.version), (real.algorithm, real.version));

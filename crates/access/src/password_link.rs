@@ -70,7 +70,7 @@ impl Access {
         let note = AuditNote { at: now, actor: &actor, reason: "" };
         let Some(row) = self.accounts.issue_password_link(id, &note)? else { return Ok(None) };
         let message = message(id, row);
-        let bytes = [message.as_slice(), &self.keys.password_link_tag(&message)].concat();
+        let bytes = [message.as_slice(), &self.identity.keys.password_link_tag(&message)].concat();
         Ok(Some(PasswordLink {
             token: Secret::new(URL_SAFE_NO_PAD.encode(Zeroizing::new(bytes).as_slice())),
             expires_at: end_of(row),
@@ -132,7 +132,7 @@ impl Access {
         at: Moment,
     ) -> Result<LinkedAccount, PasswordLinkRefused> {
         let (account, row) = self.linked(token, at.now)?;
-        let hashed = self.guards.gate.hash(password).map_err(|_| PasswordLinkRefused::Busy)?;
+        let hashed = self.identity.guards.gate.hash(password).map_err(|_| PasswordLinkRefused::Busy)?;
         let hash = Zeroizing::new(hashed.map_err(|error| match error {
             AccessError::Password(reason) => PasswordLinkRefused::Unfit(reason),
             error => error.into(),
@@ -167,7 +167,7 @@ impl Access {
         }
         let bytes = URL_SAFE_NO_PAD.decode(token).ok()?;
         let (message, tag) = bytes.split_first_chunk::<MESSAGE_BYTES>()?;
-        if !self.keys.is_password_link_tag(message, tag.try_into().ok()?) {
+        if !self.identity.keys.is_password_link_tag(message, tag.try_into().ok()?) {
             return None;
         }
         let (id, rest) = message.split_first_chunk::<8>()?;

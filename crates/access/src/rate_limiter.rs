@@ -29,10 +29,15 @@ impl RateLimit {
 /// A sliding window for each key.
 #[derive(Debug)]
 pub struct RateLimiter<K> {
-    windows: Mutex<HashMap<K, Window>>,
+    windows: Mutex<Windows<K>>,
+    when_full: WhenFull,
+}
+
+#[derive(Debug)]
+struct Windows<K> {
+    of: HashMap<K, Window>,
     /// At this number of keys, idle ones are evicted.
     sweep_at: usize,
-    when_full: WhenFull,
 }
 
 /// Handles a new key when the table is full and none is idle.
@@ -46,12 +51,16 @@ enum WhenFull {
 impl<K: Eq + Hash> RateLimiter<K> {
     /// For accounts and other bounded sets of keys. Each is counted.
     pub fn of_accounts() -> RateLimiter<K> {
-        RateLimiter { windows: Mutex::default(), sweep_at: ACCOUNTS_SWEEP, when_full: WhenFull::Remember }
+        RateLimiter::of(ACCOUNTS_SWEEP, WhenFull::Remember)
     }
 
     /// For addresses and other keys that a client can choose. The number of keys is bounded.
     pub fn of_addresses() -> RateLimiter<K> {
-        RateLimiter { windows: Mutex::default(), sweep_at: ADDRESSES_MAX, when_full: WhenFull::LetThrough }
+        RateLimiter::of(ADDRESSES_MAX, WhenFull::LetThrough)
+    }
+
+    fn of(sweep_at: usize, when_full: WhenFull) -> RateLimiter<K> {
+        RateLimiter { windows: Mutex::new(Windows { of: HashMap::new(), sweep_at }), when_full }
     }
 
     /// Counts a request as `calls`, or returns how long to wait until it would pass. More calls
@@ -73,7 +82,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let mut windows = self.lock();
         let mut longest = None;
         for (key, limit) in &keys {
-            let wait = windows.get_mut(key).and_then(|window| window.room(*limit, 1, uptime).err());
+            let wait = windows.of.get_mut(key).and_then(|window| window.room(*limit, 1, uptime).err());
             longest = longest.max(wait);
         }
         if let Some(wait) = longest {
@@ -88,12 +97,12 @@ impl<K: Eq + Hash> RateLimiter<K> {
         Ok(())
     }
 
-    /// Uncounts the last request of each of these keys.
-    pub(crate) fn take_back<const N: usize>(&self, keys: [K; N]) {
+    /// Uncounts the last calls of each of these keys.
+    pub(crate) fn take_back<const N: usize>(&self, keys: [K; N], calls: u32) {
         let mut windows = self.lock();
         for key in keys {
-            if let Some(window) = windows.get_mut(&key) {
-                window.passed.pop_back();
+            if let Some(window) = windows.of.get_mut(&key) {
+                window.passed.truncate(window.passed.len().saturating_sub(calls as usize));
             }
         }
     }
@@ -103,7 +112,7 @@ impl<K: Eq + Hash> RateLimiter<K> {
         let windows = self.lock();
         let live = |passed: &&Duration| **passed + limit.within > uptime;
         let (mut count, mut oldest) = (0_u32, None);
-        for passed in windows.get(key).into_iter().flat_map(|window| &window.passed).filter(live) {
+        for passed in windows.of.get(key).into_iter().flat_map(|window| &window.passed).filter(live) {
             count = count.saturating_add(1);
             oldest = oldest.or(Some(*passed + limit.within));
         }
@@ -111,24 +120,23 @@ impl<K: Eq + Hash> RateLimiter<K> {
         (limit.requests.saturating_sub(count), wait)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<K, Window>> {
+    fn lock(&self) -> MutexGuard<'_, Windows<K>> {
         self.windows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The window of a key, unless there is no room for one more.
-    fn remember<'a>(
-        &self,
-        windows: &'a mut HashMap<K, Window>,
-        key: K,
-        uptime: Duration,
-    ) -> Option<&'a mut Window> {
-        if windows.len() >= self.sweep_at && !windows.contains_key(&key) {
-            windows.retain(|_, window| window.is_recent(uptime));
-            if windows.len() >= self.sweep_at && self.when_full == WhenFull::LetThrough {
-                return None;
+    fn remember<'a>(&self, windows: &'a mut Windows<K>, key: K, uptime: Duration) -> Option<&'a mut Window> {
+        let Windows { of, sweep_at } = windows;
+        if of.len() >= *sweep_at && !of.contains_key(&key) {
+            of.retain(|_, window| window.is_recent(uptime));
+            match self.when_full {
+                WhenFull::LetThrough if of.len() >= *sweep_at => return None,
+                WhenFull::LetThrough => {}
+                // Many are active: the next sweep is worth its time when as many again are known.
+                WhenFull::Remember => *sweep_at = ACCOUNTS_SWEEP.max(2 * of.len()),
             }
         }
-        Some(windows.entry(key).or_default())
+        Some(of.entry(key).or_default())
     }
 }
 
@@ -220,9 +228,9 @@ mod tests {
         for key in 0..ADDRESSES_MAX + 10 {
             assert_eq!(limiter.pass(key, limit, 1, START), Ok(()));
         }
-        assert_eq!(limiter.windows.lock().unwrap().len(), ADDRESSES_MAX);
+        assert_eq!(limiter.lock().of.len(), ADDRESSES_MAX);
         limiter.pass(ADDRESSES_MAX, limit, 1, START + seconds(60)).unwrap();
-        assert_eq!(limiter.windows.lock().unwrap().len(), 1);
+        assert_eq!(limiter.lock().of.len(), 1);
     }
 
     #[test]
@@ -307,7 +315,7 @@ mod tests {
         }
         rates.pass(ALICE, limit(60, 30), 1, later).unwrap();
         rates.pass(AccountId(-1), limit(60, 30), 1, later).unwrap();
-        assert_eq!(rates.windows.lock().unwrap().len(), 2);
+        assert_eq!(rates.lock().of.len(), 2);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl Access {
         at: Moment,
         describe: impl FnOnce() -> Result<(Option<AccountId>, String), AccessError>,
     ) -> Result<(), AccessError> {
-        let RefusalRows { suppressed, this } = self.guards.refusals.refused(at.uptime);
+        let RefusalRows { suppressed, this } = self.identity.guards.refusals.refused(at.uptime);
         self.note_suppressed(suppressed, at.now)?;
         if this {
             let (account, reason) = describe()?;
@@ -95,12 +95,12 @@ impl Access {
     /// The account that refused credentials belong to, if that is known.
     fn behind(&self, offered: Offered<'_>) -> Result<Option<AccountId>, AccessError> {
         match offered {
-            Offered::OneTimePassword(otp) => match self.accounts.shared() {
-                None => Ok(self.otps.issued_to(otp)),
+            Offered::OneTimePassword(otp) => match self.cluster.shared() {
+                None => Ok(self.identity.otps.issued_to(otp)),
                 Some(shared) => Ok(shared.issued_password(&otp::hash(otp))?.map(|issued| issued.account)),
             },
             // An expired session still has our tag, and names its account.
-            Offered::Session(id) => Ok(session::read(&self.keys, id, Timestamp(i64::MIN))
+            Offered::Session(id) => Ok(session::read(&self.identity.keys, id, Timestamp(i64::MIN))
                 .ok()
                 .map(|(caller, _)| caller.account())),
             // An ended session has no row that would name its account.

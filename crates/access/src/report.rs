@@ -68,7 +68,7 @@ impl Access {
         let mut accounts = Names::new(self);
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
         for row in rows {
-            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let reader = Reader { table, row, today: self.levels.standings.days.today(present.market) };
             let account = accounts.find(&reader)?;
             let (day, currency) = (reader.day()?, reader.currency()?);
             let amount = reader.decimal("amount", AMOUNT_DECIMALS, AMOUNT_MAX)?;
@@ -101,7 +101,7 @@ impl Access {
         let mut accounts = Names::new(self);
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
         for row in rows {
-            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let reader = Reader { table, row, today: self.levels.standings.days.today(present.market) };
             let (account, day, report) = (accounts.find(&reader)?, reader.day()?, reader.orders()?);
             if matches!(report, OrderReport::Count(_)) && !seen.insert((account, day)) {
                 return Err(reader
@@ -124,7 +124,7 @@ impl Access {
         let rows = table.checked(&["currency", "rate"], &["currency", "day", "rate"])?;
         let (mut entries, mut seen) = (Vec::with_capacity(rows.len()), HashSet::new());
         for row in rows {
-            let reader = Reader { table, row, today: self.standings.days.today(present.market) };
+            let reader = Reader { table, row, today: self.levels.standings.days.today(present.market) };
             let (currency, day) = (reader.currency()?, reader.day()?);
             let rate = reader.decimal("rate", RATE_DECIMALS, RATE_MAX)?;
             if currency == BASE {
@@ -342,7 +342,7 @@ impl Access {
 
     /// The date in Hong Kong at a time of the market; the default day of reports.
     pub fn today(&self, now: Timestamp) -> Date {
-        self.standings.days.today(now)
+        self.levels.standings.days.today(now)
     }
 }
 

@@ -1,20 +1,18 @@
-//! Decisions that the database takes for all nodes, and those that this node takes alone: in a
-//! single process, and while the database is unreachable.
+//! The nodes of a database and their connections: what a node reports and reads with its heartbeat.
 
+use std::collections::HashSet;
 use std::fmt;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use store::{AccountId, NodeRow, PaceLimit, RateAsk, Shared, SlotEnding, SlotRow, StoreError};
+use store::{AccountId, NodeRow, Shared, SlotEnding, SlotRow};
 
-use crate::health::{DatabaseHealth, DatabaseState, briefly};
-use crate::{Access, AccessError, ConnectionId, Lineage, Pace, RateLimit};
+use crate::health::{DatabaseState, briefly};
+use crate::{Access, AccessError, ConnectionId, Lineage, Pace};
 
-/// How long a rate decision counts as current.
-const RECENT: Duration = Duration::from_millis(200);
+/// If there are more withdrawals, the whole cache is dropped and read again on demand.
+const WITHDRAWALS_MAX: u32 = 10_000;
 /// The most connections that are listed.
-const SEATS_MAX: u32 = 100_000;
+const CONNECTIONS_LISTED_MAX: u32 = 100_000;
 
 /// A connection, at this node or another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,159 +38,30 @@ impl From<SlotRow> for SharedConnection {
     }
 }
 
-/// Whether this node decides about a limit in memory, because the database has not answered or cannot write.
-fn is_decided_here(error: &StoreError) -> bool {
-    error.is_unanswered() || error.is_full()
-}
-
 impl Access {
     /// Whether other nodes may share the database.
     pub fn is_shared(&self) -> bool {
-        self.accounts.shared().is_some()
+        self.cluster.shared().is_some()
     }
 
     /// The state of the database, as this node sees it.
     pub fn reached(&self, uptime: Duration) -> DatabaseState {
-        self.health.state(uptime)
+        self.cluster.health.state(uptime)
     }
 
     /// The number of nodes at the last heartbeat; 1 for a single process.
     pub fn nodes_online(&self) -> u32 {
-        self.health.nodes()
+        self.cluster.health.nodes()
     }
 
     /// The database's clock, if it is a server and its time is known.
     pub fn database_clock(&self, uptime: Duration) -> Option<market::Timestamp> {
-        self.shared_rates.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
+        self.cluster.health.clock(uptime).map(|at_us| market::Timestamp(at_us.div_euclid(1_000_000)))
     }
 
     /// The nodes of the database; none for a single process.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, AccessError> {
-        self.accounts.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
-    }
-
-    /// The shared state, unless the database is unreachable.
-    pub(crate) fn shared_if_there(&self) -> Option<&Arc<Shared>> {
-        self.accounts.shared().filter(|_| !self.health.is_away())
-    }
-
-    /// Marks the database as unreachable if that is the error.
-    pub(crate) fn asked<T>(&self, answer: Result<T, StoreError>) -> Result<T, AccessError> {
-        answer.map_err(|error| {
-            self.note_away(&error);
-            AccessError::from(error)
-        })
-    }
-
-    pub(crate) fn note_away(&self, error: &StoreError) {
-        if error.is_away() && self.is_shared() {
-            self.health.lose();
-        }
-    }
-
-    /// Notes a query that the database has not answered, and that was decided here instead.
-    fn note_unanswered(&self, error: &StoreError) {
-        if error.is_away() || matches!(error, StoreError::Unknown { .. }) {
-            self.health.lose();
-        }
-    }
-
-    /// Whether this node serves from memory.
-    pub(crate) fn goes_on_alone(&self) -> Result<bool, AccessError> {
-        match (self.health.is_away(), self.health.is_lost()) {
-            (_, true) => Err(AccessError::Lost),
-            (is_away, false) => Ok(is_away),
-        }
-    }
-
-    /// Counts a history request, or returns how long it has to wait.
-    pub(crate) fn pass_rate(
-        &self,
-        id: AccountId,
-        limit: RateLimit,
-        calls: u32,
-        uptime: Duration,
-    ) -> Result<Result<(), Duration>, AccessError> {
-        let Some(shared) = self.accounts.shared() else {
-            return Ok(self.rates.pass(id, limit, calls, uptime));
-        };
-        let RateLimit { requests, within } = limit;
-        let ask = RateAsk { requests, within, calls };
-        let by_share = || self.shared_rates.pass_share(id, &ask, self.health.share(requests), uptime);
-        let made = shared.connections_made();
-        self.look_for_another_server(shared, uptime);
-        if self.goes_on_alone()? || self.health.is_settling() {
-            return Ok(by_share());
-        }
-        if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
-            return Ok(Err(wait));
-        }
-        let decision = match briefly(|| shared.take_rate(id, &ask)) {
-            Ok(decision) => decision,
-            // Whether the lost query was counted is unknown; the share decides instead.
-            Err(error) if is_decided_here(&error) => {
-                self.note_unanswered(&error);
-                return Ok(by_share());
-            }
-            Err(error) => return Err(error.into()),
-        };
-        // The connection may have been made by this very query, and to another server. That one has
-        // counted the request, which does no harm.
-        self.look_for_another_server(shared, uptime);
-        if self.health.is_away() || self.health.is_settling() {
-            return Ok(by_share());
-        }
-        let passed = self.shared_rates.decided(id, &ask, decision, uptime);
-        if shared.connections_made() != made {
-            // The thread that detected this may have done so before this request was recorded here.
-            self.shared_rates.owe(id);
-        }
-        Ok(passed)
-    }
-
-    /// What the rate of an account leaves it: how many requests, and how long until there are more.
-    pub(crate) fn rate_left(
-        &self,
-        id: AccountId,
-        limit: RateLimit,
-        uptime: Duration,
-    ) -> Result<(u32, Duration), AccessError> {
-        let Some(shared) = self.accounts.shared() else {
-            return Ok(self.rates.remaining(&id, limit, uptime));
-        };
-        let RateLimit { requests, within } = limit;
-        let ask = RateAsk { requests, within, calls: 1 };
-        if let Some(known) = self.shared_rates.remaining(id, &ask, RECENT, uptime) {
-            return Ok(known);
-        }
-        let by_share = (self.health.share(requests), Duration::ZERO);
-        if self.goes_on_alone()? {
-            return Ok(by_share);
-        }
-        match self.asked(briefly(|| shared.rate_times(id))) {
-            Ok(times) => Ok((requests.saturating_sub(times.count(within)), times.until_more(within))),
-            Err(error) if error.is_unanswered() => Ok(by_share),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Takes a call of the general rule, or says how long it waits.
-    pub(crate) fn pass_call(
-        &self,
-        id: AccountId,
-        per_second: u32,
-        uptime: Duration,
-    ) -> Result<Result<(), Duration>, AccessError> {
-        const SECOND: Duration = Duration::from_secs(1);
-        let Some(shared) = self.accounts.shared() else { return Ok(self.calls.pass(id, per_second, uptime)) };
-        let Some(each) = SECOND.checked_div(per_second) else { return Ok(Ok(())) };
-        if !self.goes_on_alone()? {
-            match briefly(|| shared.take_call(id, each, SECOND.max(each))) {
-                Err(error) if is_decided_here(&error) => self.note_unanswered(&error),
-                taken => return Ok(taken?),
-            }
-        }
-        Ok(self.calls.pass(id, self.health.share(per_second), uptime))
+        self.cluster.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
     }
 
     /// Counts a request of a key, or returns how long it has to wait. While the database is
@@ -203,54 +72,38 @@ impl Access {
         key: K,
         uptime: Duration,
     ) -> Result<(), Duration> {
-        let Some(shared) = self.shared_if_there() else {
-            let limit =
-                RateLimit { requests: self.health.share_of_shared(pace.limit.requests), ..pace.limit };
-            return pace.here.pass(key, limit, 1, uptime);
-        };
-        let text = key.to_string();
-        let RateLimit { requests, within } = pace.limit;
-        let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
-        match briefly(|| shared.take_pace(&limit)) {
-            Ok(taken) => taken,
-            // A rate limit only bounds work. The request itself will report a failure of the
-            // database.
-            Err(error) => {
-                self.note_unanswered(&error);
-                pace.here.pass(key, pace.limit, 1, uptime)
-            }
-        }
+        self.cluster.keep_pace(pace, key, uptime)
     }
 
     /// Connections of an account, or of all, at every node; `None` for a single process, which has
     /// its own list.
     pub fn connections(&self, of: Option<AccountId>) -> Result<Option<Vec<SharedConnection>>, AccessError> {
-        let Some(shared) = self.accounts.shared() else { return Ok(None) };
-        let rows = self.asked(shared.slots(of, SEATS_MAX))?;
+        let Some(shared) = self.cluster.shared() else { return Ok(None) };
+        let rows = self.cluster.asked(shared.slots(of, CONNECTIONS_LISTED_MAX))?;
         Ok(Some(rows.into_iter().map(SharedConnection::from).collect()))
     }
 
     /// A connection at any node.
     pub fn connection(&self, id: ConnectionId) -> Result<Option<SharedConnection>, AccessError> {
-        let Some(shared) = self.accounts.shared() else { return Ok(None) };
-        Ok(self.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
+        let Some(shared) = self.cluster.shared() else { return Ok(None) };
+        Ok(self.cluster.asked(shared.slot(id.slot()))?.map(SharedConnection::from))
     }
 
     /// Has a connection closed by the node that has it, within about a second.
     pub fn end_connection(&self, id: ConnectionId, why: SlotEnding) -> Result<bool, AccessError> {
-        let Some(shared) = self.accounts.shared() else { return Ok(false) };
-        self.asked(shared.end_slot(id.slot(), why))
+        let Some(shared) = self.cluster.shared() else { return Ok(false) };
+        self.cluster.asked(shared.end_slot(id.slot(), why))
     }
 
     /// Stores something about a client by its lineage, for whichever node it connects to next.
     pub fn remember_client(&self, lineage: Lineage, word: &str) -> Result<(), AccessError> {
-        let Some(shared) = self.shared_if_there() else { return Ok(()) };
-        self.asked(briefly(|| shared.remember_client(&lineage.0, word)))
+        let Some(shared) = self.cluster.shared_if_there() else { return Ok(()) };
+        self.cluster.asked(briefly(|| shared.remember_client(&lineage.0, word)))
     }
 
     pub fn recall_client(&self, lineage: Lineage) -> Result<Option<String>, AccessError> {
-        let Some(shared) = self.shared_if_there() else { return Ok(None) };
-        self.asked(briefly(|| shared.recall_client(&lineage.0)))
+        let Some(shared) = self.cluster.shared_if_there() else { return Ok(None) };
+        self.cluster.asked(briefly(|| shared.recall_client(&lineage.0)))
     }
 
     /// Reports this node as alive, and reads what others have changed: which of its connections are
@@ -263,106 +116,60 @@ impl Access {
         silent: &[(ConnectionId, bool)],
         uptime: Duration,
     ) -> Result<Vec<(ConnectionId, SlotEnding)>, AccessError> {
-        let Some(shared) = self.accounts.shared() else { return Ok(Vec::new()) };
-        self.health.pass_time(uptime);
-        let heartbeat = self.look_at_server(shared, uptime).and_then(|incarnation| {
-            self.bring_back(shared, uptime)?;
-            let heartbeat = shared.heartbeat(name, &incarnation)?;
-            self.shared_rates.set_clock(heartbeat.now_us, uptime);
-            if self.health.is_away() {
+        let Some(shared) = self.cluster.shared() else { return Ok(Vec::new()) };
+        self.cluster.health.pass_time(uptime);
+        let heartbeat = shared.heartbeat(name).and_then(|heartbeat| {
+            if self.cluster.health.is_away() {
                 // Also over the connections of requests: one that failed a moment ago would make
                 // the next request mark the database as unreachable.
                 shared.nodes()?;
             }
-            if heartbeat.has_joined || self.health.is_away() {
-                shared.renew_slots(&self.registry.slots())?;
+            if heartbeat.has_joined || self.cluster.health.is_away() {
+                shared.renew_slots(&self.cluster.registry.slots())?;
             }
             let silent: Vec<_> = silent.iter().map(|(id, is_silent)| (id.slot(), *is_silent)).collect();
             shared.set_silent(&silent)?;
-            if self.health.is_settling() && !self.health.settles_on(heartbeat.unsettled > 0, uptime) {
-                // Requests admitted by share since the start of this heartbeat. From now on the
-                // database decides.
-                self.bring_back(shared, uptime)?;
-            }
             Ok(heartbeat)
         });
+        self.cluster.health.note_losses(shared.connection_losses(), uptime);
         let heartbeat = heartbeat.inspect_err(|error| {
-            self.note_away(error);
-            self.health.pass_time(uptime);
+            self.cluster.note_away(error);
+            self.cluster.health.pass_time(uptime);
         })?;
-        let was_settling = self.health.is_settling();
-        self.health.find(heartbeat.nodes, heartbeat.unsettled > 0, uptime);
-        if was_settling && !self.health.is_settling() {
-            // Admissions that other nodes have written back change earlier refusals.
-            self.shared_rates.forget_refusals();
-        }
+        self.cluster.health.find(heartbeat.nodes, heartbeat.now_us, uptime);
         self.forget_withdrawn(shared, uptime)?;
-        self.compare_slots(shared, uptime)?;
-        Ok(self.to_close(shared, heartbeat.ended))
+        self.cluster.compare_slots(shared, uptime)?;
+        Ok(self.cluster.to_close(shared, heartbeat.ended))
     }
 
-    /// Checks, after a reconnect, whether it is still the same server. One thread checks, and
-    /// others wait for the result: no longer than a statement may take.
-    fn look_for_another_server(&self, shared: &Shared, uptime: Duration) {
-        let is_known =
-            || self.health.is_away() || self.settled_at.load(Ordering::Acquire) == shared.connections_made();
-        if is_known() {
-            return;
-        }
-        let mut settled = self.settled();
-        if !is_known()
-            && let Err(error) = self.look_again(shared, &mut settled, uptime)
-        {
-            // The request itself will report any other error.
-            self.note_away(&error);
-        }
-    }
-
-    /// The identity of the server.
-    fn look_at_server(&self, shared: &Shared, uptime: Duration) -> Result<String, StoreError> {
-        self.look_again(shared, &mut self.settled(), uptime)
-    }
-
-    /// Reads the identity of the server. If it may lack this node's admissions, because it was
-    /// replaced or because connections to it have ended, all of them become pending. A replaced
-    /// server lacks those of other nodes, too: rates are shares until the heartbeats report that
-    /// all have written them back.
-    fn look_again(
-        &self,
-        shared: &Shared,
-        settled: &mut Option<String>,
-        uptime: Duration,
-    ) -> Result<String, StoreError> {
-        // Connections made during the query are checked again.
-        let made = shared.connections_made();
-        let incarnation = match self.health.is_away() {
-            // Finding it again may take new connections.
-            true => shared.incarnation()?,
-            false => briefly(|| shared.incarnation())?,
+    /// Drops cached state of accounts after withdrawals. The cache serves requests while the
+    /// database is unreachable, and must not contain withdrawn credentials then.
+    fn forget_withdrawn(&self, shared: &Shared, uptime: Duration) -> Result<(), AccessError> {
+        let version = match self.cluster.withdrawals_known(uptime) {
+            Some(version) => {
+                let rows = self.cluster.asked(shared.withdrawals(version, WITHDRAWALS_MAX))?;
+                let last = rows.last().map_or(version, |(version, _)| *version);
+                let accounts: HashSet<AccountId> = rows.iter().map(|(_, account)| *account).collect();
+                let is_all = rows.len() >= WITHDRAWALS_MAX as usize;
+                if !accounts.is_empty() {
+                    self.forget_accounts((!is_all).then_some(&accounts), last);
+                }
+                last
+            }
+            // Earlier withdrawals are unknown.
+            None => {
+                let version = self.current_version()?;
+                self.forget_accounts(None, version);
+                version
+            }
         };
-        if settled.as_ref().is_some_and(|known| *known != incarnation) {
-            self.health.settle(uptime);
-            self.shared_rates.owe_all();
-        } else if self.settled_at.load(Ordering::Acquire) != shared.connections_made() {
-            self.shared_rates.owe_all();
-        }
-        *settled = Some(incarnation.clone());
-        self.settled_at.store(made, Ordering::Release);
-        Ok(incarnation)
-    }
-
-    fn settled(&self) -> MutexGuard<'_, Option<String>> {
-        self.settled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes back this node's admissions that the database may lack.
-    fn bring_back(&self, shared: &Shared, uptime: Duration) -> Result<(), StoreError> {
-        self.shared_rates.bring_back(uptime, |owed| shared.bring_back(owed))
+        self.cluster.note_withdrawals(version, uptime);
+        Ok(())
     }
 
     /// Removes this node from the list: it stops.
     pub fn leave_nodes(&self) -> Result<(), AccessError> {
-        self.accounts.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
+        self.cluster.shared().map_or(Ok(()), |shared| Ok(shared.leave_nodes()?))
     }
 
     /// Removes expired shared state. One node at a time does it. `from` is where a former call has
@@ -372,7 +179,7 @@ impl Access {
         from: Option<i64>,
         now: market::Timestamp,
     ) -> Result<Option<i64>, AccessError> {
-        let Some(shared) = self.accounts.shared() else { return Ok(None) };
+        let Some(shared) = self.cluster.shared() else { return Ok(None) };
         let from = match from {
             Some(from) => from,
             None => {
@@ -381,12 +188,5 @@ impl Access {
             }
         };
         Ok(shared.sweep_windows(from)?)
-    }
-}
-
-impl DatabaseHealth {
-    /// The share while the database is unreachable; the whole limit otherwise.
-    fn share_of_shared(&self, limit: u32) -> u32 {
-        if self.is_away() { self.share(limit) } else { limit }
     }
 }

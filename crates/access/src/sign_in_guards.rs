@@ -1,15 +1,11 @@
-use crate::code_guesses::CodeGuesses;
 use crate::guests::Guests;
 use crate::password::Gate;
 use crate::refusal_log::RefusalLog;
-use crate::throttle::SignIns;
 
-/// Limits on guessing passwords and codes, and on guests.
+/// Limits on password hashes, on guests, and on audit rows of refused sign-ins.
 #[derive(Debug, Default)]
 pub(crate) struct SignInGuards {
     pub(crate) gate: Gate,
-    pub(crate) sign_ins: SignIns,
-    pub(crate) codes: CodeGuesses,
     pub(crate) guests: Guests,
     pub(crate) refusals: RefusalLog,
 }

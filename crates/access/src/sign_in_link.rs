@@ -107,7 +107,7 @@ impl Access {
         let link = NewLink {
             hash: hash_token(token.expose()),
             account,
-            server: &self.instance,
+            server: &self.identity.instance,
             next,
             expires_at: Timestamp(now.0.saturating_add(SIGN_IN_LINK_LIFE_S)),
         };
@@ -133,7 +133,7 @@ impl Access {
             let note = AuditNote { at: at.now, actor: &actor, reason: &reason };
             let hashes = (hash_token(token), hash_token(session.expose()));
             let redeemed =
-                self.accounts.redeem_link(&hashes.0, &self.instance, (&hashes.1, expires_at), &note);
+                self.accounts.redeem_link(&hashes.0, &self.identity.instance, (&hashes.1, expires_at), &note);
             redeemed.map_err(AccessError::from)?
         };
         let (whose, refused) = match outcome {

@@ -43,23 +43,25 @@ impl Access {
         if !is_of_use || caller.is_in_address() {
             return Err(Denial::ScopeMissing);
         }
-        let Some(shared) = self.accounts.shared() else { return Ok(self.otps.issue(*caller, uptime)?) };
+        let Some(shared) = self.cluster.shared() else {
+            return Ok(self.identity.otps.issue(*caller, uptime)?);
+        };
         let otp = otp::new()?;
         let new = NewPassword {
             hash: &otp::hash(otp.expose()),
             account: caller.account(),
             caller: &otp::write_caller(caller),
         };
-        self.asked(shared.issue_password(&new, otp::OF_ACCOUNT_MAX))?;
+        self.cluster.asked(shared.issue_password(&new, otp::OF_ACCOUNT_MAX))?;
         Ok(otp)
     }
 
     /// Connections of the caller's account, open and allowed.
     pub fn slots(&self, caller: &Caller) -> Result<Slots, Denial> {
         let (_, account) = self.standing(caller)?.ok_or(REVOKED)?;
-        let online = match self.shared_if_there() {
-            Some(shared) => self.asked(shared.online(account.id))?,
-            None => self.registry.online(account.id),
+        let online = match self.cluster.shared_if_there() {
+            Some(shared) => self.cluster.asked(shared.online(account.id))?,
+            None => self.cluster.registry.online(account.id),
         };
         Ok(Slots { online, limit: account.terms.connections })
     }
@@ -84,13 +86,13 @@ impl Access {
         place: SlotLocation<'_>,
         moment: Moment,
     ) -> Result<SignedOn, Denial> {
-        let Some(shared) = self.accounts.shared() else {
-            return self.otps.redeem(otp, moment.uptime, |caller| {
+        let Some(shared) = self.cluster.shared() else {
+            return self.identity.otps.redeem(otp, moment.uptime, |caller| {
                 self.slot(caller, (Lineage::new()?, present, place), None, moment.now)
             });
         };
         let hash = otp::fitting_hash(otp).ok_or(otp::UNKNOWN)?;
-        let issued = self.asked(shared.issued_password(&hash))?.ok_or(otp::UNKNOWN)?;
+        let issued = self.cluster.asked(shared.issued_password(&hash))?.ok_or(otp::UNKNOWN)?;
         if issued.age >= otp::OTP_LIFE {
             return Err(otp::EXPIRED);
         }
@@ -118,7 +120,7 @@ impl Access {
         place: SlotLocation<'_>,
         now: Timestamp,
     ) -> Result<SignedOn, Denial> {
-        let (caller, lineage) = session::read(&self.keys, session, now)?;
+        let (caller, lineage) = session::read(&self.identity.keys, session, now)?;
         self.slot(caller, (lineage, present, place), None, now)
     }
 
@@ -136,17 +138,19 @@ impl Access {
         // While the database is unreachable, the family's last known state decides: `standing` has
         // checked it.
         if let Some(family) = caller.family()
-            && !self.health.is_away()
-            && !self.asked(self.accounts.family_stands(&family.text(), now))?
+            && !self.cluster.health.is_away()
+            && !self.cluster.asked(self.accounts.family_stands(&family.text(), now))?
         {
             return Err(EXPIRED);
         }
-        let session = session::issue(&self.keys, caller, lineage, now)?;
+        let session = session::issue(&self.identity.keys, caller, lineage, now)?;
         let limit = account.terms.connections;
-        let with_slot = match self.accounts.shared() {
-            None => {
-                self.registry.sit(account.id, lineage, present, limit).map_err(Denial::ConnectionsTaken)?
-            }
+        let with_slot = match self.cluster.shared() {
+            None => self
+                .cluster
+                .registry
+                .sit(account.id, lineage, present, limit)
+                .map_err(Denial::ConnectionsTaken)?,
             Some(shared) => {
                 let slot = NewSlot {
                     account: account.id,
@@ -177,16 +181,16 @@ impl Access {
         (present, limit): (Option<&Connection>, u32),
         password: Option<&Hash>,
     ) -> Result<HeldSlot, Denial> {
-        if self.health.is_away() && password.is_none() {
+        if self.cluster.health.is_away() && password.is_none() {
             let id = ConnectionId::alone()?;
-            let with_slot = self.registry.sit_alone(id, slot, present, limit);
+            let with_slot = self.cluster.registry.sit_alone(id, slot, present, limit);
             return with_slot.map_err(Denial::ConnectionsTaken);
         }
         let present = present.map(|connection| connection.id().slot());
         let request = SlotRequest { slot: &slot, limit, present, password };
-        match self.asked(shared.sit(&request))? {
+        match self.cluster.asked(shared.sit(&request))? {
             SlotOutcome::HeldSlot { id, online, superseded } => {
-                let connection = self.registry.with_slot(ConnectionId::of_slot(id), slot);
+                let connection = self.cluster.registry.with_slot(ConnectionId::of_slot(id), slot);
                 let superseded = superseded.into_iter().map(ConnectionId::of_slot).collect();
                 Ok(HeldSlot { connection, online, superseded })
             }

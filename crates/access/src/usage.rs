@@ -60,24 +60,25 @@ impl Access {
         account: &Account,
         now: Timestamp,
     ) -> Result<Usage, AccessError> {
-        let month = self.paid.month(now);
+        let month = self.limits.paid.month(now);
         let used = self.accounts.used_total(account.id, &month.to_string())?;
         let (standing, _) = self.standing_of(version, account, now)?;
         let resets = month.next();
-        let resets_at = self.standings.days.midnight(resets);
+        let resets_at = self.levels.standings.days.midnight(resets);
         Ok(Usage { month, used, limit: standing.limit, resets, resets_at, standing })
     }
 
     /// The securities an account has been charged for in the month of `now`, the market's, and when.
     pub fn charged(&self, id: AccountId, now: Timestamp) -> Result<Vec<(Symbol, Timestamp)>, AccessError> {
-        Ok(self.accounts.usage(id, &self.paid.month(now).to_string())?)
+        Ok(self.accounts.usage(id, &self.limits.paid.month(now).to_string())?)
     }
 
     /// The quota of an account; `None` if there is no such account. `now` is the market's.
     pub fn quota(&self, id: AccountId, now: Timestamp) -> Result<Option<Quota>, AccessError> {
         let Some((version, account)) = self.look(id, Freshness::Fresh)? else { return Ok(None) };
         let usage = self.usage_of(version, &account, now)?;
-        let next = self.judge(&account, self.standings.days.first_after(self.standings.days.today(now)))?;
+        let next = self
+            .judge(&account, self.levels.standings.days.first_after(self.levels.standings.days.today(now)))?;
         let changes = next.level != usage.standing.level || next.limit != usage.standing.limit;
         let securities = self.charged(id, now)?;
         Ok(Some(Quota { account, usage, next: Outlook { standing: next, changes }, securities }))

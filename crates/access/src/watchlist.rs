@@ -338,7 +338,7 @@ mod tests {
         lists
     }
 
-    fn told(lists: &Watchlists) -> String {
+    fn describe(lists: &Watchlists) -> String {
         let line =
             |symbols: Vec<&Symbol>| symbols.iter().map(|one| one.ticker()).collect::<Vec<_>>().join(" ");
         let all = line(lists.followed.iter().map(|one| &one.symbol).collect());
@@ -350,7 +350,7 @@ mod tests {
     fn check(work: impl FnOnce(&mut Watchlists) -> Result<(), WatchlistError>, wanted: &str) {
         let mut lists = lists();
         work(&mut lists).unwrap();
-        assert_eq!(told(&lists), wanted);
+        assert_eq!(describe(&lists), wanted);
     }
 
     const FIRST: WatchlistId = WatchlistId(1_001);

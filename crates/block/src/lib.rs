@@ -11,6 +11,29 @@
 //! Start with [`encode`] and [`Block`]; `docs/block-format.md` is the format, byte by byte. Inside,
 //! `residual` turns candles into small numbers and back, `column` hands those to the codec,
 //! `layout` is the bytes around them.
+//! ```
+//! use block::Block;
+//! use market::{Candle, Candles, Price, Session, Timestamp, Turnover};
+//!
+//! // A minute each, from 2024-01-02 09:30 in Hong Kong.
+//! let mut candles = Candles::default();
+//! for minute in 0..390 {
+//!     let price = Price(100_000_000 + minute * 10_000);
+//!     let (time, turnover) = (Timestamp(1_704_159_000 + 60 * minute), Turnover(0));
+//!     let session = Session::Intraday;
+//!     candles.push(Candle { time, open: price, high: price, low: price, close: price, volume: 1, turnover, session });
+//! }
+//! let bytes = block::encode(&candles, 0..candles.len())?;
+//! assert!(bytes.len() < candles.len() * 4);
+//!
+//! // Only the pages with these times are decoded.
+//! let block = Block::parse(&bytes)?;
+//! let mut read = Candles::default();
+//! block.read(1_704_159_600..1_704_159_720, &mut read)?;
+//! assert_eq!((block.rows(), read.len()), (390, 2));
+//! assert_eq!(read.get(0), candles.get(10));
+//! # Ok::<(), block::BlockError>(())
+//! ```
 
 mod column;
 mod encode;

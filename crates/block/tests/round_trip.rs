@@ -84,7 +84,7 @@ prop_compose! {
 
 fn cut(candles: &Candles, rows: std::ops::Range<usize>) -> Candles {
     let mut candles = candles.clone();
-    candles.keep(rows);
+    candles.retain_rows(rows);
     candles
 }
 

@@ -67,7 +67,7 @@ impl Client {
 
     /// The same, with an error for the user.
     pub(crate) fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
-        self.get(path, parameters).map_err(|error| self.told(error))
+        self.get(path, parameters).map_err(|error| self.to_failure(error))
     }
 
     pub(crate) fn post(&self, path: &str, body: Value) -> Result<Value, ApiError> {
@@ -103,7 +103,7 @@ impl Client {
     /// The text of a statement, by its key in the list.
     pub(crate) fn statement_file(&self, key: String) -> Result<Vec<u8>, Failure> {
         let session = match self {
-            Client::Local(local) => return local.statement(&key).map_err(|error| self.told(error)),
+            Client::Local(local) => return local.statement(&key).map_err(|error| self.to_failure(error)),
             Client::Remote(session) => session,
         };
         let answer = self.read("/v1/statement/download", &[("file_key", key)])?;
@@ -111,13 +111,13 @@ impl Client {
         if !url.starts_with("https://") && !url.starts_with("http://") {
             return Err(anyhow!("{}: gave no address for the statement", session.url.as_str()).into());
         }
-        session.fetch(url).map_err(|error| session.told(error))
+        session.fetch(url).map_err(|error| session.to_failure(error))
     }
 
     /// Converts an error for the user. A refusal in this process has the whole reason.
-    pub(crate) fn told(&self, error: ApiError) -> Failure {
+    pub(crate) fn to_failure(&self, error: ApiError) -> Failure {
         match (self, error) {
-            (Client::Remote(session), error) => session.told(error),
+            (Client::Remote(session), error) => session.to_failure(error),
             (_, ApiError::NotSent(failure)) => failure,
             (_, ApiError::Refused { message, detail, .. }) => {
                 anyhow!(in_flags(&detail.unwrap_or(message))).into()
@@ -132,7 +132,7 @@ impl Client {
             (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) => {
                 anyhow!("{}: {}", session.url.as_str(), in_flags(&printable(message))).into()
             }
-            _ => self.told(error),
+            _ => self.to_failure(error),
         }
     }
 

@@ -52,8 +52,8 @@ impl Failure {
 
 /// The verdict of a report after it was printed: `chandler check | head -1` fails if `chandler
 /// check` does. A failure to print for another reason than a closed pipe is returned instead.
-pub(crate) fn found(told: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
-    match told {
+pub(crate) fn found(report: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
+    match report {
         Err(failure) if !failure.is_reader_gone() => Err(failure),
         _ => verdict,
     }

@@ -149,7 +149,7 @@ fn main() -> ExitCode {
         Err(failure) => {
             let text = context::with_store(&failure.to_string(), innermost);
             if !text.is_empty() {
-                output::tell(format_args!("chandler: {text}"));
+                output::note(format_args!("chandler: {text}"));
             }
             failure.exit_code()
         }
@@ -173,7 +173,7 @@ fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
 
 fn run(command: Command, context: CommandContext, matches: &ArgMatches) -> Result<(), Failure> {
     let context = &match command {
-        Command::Demo(_) => context.beside_default("chandler-demo"),
+        Command::Demo(_) => context.beside_default(command::demo_store::DEFAULT),
         _ => context,
     };
     match command {

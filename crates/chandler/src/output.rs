@@ -32,7 +32,7 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
 
 /// Writes a line to stderr. An error is ignored, because the work and its exit code matter more. A
 /// server writes it through the queue of its log, in order with the log's lines.
-pub(crate) fn tell(text: impl Display) {
+pub(crate) fn note(text: impl Display) {
     let line = format!("{text}\n");
     if !log::push(line.as_bytes()) {
         io::stderr().write_all(line.as_bytes()).ok();

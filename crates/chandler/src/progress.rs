@@ -54,7 +54,7 @@ impl Flags {
     /// Writes a note to stderr, unless `--quiet` was given.
     pub(crate) fn note(self, text: &str) {
         if !self.quiet {
-            output::tell(text);
+            output::note(text);
         }
     }
 }
@@ -82,9 +82,9 @@ impl Bar {
     /// Writes a line above the bar, unless `--quiet` was given.
     pub(crate) fn line(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| output::tell(text)),
+            Some(bar) => bar.suspend(|| output::note(text)),
             None if self.quiet => {}
-            None => output::tell(text),
+            None => output::note(text),
         }
     }
 

@@ -1,10 +1,10 @@
-//! "Did you mean": suggestions for mistyped periods, by their many names, and for symbols, from the
-//! store.
+//! Periods by their many names, and "did you mean": suggestions for symbols, from the store. Those
+//! for anything else are clap's.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
 
-use clap::builder::{PossibleValue, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use history::HistoryError;
 use market::{ParsePeriodError, ParseSymbolError, Period, Region, Symbol};
 use store::{Access, Place, Security, Store};
@@ -16,7 +16,7 @@ const SHOWN: usize = 3;
 /// The maximum length of typed text that is compared; no security has a longer name.
 const TYPED_MAX: usize = 40;
 
-/// Parses a period, and lists all of them for completion.
+/// Parses a period by any unambiguous name, and lists all of them for completion and in errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeriodParser;
 
@@ -29,7 +29,13 @@ impl TypedValueParser for PeriodParser {
         argument: Option<&clap::Arg>,
         value: &OsStr,
     ) -> Result<Period, clap::Error> {
-        (|text: &str| period(text)).parse_ref(command, argument, value)
+        match period.parse_ref(command, argument, value)? {
+            Some(period) => Ok(period),
+            None => {
+                let names = PossibleValuesParser::new(NAMES.iter().map(String::as_str));
+                names.try_map(|name| name.parse::<Period>()).parse_ref(command, argument, value)
+            }
+        }
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
@@ -54,77 +60,31 @@ pub(crate) fn periods() -> String {
 }
 
 /// Names of periods in other programs, in addition to those that [`Period`] parses.
-const ALIASES: [(&str, &str); 26] = [
-    ("min", "1m"),
-    ("minute", "1m"),
-    ("minutely", "1m"),
-    ("hour", "60m"),
-    ("hourly", "60m"),
-    ("h", "60m"),
-    ("1hr", "60m"),
-    ("halfhour", "30m"),
-    ("days", "day"),
-    ("1day", "day"),
-    ("weeks", "week"),
-    ("1week", "week"),
-    ("1wk", "week"),
-    ("wk", "week"),
-    ("months", "month"),
-    ("1month", "month"),
-    ("1mon", "month"),
-    ("mon", "month"),
-    ("quarters", "quarter"),
-    ("1quarter", "quarter"),
-    ("3mo", "quarter"),
-    ("years", "year"),
-    ("1year", "year"),
-    ("1yr", "year"),
-    ("12mo", "year"),
-    ("annual", "year"),
+const ALIASES: [(&str, &[&str]); 8] = [
+    ("1m", &["min", "minute", "minutely"]),
+    ("30m", &["halfhour"]),
+    ("60m", &["hour", "hourly", "h", "1hr"]),
+    ("day", &["days", "1day"]),
+    ("week", &["weeks", "1week", "1wk", "wk"]),
+    ("month", &["months", "1month", "1mon", "mon"]),
+    ("quarter", &["quarters", "1quarter", "3mo"]),
+    ("year", &["years", "1year", "1yr", "12mo", "annual"]),
 ];
 
-/// Parses a period by any unambiguous name.
-pub(crate) fn period(text: &str) -> Result<Period, String> {
+/// The period of a name, or `None` for an unknown one.
+fn period(text: &str) -> Result<Option<Period>, ParsePeriodError> {
     let typed: String =
         text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
-    let error = match (text.parse::<Period>(), typed.parse::<Period>()) {
-        (Ok(period), _) | (Err(_), Ok(period)) => return Ok(period),
+    match typed.parse() {
+        Ok(period) => Ok(Some(period)),
         // In lower case it would be parsed as minutes.
-        (_, Err(error @ ParsePeriodError::Ambiguous { .. })) => return Err(error.to_string()),
-        (Err(error), _) => error,
-    };
-    let plain = typed.to_lowercase();
-    if let Some(period) =
-        ALIASES.iter().find(|(name, _)| *name == plain).and_then(|(_, name)| name.parse().ok())
-    {
-        return Ok(period);
+        Err(error @ ParsePeriodError::Ambiguous { .. }) => Err(error),
+        Err(ParsePeriodError::Unknown(_)) => {
+            let plain = typed.to_lowercase();
+            let alias = ALIASES.iter().find(|(_, aliases)| aliases.contains(&plain.as_str()));
+            alias.map(|(name, _)| name.parse()).transpose()
+        }
     }
-    match nearest_period(&plain) {
-        Some(period) => Err(format!("{error}; did you mean {period}?")),
-        None => Err(error.to_string()),
-    }
-}
-
-/// The served length nearest to a number of minutes or hours, or the word nearest to a mistyped
-/// one.
-fn nearest_period(text: &str) -> Option<Period> {
-    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-    if let Ok(number) = digits.parse::<u32>() {
-        let minutes = match text.get(digits.len()..)? {
-            "" | "m" | "min" | "mins" | "minute" | "minutes" => number,
-            "h" | "hr" | "hrs" | "hour" | "hours" => number.checked_mul(60)?,
-            _ => return None,
-        };
-        let distance = |period: &Period| match period {
-            Period::Clock(length) => u32::from(length.get()).abs_diff(minutes),
-            Period::Calendar(_) => u32::MAX,
-        };
-        return Period::all().min_by_key(distance);
-    }
-    let words = ["minute", "hour", "day", "daily", "week", "weekly", "month", "monthly", "quarter", "year"];
-    let near = words.iter().map(|word| (strsim::osa_distance(word, text), word));
-    let (distance, word) = near.min_by_key(|(distance, _)| *distance)?;
-    if distance <= word.len() / 3 { period(word).ok() } else { None }
 }
 
 /// Parses a symbol. The error for an invalid one suggests stored symbols.
@@ -231,6 +191,11 @@ fn is_named(security: &Security, typed: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
+    fn parse(text: &str) -> Result<Period, String> {
+        let command = clap::Command::new("test");
+        PeriodParser.parse_ref(&command, None, OsStr::new(text)).map_err(|error| error.to_string())
+    }
+
     #[test]
     fn periods_have_many_names() {
         for (text, means) in [
@@ -249,7 +214,7 @@ mod tests {
             ("3mo", "quarter"),
             ("annual", "year"),
         ] {
-            assert_eq!(period(text).map(|period| period.to_string()), Ok(means.to_owned()), "{text}");
+            assert_eq!(parse(text).map(|period| period.to_string()), Ok(means.to_owned()), "{text}");
         }
     }
 
@@ -264,20 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unserved_period_suggests_the_nearest_served_one() {
-        for (text, means) in [
-            ("7m", "5m"),
-            ("90m", "60m"),
-            ("5h", "240m"),
-            ("dya", "day"),
-            ("wekly", "week"),
-            ("yaer", "year"),
-        ] {
-            let error = period(text).unwrap_err();
-            assert!(error.ends_with(&format!("; did you mean {means}?")), "{text}: {error}");
+    fn an_unserved_period_lists_the_served_ones_and_suggests_a_similar_one() {
+        for (text, means) in [("90m", "60m"), ("wekly", "week"), ("yaer", "year")] {
+            let error = parse(text).unwrap_err();
+            assert!(error.contains("[possible values: 1m, 2m, "), "{text}: {error}");
+            assert!(error.contains(&format!("a similar value exists: '{means}'")), "{text}: {error}");
         }
         for text in ["", "x", "5x", "fortnight", "99999999999m"] {
-            assert!(!period(text).unwrap_err().contains("did you mean"), "{text}");
+            assert!(!parse(text).unwrap_err().contains("similar"), "{text}");
         }
     }
 
@@ -286,10 +245,10 @@ mod tests {
         for (text, means) in
             [("1M", "1m or month"), ("1 M", "1m or month"), ("3M", "3m or quarter"), ("12M", "year")]
         {
-            let error = period(text).unwrap_err();
-            assert!(error.ends_with(&format!("did you mean {means}?")), "{text}: {error}");
+            let error = parse(text).unwrap_err();
+            assert!(error.contains(&format!("did you mean {means}?")), "{text}: {error}");
         }
-        assert_eq!(period("5MIN"), period("5m"));
+        assert_eq!(parse("5MIN"), parse("5m"));
     }
 
     fn known() -> Vec<Security> {

@@ -1,6 +1,10 @@
-//! Candles from a Parquet file: only the columns in use are read, a batch of rows at a time.
+//! The columns of a Parquet file: only those in use are read, a batch of rows at a time.
 
+use std::cell::Cell;
 use std::fs::File;
+use std::panic;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
@@ -16,13 +20,9 @@ use parquet::arrow::arrow_reader::{
 };
 
 use crate::cells::lossy;
-use crate::column_text::text_of;
-use crate::guard::guarded;
 use crate::header::{CandleColumns, TimeColumns, TradeColumns, normal};
-use crate::number::{Fault, Number, Numbers, millionths_of_double, millionths_of_large};
+use crate::number::{Fault, Number};
 use crate::records::{RowSink, TextCells};
-use crate::row::{RawChunk, RawRow};
-use crate::text::{RowFault, Rows, estimate, named};
 use crate::time::{DAY, DayCount, RawTime, TimeFault};
 use crate::time_words::Times;
 use crate::{BATCH_ROWS, COLUMNS_MAX, Problem, Rejected};
@@ -134,7 +134,7 @@ fn two_levels(names: &mut [String]) -> Result<Option<String>, Problem> {
     Ok(symbol)
 }
 
-/// A Parquet file's candles, being read.
+/// A Parquet file's candles or trades, being read.
 pub(crate) struct ColumnRows {
     wanted: Vec<usize>,
     reader: ParquetRecordBatchReader,
@@ -156,10 +156,6 @@ impl ColumnRows {
     pub(crate) fn consumed(&self, bytes: u64) -> u64 {
         let share = u128::from(bytes) * u128::from(self.row) / u128::from(self.total.max(1));
         u64::try_from(share).unwrap_or(bytes)
-    }
-
-    pub(crate) fn read(&mut self, rows: &mut Rows) -> Result<Option<RawChunk>, Problem> {
-        self.next_batch(|batch, first| batch.rows(rows, first))
     }
 
     /// Passes on the next batch with the number of its first row; `None` at the end.
@@ -250,86 +246,16 @@ impl Batch<'_> {
         array.map(|array| array.as_ref()).ok_or_else(|| Problem::Parquet("a column is missing".to_owned()))
     }
 
-    fn rows(&self, rows: &mut Rows, first: u64) -> Result<RawChunk, Problem> {
-        let columns = rows.columns.clone();
-        let Numbers { scale, .. } = rows.numbers;
-        let numbers = &mut rows.numbers;
-        let mut price = |column| {
-            let double = |cell| scale.price.is_none().then(|| millionths_of_double(cell)).flatten();
-            Column::read(self.array(column)?, double, |_| None, |number| numbers.price(number))
-        };
-        let (open, high) = (price(columns.open)?, price(columns.high)?);
-        let (low, close) = (price(columns.low)?, price(columns.close)?);
-        let vwap = columns.vwap.filter(|_| rows.estimate_turnover).map(&mut price).transpose()?;
-        let volume = columns.volume.map(|column| {
-            let integer = |cell| scale.volume.is_none().then_some(cell);
-            Column::read(self.array(column)?, |_| None, integer, |number| rows.numbers.volume(number))
-        });
-        let volume = volume.transpose()?;
-        let turnover = columns.turnover.map(|column| {
-            let double = |cell| scale.turnover.is_none().then(|| millionths_of_large(cell)).flatten();
-            Column::read(self.array(column)?, double, |_| None, |number| rows.numbers.turnover(number))
-        });
-        let turnover = turnover.transpose()?;
-        let times = self.times(columns.time, &mut rows.times)?;
-        let symbol = columns.symbol.map(|column| self.array(column)).transpose()?;
-        let session = columns.session.map(|column| self.array(column)).transpose()?;
-
-        let mut chunk = RawChunk { consumed: self.batch.num_rows() as u64, ..RawChunk::default() };
-        chunk.rows.reserve(self.batch.num_rows());
-        for (at, time) in times.into_iter().enumerate() {
-            let mut read = || -> Result<RawRow, RowFault> {
-                let symbol = match symbol {
-                    Some(array) => look_up(rows, array, at)?,
-                    None => rows.fixed,
-                };
-                let (open, high) =
-                    (open.get(at).map_err(named("open"))?, high.get(at).map_err(named("high"))?);
-                let (low, close) =
-                    (low.get(at).map_err(named("low"))?, close.get(at).map_err(named("close"))?);
-                let volume =
-                    volume.as_ref().map_or(Ok(0), |column| column.get(at)).map_err(named("volume"))?;
-                let given = match turnover.as_ref().map(|column| column.get(at)) {
-                    None | Some(Err(Fault::Empty)) => None,
-                    Some(given) => Some(given.map_err(named("turnover"))?),
-                };
-                let turnover = match given {
-                    Some(given) => given,
-                    None if rows.estimate_turnover => {
-                        let vwap = vwap.as_ref().and_then(|column| column.get(at).ok());
-                        estimate(vwap, high, low, close, volume)
-                    }
-                    None => 0,
-                };
-                let session = match session {
-                    Some(array) => session_of(rows, array, at, first + at as u64),
-                    None => None,
-                };
-                Ok(RawRow {
-                    line: first + at as u64,
-                    symbol,
-                    time: time?,
-                    open,
-                    high,
-                    low,
-                    close,
-                    volume,
-                    turnover,
-                    session,
-                })
-            };
-            match read() {
-                Ok(row) => chunk.rows.push(row),
-                Err(RowFault::Row(reason)) => chunk.rejected.push(Rejected {
-                    line: first + at as u64,
-                    symbol: symbol.map(|array| lossy(text_of(array, at).as_bytes())),
-                    text: row_text(self.batch, at),
-                    reason,
-                }),
-                Err(RowFault::File(problem)) => return Err(problem),
-            }
-        }
-        Ok(chunk)
+    /// The row of a batch that could not be read.
+    pub(crate) fn rejected(
+        &self,
+        at: usize,
+        first: u64,
+        symbols: Option<&dyn Array>,
+        reason: String,
+    ) -> Rejected {
+        let symbol = symbols.map(|array| lossy(text_of(array, at).as_bytes()));
+        Rejected { line: first + at as u64, symbol, text: row_text(self.batch, at), reason }
     }
 
     pub(crate) fn times(
@@ -345,20 +271,6 @@ impl Batch<'_> {
                 Ok((0..self.batch.num_rows()).map(both).collect())
             }
         }
-    }
-}
-
-fn look_up(rows: &mut Rows, array: &dyn Array, at: usize) -> Result<u32, RowFault> {
-    match array.as_string_opt::<i32>() {
-        Some(text) if text.is_valid(at) => Ok(rows.symbols.look_up(text.value(at).as_bytes())?),
-        _ => Ok(rows.symbols.look_up(text_of(array, at).as_bytes())?),
-    }
-}
-
-fn session_of(rows: &mut Rows, array: &dyn Array, at: usize, line: u64) -> Option<market::Session> {
-    match array.as_string_opt::<i32>() {
-        Some(text) if text.is_valid(at) => rows.sessions.read(line, text.value(at).as_bytes()),
-        _ => rows.sessions.read(line, text_of(array, at).as_bytes()),
     }
 }
 
@@ -473,11 +385,92 @@ fn whole(value: f64) -> Result<RawTime, TimeFault> {
     Ok(RawTime::Number(value as i64))
 }
 
-pub(crate) fn row_text(batch: &RecordBatch, at: usize) -> String {
+fn row_text(batch: &RecordBatch, at: usize) -> String {
     let cells: Vec<String> = batch.columns().iter().map(|column| text_of(column, at)).collect();
     lossy(cells.join(",").as_bytes())
 }
 
 fn unreadable(error: impl std::fmt::Display) -> Problem {
     Problem::Parquet(error.to_string())
+}
+
+thread_local! {
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+static HOOK: Once = Once::new();
+
+/// Runs a call of the Parquet reader; a panic in it means that the file is damaged. The reader is
+/// not used again after an error, so its state after a panic does not matter.
+pub(crate) fn guarded<T>(read: impl FnOnce() -> Result<T, Problem>) -> Result<T, Problem> {
+    // The message and the backtrace are of no use to the owner of the file.
+    HOOK.call_once(|| {
+        let previous = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            if !IS_GUARDED.get() {
+                previous(info);
+            }
+        }));
+    });
+    IS_GUARDED.set(true);
+    let read = catch_unwind(AssertUnwindSafe(read));
+    IS_GUARDED.set(false);
+    read.unwrap_or(Err(Problem::Damaged))
+}
+
+/// The text of a cell, as in a text table; empty for nulls and for unsupported types. For small
+/// tables, split dates and reports, where speed does not matter.
+pub(crate) fn text_of(array: &dyn Array, at: usize) -> String {
+    if at >= array.len() || array.is_null(at) {
+        return String::new();
+    }
+    match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value(at).trim().to_owned(),
+        DataType::LargeUtf8 => array.as_string::<i64>().value(at).trim().to_owned(),
+        DataType::Int64 => native::<Int64Type>(array, at),
+        DataType::Int32 => native::<Int32Type>(array, at),
+        DataType::Int16 => native::<Int16Type>(array, at),
+        DataType::Int8 => native::<Int8Type>(array, at),
+        DataType::UInt64 => native::<UInt64Type>(array, at),
+        DataType::UInt32 => native::<UInt32Type>(array, at),
+        DataType::UInt16 => native::<UInt16Type>(array, at),
+        DataType::UInt8 => native::<UInt8Type>(array, at),
+        DataType::Float64 => native::<Float64Type>(array, at),
+        DataType::Float32 => native::<Float32Type>(array, at),
+        DataType::Decimal128(..) => array.as_primitive::<Decimal128Type>().value_as_string(at),
+        DataType::Date32 => array
+            .as_primitive::<Date32Type>()
+            .value_as_date(at)
+            .map_or(String::new(), |date| date.to_string()),
+        DataType::Timestamp(unit, zone) => {
+            let (value, per) = match unit {
+                TimeUnit::Second => (array.as_primitive::<TimestampSecondType>().value(at), 1),
+                TimeUnit::Millisecond => (array.as_primitive::<TimestampMillisecondType>().value(at), 1_000),
+                TimeUnit::Microsecond => {
+                    (array.as_primitive::<TimestampMicrosecondType>().value(at), 1_000_000)
+                }
+                TimeUnit::Nanosecond => {
+                    (array.as_primitive::<TimestampNanosecondType>().value(at), 1_000_000_000)
+                }
+            };
+            let text = market::Timestamp(value.div_euclid(per)).to_string();
+            if zone.is_some() { text } else { text.trim_end_matches('Z').to_owned() }
+        }
+        _ => String::new(),
+    }
+}
+
+fn native<T: ArrowPrimitiveType>(array: &dyn Array, at: usize) -> String
+where
+    T::Native: std::fmt::Display,
+{
+    array.as_primitive::<T>().value(at).to_string()
+}
+
+/// The same, without a copy of text.
+pub(crate) fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
+    match array.as_string_opt::<i32>() {
+        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
+        _ => read(text_of(array, at).as_bytes()),
+    }
 }

@@ -106,7 +106,7 @@ pub enum Problem {
     )]
     DatesOfBothOrders { month_first: u64, day_first: u64 },
     #[error(transparent)]
-    Archive(#[from] crate::zip::ArchiveError),
+    Archive(#[from] crate::archive::ArchiveError),
     #[error("--period {}: these are rolled up from minutes; only 1m, 5m, 15m, 30m, 60m and 1d are imported", .0.as_str())]
     Grain(Grain),
     #[error("not readable as Parquet: {0}")]

@@ -8,20 +8,19 @@
 //! the caller. It opens only the given files and reads no clock.
 //!
 //! Start with [`open`] and [`CandleReader`]; `header.rs` determines the meaning of columns
-//! (`headless.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
+//! (`text_header.rs` without a header, `wide.rs` for several symbols side by side), `clock.rs`
 //! converts a time column to instants, `sample.rs` and `period/` determine the period of the
 //! candles. [`CandleSink`] and [`TradeSink`] write files.
 
+mod archive;
 mod cells;
 mod clock;
-mod column_text;
 mod columns;
 mod error;
 mod file_name;
 mod file_symbols;
-mod guard;
 mod header;
-mod headless;
+mod input;
 mod marks;
 mod number;
 mod opening;
@@ -39,29 +38,27 @@ mod text;
 mod text_header;
 mod time;
 mod time_words;
-mod trade_sink;
 mod trades;
 mod understood;
 mod wide;
 mod written;
-mod zip;
 
+pub use archive::ArchiveError;
 pub use error::{FileError, Problem};
 pub use header::Vendor;
+pub use input::Position;
 pub use opening::open;
 pub use options::{ColumnMap, Field, ParseOptionError, Ratio, ReadOptions, Scale, Stamp};
 pub use period::{JudgedBy, JudgedPeriod};
-pub use reader::{CandleReader, Position, Table};
+pub use reader::{CandleReader, Table};
 pub use records::{ActionRow, MarginRow, Records, SecurityRow};
-pub use row::{CandleBatch, CandleRow, Rejected};
-pub use sink::{CandleSink, Format};
+pub use row::{CandleBatch, CandleRow, Rejected, RowBatch};
+pub use sink::{CandleSink, Format, TradeSink};
 pub use source::{read_bytes, tables_in};
 pub use time_words::{DateOrder, TimeFormat};
-pub use trade_sink::TradeSink;
 pub use trades::{TradeBatch, TradeReader, TradeRow};
 pub use understood::{Basis, SymbolSource, TimesAre, Understood};
 pub use written::DecimalMark;
-pub use zip::ArchiveError;
 
 /// The longest line of a text table. Real rows have a few hundred bytes; without a limit a file of
 /// one endless line would be read into memory whole.

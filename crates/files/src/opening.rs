@@ -7,15 +7,16 @@ use market::Venues;
 use crate::columns::ColumnTable;
 use crate::file_symbols::FileSymbols;
 use crate::header::{CandleColumns, Kind, TradeColumns, Vendor, recognise, time_columns, vendor_of};
+use crate::input::Input;
 use crate::number::Numbers;
-use crate::reader::{CandleReader, Input, Opening, Table};
+use crate::reader::{CandleReader, Opening, Table};
 use crate::session::Sessions;
 use crate::source::{Lines, Source, open_source};
 use crate::spelling::{SymbolFault, SymbolTable};
-use crate::text::{Rows, TextRows};
+use crate::text::Rows;
 use crate::text_header::{NamesFrom, TextHeader};
 use crate::time_words::Times;
-use crate::trades::{TradeInput, TradeReader, TradeRows};
+use crate::trades::{TradeReader, TradeRows};
 use crate::understood::SymbolSource;
 use crate::wide::{self, WideColumn};
 use crate::{FileError, Problem, ReadOptions, marks, records, text_header};
@@ -43,7 +44,7 @@ fn open_table(path: &Path, venues: &Venues, options: &ReadOptions) -> Result<Tab
                 Kind::Margins(known) => records::margins(&mut table, &known, options).map(Table::Margins),
                 Kind::Trades { vendor, columns } => {
                     let rows = trade_rows(columns, vendor, path, options)?;
-                    let input = TradeInput::Columns(Box::new(table.trades(&rows.columns)?));
+                    let input = Input::Columns(Box::new(table.trades(&rows.columns)?));
                     TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
                 }
                 Kind::Candles { vendor, columns } => {
@@ -83,7 +84,7 @@ fn open_text(opening: Opening<'_>, lines: Lines, header: TextHeader) -> Result<T
             let mut rows = trade_rows(columns, vendor, path, options)?;
             let (price, volume) = ([rows.columns.price], [rows.columns.volume]);
             rows.numbers.mark = marks::of_table(&table.lines, delimiter, &price, &volume, options)?;
-            let input = TradeInput::text(table.lines, delimiter, width);
+            let input = Input::text(table.lines, delimiter, width);
             TradeReader::start(path, input, rows, venues, options, bytes).map(Table::Trades)
         }
         Kind::Candles { vendor, columns } => {
@@ -104,7 +105,7 @@ fn candles(
 ) -> Result<Table, Problem> {
     let (prices, volumes) = rows.number_columns();
     rows.numbers.mark = marks::of_table(&lines, delimiter, &prices, &volumes, opening.options)?;
-    let input = Input::Text(TextRows::new(lines, delimiter, width));
+    let input = Input::text(lines, delimiter, width);
     CandleReader::start(opening, input, rows).map(Table::Candles)
 }
 

@@ -6,24 +6,16 @@ use std::path::{Path, PathBuf};
 use market::{Grain, Price, Symbol, Turnover, Venues};
 
 use crate::clock::{Clock, Reading};
-use crate::columns::ColumnRows;
 use crate::header::Vendor;
+use crate::input::{Input, Position, SAMPLE_ROWS};
 use crate::period::{self, JudgedBy, JudgedPeriod, Watch};
 use crate::records::{ActionRow, MarginRow, Records, SecurityRow};
-use crate::row::{RawChunk, RawRow, RejectedRoom};
+use crate::row::{RawChunk, RawRow};
 use crate::sample::read_sample;
-use crate::text::{Rows, TextRows};
+use crate::text::Rows;
 use crate::trades::TradeReader;
 use crate::understood::{Basis, TimesAre, Understood};
-use crate::{
-    BATCH_ROWS, CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp,
-};
-
-/// Rows in the sample that decides a file's period.
-const SAMPLE_ROWS: usize = 10_000;
-/// A file sorted by time over thousands of symbols needs a longer sample until symbols repeat.
-/// Counts bad rows, too: a file may have nothing else.
-const SAMPLE_ROWS_MAX: u64 = 200_000;
+use crate::{CandleBatch, CandleRow, DecimalMark, FileError, Problem, ReadOptions, Rejected, Stamp};
 
 /// What a file holds.
 #[derive(Debug)]
@@ -36,13 +28,6 @@ pub enum Table {
     Margins(Records<MarginRow>),
 }
 
-/// The position of a reader, in bytes of the file on disk.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Position {
-    pub consumed: u64,
-    pub total: u64,
-}
-
 /// The context of opening a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Opening<'a> {
@@ -51,21 +36,6 @@ pub(crate) struct Opening<'a> {
     pub options: &'a ReadOptions,
     /// The size of the file on disk.
     pub bytes: u64,
-}
-
-#[derive(Debug)]
-pub(crate) enum Input {
-    Text(TextRows),
-    Columns(Box<ColumnRows>),
-}
-
-impl Input {
-    fn read(&mut self, rows: &mut Rows, limit: usize) -> Result<Option<RawChunk>, Problem> {
-        match self {
-            Input::Text(text) => text.read(rows, limit),
-            Input::Columns(columns) => columns.read(rows),
-        }
-    }
 }
 
 /// Reads the candles of one file, a batch at a time. It holds one batch in memory, and the sample at first.
@@ -80,7 +50,7 @@ pub struct CandleReader {
     /// `None` if the user has set the period.
     watch: Option<Watch>,
     times: TimesAre,
-    pending: VecDeque<RawChunk>,
+    pending: VecDeque<RawChunk<RawRow>>,
     notes: Vec<String>,
     rows_read: u64,
     bytes: u64,
@@ -94,22 +64,9 @@ impl CandleReader {
     ) -> Result<CandleReader, Problem> {
         let Opening { path, venues, options, bytes } = opening;
         let vendor = rows.vendor;
-        let mut pending = VecDeque::new();
-        let (mut sampled, mut consumed, mut room) = (0, 0, RejectedRoom::new());
-        while let Some(mut chunk) = input.read(&mut rows, BATCH_ROWS)? {
-            sampled += chunk.rows.len();
-            consumed += chunk.consumed;
-            chunk.rows.shrink_to_fit();
-            chunk.omitted = room.hold(&mut chunk.rejected);
-            pending.push_back(chunk);
-            let repeated = sampled >= 3 * rows.symbols.symbols().len();
-            if consumed >= SAMPLE_ROWS_MAX || sampled >= SAMPLE_ROWS && repeated {
-                break;
-            }
-        }
-        if pending.is_empty() {
-            return Err(Problem::NoRows);
-        }
+        let pending = input.sample(&mut rows, |rows, sampled| {
+            sampled >= SAMPLE_ROWS && sampled >= 3 * rows.symbols.symbols().len()
+        })?;
         let mut clock = Clock::new(venues);
         let sample: Vec<&RawRow> = pending.iter().flat_map(|chunk| &chunk.rows).collect();
         let (reading, judged) = read_sample(&sample, &rows.symbols, &mut clock, vendor, venues, options)?;
@@ -203,11 +160,7 @@ impl CandleReader {
     }
 
     pub fn position(&self) -> Position {
-        let consumed = match &self.input {
-            Input::Text(text) => text.consumed(),
-            Input::Columns(columns) => columns.consumed(self.bytes),
-        };
-        Position { consumed: consumed.min(self.bytes), total: self.bytes }
+        self.input.position(self.bytes)
     }
 
     /// The next batch, or `None` at the end.
@@ -220,12 +173,10 @@ impl CandleReader {
         let judged = !self.pending.is_empty();
         let chunk = match self.pending.pop_front() {
             Some(chunk) => chunk,
-            None => {
-                match self.input.read(&mut self.rows, BATCH_ROWS).map_err(|problem| problem.at(&self.path))? {
-                    Some(chunk) => chunk,
-                    None => return self.check_period().map(|()| None),
-                }
-            }
+            None => match self.input.read(&mut self.rows).map_err(|problem| problem.at(&self.path))? {
+                Some(chunk) => chunk,
+                None => return self.check_period().map(|()| None),
+            },
         };
         self.rows_read += chunk.consumed;
         let batch = self.finish(chunk);
@@ -241,7 +192,7 @@ impl CandleReader {
         if watch.is_full(self.rows.symbols.symbols()) { self.check_period() } else { Ok(()) }
     }
 
-    fn finish(&mut self, chunk: RawChunk) -> CandleBatch {
+    fn finish(&mut self, chunk: RawChunk<RawRow>) -> CandleBatch {
         let RawChunk { rejected, omitted, .. } = chunk;
         let mut batch = CandleBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
@@ -371,7 +322,7 @@ fn first_notes(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::REJECTED_MAX;
+    use crate::{BATCH_ROWS, REJECTED_MAX};
 
     const BAD_ROWS: u64 = 300_000;
 

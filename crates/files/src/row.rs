@@ -1,9 +1,11 @@
-//! Rows of a candle table, before and after their times are known.
+//! Rows of a table, before and after their times are known.
 
 use market::{Price, Session, Timestamp, Turnover};
 
-use crate::REJECTED_MAX;
-use crate::time::RawTime;
+use crate::number::Fault;
+use crate::spelling::SymbolFault;
+use crate::time::{RawTime, TimeFault};
+use crate::{Problem, REJECTED_MAX};
 
 /// One row of a candle table. Whether it is a valid candle is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,19 +35,47 @@ pub struct Rejected {
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct CandleBatch {
-    pub rows: Vec<CandleRow>,
+/// Some rows of a table: of candles or of trades.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowBatch<R> {
+    pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
     /// Further rejected rows, beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are held.
     pub omitted: u64,
 }
 
-impl CandleBatch {
+pub type CandleBatch = RowBatch<CandleRow>;
+
+impl<R> RowBatch<R> {
     /// Rows of the file that this batch accounts for.
     pub fn rows_read(&self) -> u64 {
         (self.rows.len() + self.rejected.len()) as u64 + self.omitted
     }
+}
+
+/// Why one row is left out; an error of the whole file is a [`Problem`].
+pub(crate) enum RowFault {
+    Row(String),
+    File(Problem),
+}
+
+impl From<SymbolFault> for RowFault {
+    fn from(fault: SymbolFault) -> RowFault {
+        match fault {
+            SymbolFault::Bad(reason) => RowFault::Row(reason),
+            SymbolFault::TooMany => RowFault::File(Problem::Symbols),
+        }
+    }
+}
+
+impl From<TimeFault> for RowFault {
+    fn from(fault: TimeFault) -> RowFault {
+        RowFault::Row(fault.to_string())
+    }
+}
+
+pub(crate) fn named(field: &'static str) -> impl Fn(Fault) -> RowFault {
+    move |fault| RowFault::Row(format!("{field} {fault}"))
 }
 
 /// How many rejected rows a sample may still hold. The length of the file is unknown, and every row
@@ -83,11 +113,33 @@ pub(crate) struct RawRow {
     pub session: Option<Session>,
 }
 
-#[derive(Debug, Default)]
-pub(crate) struct RawChunk {
-    pub rows: Vec<RawRow>,
+/// Rows as they were read.
+#[derive(Debug)]
+pub(crate) struct RawChunk<R> {
+    pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
     pub omitted: u64,
     /// Rows of the file this chunk accounts for: those above together.
     pub consumed: u64,
+}
+
+impl<R> RawChunk<R> {
+    pub(crate) fn with_capacity(rows: usize) -> RawChunk<R> {
+        RawChunk { rows: Vec::with_capacity(rows), rejected: Vec::new(), omitted: 0, consumed: 0 }
+    }
+
+    /// Adds a row; `rejected` describes one that could not be read.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        row: Result<R, RowFault>,
+        rejected: impl FnOnce(String) -> Rejected,
+    ) -> Result<(), Problem> {
+        match row {
+            Ok(row) => self.rows.push(row),
+            Err(RowFault::Row(reason)) => self.rejected.push(rejected(reason)),
+            Err(RowFault::File(problem)) => return Err(problem),
+        }
+        Ok(())
+    }
 }

@@ -1,13 +1,15 @@
-//! Writes candles to a file: text, Parquet or Arrow. Each row is written once; memory is bounded
-//! for any length of the export.
+//! Writes candles or single trades to a file: text, Parquet or Arrow, with the columns that an import
+//! reads. Each row is written once; memory is bounded for any length of the export.
 
-use std::io::Write;
+use std::io::{BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use arrow_array::{Decimal128Array, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow_ipc::writer::FileWriter;
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
-use market::{Candle, Candles, DECIMALS_MAX, Session, Symbol, Zone};
+use market::{Candle, Candles, DECIMALS_MAX, Session, Symbol, TradeDirection, Trades, Zone};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -25,30 +27,12 @@ pub enum Format {
 /// Rows of a Parquet row group: large enough to compress well, small enough to hold.
 const GROUP_ROWS: usize = 128 * 1024;
 /// Rows of one Arrow batch.
-pub(crate) const WRITE_ROWS: usize = 32 * 1024;
+const WRITE_ROWS: usize = 32 * 1024;
 /// The precision of a price column: twelve digits before the point.
-pub(crate) const PRICE_DIGITS: u8 = 18;
+const PRICE_DIGITS: u8 = 18;
 /// The precision of a turnover column.
 const TURNOVER_DIGITS: u8 = 30;
-pub(crate) const SCALE: i8 = DECIMALS_MAX as i8;
-
-/// Writes candles to any output in one of the formats. An export is complete only after [`CandleSink::finish`].
-pub struct CandleSink<W: Write + Send> {
-    inner: Inner<W>,
-}
-
-enum Inner<W: Write + Send> {
-    Csv(std::io::BufWriter<W>),
-    Parquet(Box<ArrowWriter<W>>, Pending),
-    Arrow(Box<arrow_ipc::writer::FileWriter<W>>, Pending),
-}
-
-/// Rows gathered for the next batch.
-#[derive(Default)]
-struct Pending {
-    symbols: Vec<Arc<str>>,
-    candles: Candles,
-}
+const SCALE: i8 = DECIMALS_MAX as i8;
 
 impl Format {
     /// The usual file extension.
@@ -72,37 +56,88 @@ impl Format {
     }
 }
 
-impl<W: Write + Send> std::fmt::Debug for CandleSink<W> {
+/// A file being written.
+#[derive(Debug)]
+enum Output<W: Write + Send> {
+    Text(BufWriter<W>),
+    Columns(Columns<W>),
+}
+
+enum Columns<W: Write + Send> {
+    Parquet(Box<ArrowWriter<W>>),
+    Arrow(Box<FileWriter<W>>),
+}
+
+impl<W: Write + Send> std::fmt::Debug for Columns<W> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let format = match self.inner {
-            Inner::Csv(_) => Format::Csv,
-            Inner::Parquet(..) => Format::Parquet,
-            Inner::Arrow(..) => Format::ArrowIpc,
-        };
-        f.debug_struct("CandleSink").field("format", &format).finish_non_exhaustive()
+        f.write_str(match self {
+            Columns::Parquet(_) => "Parquet",
+            Columns::Arrow(_) => "Arrow",
+        })
     }
+}
+
+impl<W: Write + Send> Output<W> {
+    fn create(format: Format, out: W, schema: &SchemaRef) -> Result<Output<W>, FileError> {
+        Ok(match format {
+            Format::Csv => {
+                let mut out = BufWriter::with_capacity(256 * 1024, out);
+                let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+                writeln!(out, "{}", names.join(",")).map_err(unwritten)?;
+                Output::Text(out)
+            }
+            Format::Parquet => {
+                let properties = WriterProperties::builder()
+                    .set_compression(Compression::ZSTD(ZstdLevel::default()))
+                    .set_max_row_group_row_count(Some(GROUP_ROWS))
+                    .build();
+                let writer = ArrowWriter::try_new(out, Arc::clone(schema), Some(properties));
+                Output::Columns(Columns::Parquet(Box::new(writer.map_err(unencoded)?)))
+            }
+            Format::ArrowIpc => {
+                let writer = FileWriter::try_new(out, schema).map_err(unencoded)?;
+                Output::Columns(Columns::Arrow(Box::new(writer)))
+            }
+        })
+    }
+
+    fn finish(self) -> Result<W, FileError> {
+        match self {
+            Output::Text(out) => out.into_inner().map_err(|error| unwritten(error.into_error())),
+            Output::Columns(Columns::Parquet(writer)) => writer.into_inner().map_err(unencoded),
+            Output::Columns(Columns::Arrow(writer)) => writer.into_inner().map_err(unencoded),
+        }
+    }
+}
+
+impl<W: Write + Send> Columns<W> {
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), FileError> {
+        match self {
+            Columns::Parquet(writer) => writer.write(batch).map_err(unencoded),
+            Columns::Arrow(writer) => writer.write(batch).map_err(unencoded),
+        }
+    }
+}
+
+/// Writes candles to any output in one of the formats. An export is complete only after
+/// [`CandleSink::finish`].
+#[derive(Debug)]
+pub struct CandleSink<W: Write + Send> {
+    output: Output<W>,
+    pending: Pending,
+}
+
+/// Rows gathered for the next batch.
+#[derive(Debug, Default)]
+struct Pending {
+    symbols: Vec<Arc<str>>,
+    candles: Candles,
 }
 
 impl<W: Write + Send> CandleSink<W> {
     pub fn create(format: Format, out: W) -> Result<CandleSink<W>, FileError> {
-        let inner = match format {
-            Format::Csv => {
-                let mut out = std::io::BufWriter::with_capacity(256 * 1024, out);
-                out.write_all(b"symbol,time,open,high,low,close,volume,turnover,session\n")
-                    .map_err(unwritten)?;
-                Inner::Csv(out)
-            }
-            Format::Parquet => {
-                let writer = ArrowWriter::try_new(out, schema(), Some(parquet_properties()));
-                let writer = writer.map_err(unencoded)?;
-                Inner::Parquet(Box::new(writer), Pending::default())
-            }
-            Format::ArrowIpc => {
-                let writer = arrow_ipc::writer::FileWriter::try_new(out, &schema()).map_err(unencoded)?;
-                Inner::Arrow(Box::new(writer), Pending::default())
-            }
-        };
-        Ok(CandleSink { inner })
+        let output = Output::create(format, out, &candle_schema())?;
+        Ok(CandleSink { output, pending: Pending::default() })
     }
 
     /// Appends candles of one security. `decimals` is the minimum number of decimals in text; a
@@ -114,8 +149,8 @@ impl<W: Write + Send> CandleSink<W> {
         decimals: u32,
         candles: &Candles,
     ) -> Result<(), FileError> {
-        match &mut self.inner {
-            Inner::Csv(out) => {
+        match &mut self.output {
+            Output::Text(out) => {
                 let mut line = Vec::with_capacity(160);
                 for candle in candles.iter() {
                     line.clear();
@@ -124,40 +159,17 @@ impl<W: Write + Send> CandleSink<W> {
                 }
                 Ok(())
             }
-            Inner::Parquet(writer, pending) => {
-                pending.add(symbol, candles, |batch| writer.write(&batch).map_err(unencoded))
-            }
-            Inner::Arrow(writer, pending) => {
-                pending.add(symbol, candles, |batch| writer.write(&batch).map_err(unencoded))
-            }
+            Output::Columns(columns) => self.pending.add(symbol, candles, |batch| columns.write(&batch)),
         }
     }
 
     /// Writes the remaining rows and the file's end, and returns the output.
-    pub fn finish(self) -> Result<W, FileError> {
-        match self.inner {
-            Inner::Csv(out) => out.into_inner().map_err(|error| unwritten(error.into_error())),
-            Inner::Parquet(mut writer, mut pending) => {
-                if let Some(batch) = pending.take()? {
-                    writer.write(&batch).map_err(unencoded)?;
-                }
-                writer.into_inner().map_err(unencoded)
-            }
-            Inner::Arrow(mut writer, mut pending) => {
-                if let Some(batch) = pending.take()? {
-                    writer.write(&batch).map_err(unencoded)?;
-                }
-                writer.into_inner().map_err(unencoded)
-            }
+    pub fn finish(mut self) -> Result<W, FileError> {
+        if let (Output::Columns(columns), Some(batch)) = (&mut self.output, self.pending.take()?) {
+            columns.write(&batch)?;
         }
+        self.output.finish()
     }
-}
-
-pub(crate) fn parquet_properties() -> WriterProperties {
-    WriterProperties::builder()
-        .set_compression(Compression::ZSTD(ZstdLevel::default()))
-        .set_max_row_group_row_count(Some(GROUP_ROWS))
-        .build()
 }
 
 impl Pending {
@@ -189,7 +201,7 @@ impl Pending {
         let millis = candles.time.iter().map(|at| at.saturating_mul(1000)).collect::<Vec<i64>>();
         let session = candles.session.iter().map(|session| Session::as_str(*session));
         let batch = RecordBatch::try_new(
-            schema(),
+            candle_schema(),
             vec![
                 Arc::new(StringArray::from_iter_values(names)),
                 Arc::new(TimestampMillisecondArray::from(millis).with_timezone("UTC")),
@@ -206,13 +218,77 @@ impl Pending {
     }
 }
 
-pub(crate) fn decimal(values: Vec<i128>, digits: u8) -> Result<Decimal128Array, FileError> {
+/// Writes trades to any output in one of the formats. An export is complete only after
+/// [`TradeSink::finish`].
+#[derive(Debug)]
+pub struct TradeSink<W: Write + Send> {
+    output: Output<W>,
+}
+
+impl<W: Write + Send> TradeSink<W> {
+    pub fn create(format: Format, out: W) -> Result<TradeSink<W>, FileError> {
+        Ok(TradeSink { output: Output::create(format, out, &trade_schema())? })
+    }
+
+    /// Appends trades of one security.
+    pub fn write(&mut self, symbol: &Symbol, zone: &Zone, trades: &Trades) -> Result<(), FileError> {
+        match &mut self.output {
+            Output::Text(out) => {
+                for trade in trades.iter() {
+                    let (time, price) = (zone.rfc3339(trade.time), trade.price.text(DECIMALS_MAX));
+                    let (direction, kind) = (trade.direction.as_str(), trade.kind);
+                    writeln!(out, "{symbol},{time},{price},{},{direction},{kind}", trade.volume)
+                        .map_err(unwritten)?;
+                }
+                Ok(())
+            }
+            Output::Columns(columns) => {
+                trade_batches(symbol, trades).try_for_each(|batch| columns.write(&batch?))
+            }
+        }
+    }
+
+    /// Writes the file's end, and returns the output.
+    pub fn finish(self) -> Result<W, FileError> {
+        self.output.finish()
+    }
+}
+
+fn trade_batches(symbol: &Symbol, trades: &Trades) -> impl Iterator<Item = Result<RecordBatch, FileError>> {
+    let starts = (0..trades.len()).step_by(WRITE_ROWS);
+    starts.map(move |start| trade_batch(symbol, trades, start..trades.len().min(start + WRITE_ROWS)))
+}
+
+fn trade_batch(symbol: &Symbol, trades: &Trades, rows: Range<usize>) -> Result<RecordBatch, FileError> {
+    let time = trades.time.get(rows.clone()).unwrap_or_default();
+    let price = trades.price.get(rows.clone()).unwrap_or_default();
+    let volume = trades.volume.get(rows.clone()).unwrap_or_default();
+    let direction = trades.direction.get(rows.clone()).unwrap_or_default();
+    let kind = trades.kind.get(rows).unwrap_or_default();
+    let millis = time.iter().map(|at| at.saturating_mul(1000)).collect::<Vec<i64>>();
+    let prices = price.iter().copied().map(i128::from).collect();
+    let directions = direction.iter().map(|direction| TradeDirection::as_str(*direction));
+    let batch = RecordBatch::try_new(
+        trade_schema(),
+        vec![
+            Arc::new(StringArray::from_iter_values(time.iter().map(|_| symbol.as_str()))),
+            Arc::new(TimestampMillisecondArray::from(millis).with_timezone("UTC")),
+            Arc::new(decimal(prices, PRICE_DIGITS)?),
+            Arc::new(Int64Array::from(volume.to_vec())),
+            Arc::new(StringArray::from_iter_values(directions)),
+            Arc::new(StringArray::from_iter_values(kind.iter().map(ToString::to_string))),
+        ],
+    );
+    batch.map_err(unencoded)
+}
+
+fn decimal(values: Vec<i128>, digits: u8) -> Result<Decimal128Array, FileError> {
     let array = Decimal128Array::from(values).with_precision_and_scale(digits, SCALE).map_err(unencoded)?;
     array.validate_decimal_precision(digits).map_err(unencoded)?;
     Ok(array)
 }
 
-fn schema() -> SchemaRef {
+fn candle_schema() -> SchemaRef {
     let price = DataType::Decimal128(PRICE_DIGITS, SCALE);
     Arc::new(Schema::new(vec![
         Field::new("symbol", DataType::Utf8, false),
@@ -224,6 +300,17 @@ fn schema() -> SchemaRef {
         Field::new("volume", DataType::Int64, false),
         Field::new("turnover", DataType::Decimal128(TURNOVER_DIGITS, SCALE), false),
         Field::new("session", DataType::Utf8, false),
+    ]))
+}
+
+fn trade_schema() -> SchemaRef {
+    Arc::new(Schema::new(vec![
+        Field::new("symbol", DataType::Utf8, false),
+        Field::new("time", DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into())), false),
+        Field::new("price", DataType::Decimal128(PRICE_DIGITS, SCALE), false),
+        Field::new("volume", DataType::Int64, false),
+        Field::new("direction", DataType::Utf8, false),
+        Field::new("type", DataType::Utf8, false),
     ]))
 }
 
@@ -272,10 +359,10 @@ fn write_decimal(out: &mut Vec<u8>, value: i128, decimals: u32) -> std::io::Resu
     Ok(())
 }
 
-pub(crate) fn unwritten(error: std::io::Error) -> FileError {
+fn unwritten(error: std::io::Error) -> FileError {
     Problem::Write(error).at(Path::new("export"))
 }
 
-pub(crate) fn unencoded(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
+fn unencoded(error: impl std::error::Error + Send + Sync + 'static) -> FileError {
     Problem::Encode(Box::new(error)).at(Path::new("export"))
 }

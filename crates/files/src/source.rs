@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::zip::{self, ArchiveError, Entry};
+use crate::archive::{self, ArchiveError, Entry};
 use crate::{FileError, LINE_MAX, Problem};
 
 /// Bytes read from the file so far; a compressed file counts as compressed.
@@ -49,7 +49,7 @@ pub fn tables_in(path: &Path) -> Result<Vec<PathBuf>, FileError> {
         if !begins_as_zip(&first_bytes(&mut file)?) {
             return Ok(vec![path.to_owned()]);
         }
-        Ok(zip::tables(&mut file)?.iter().map(|entry| path.join(&entry.name)).collect())
+        Ok(archive::tables(&file)?.iter().map(|entry| path.join(&entry.name)).collect())
     };
     list().map_err(|problem| problem.at(path))
 }
@@ -74,8 +74,8 @@ fn in_archive(path: &Path) -> Option<Result<(File, Entry), ArchiveError>> {
     let archive = path.ancestors().skip(1).find(|above| above.is_file())?;
     let name = path.strip_prefix(archive).ok()?.to_string_lossy().into_owned();
     let find = || -> Result<(File, Entry), ArchiveError> {
-        let mut file = File::open(archive)?;
-        let entry = zip::tables(&mut file)?.into_iter().find(|entry| entry.name == name);
+        let file = File::open(archive)?;
+        let entry = archive::tables(&file)?.into_iter().find(|entry| entry.name == name);
         Ok((file, entry.ok_or(ArchiveError::Absent(name))?))
     };
     Some(find())
@@ -124,7 +124,7 @@ pub(crate) fn open_source(path: &Path) -> Result<(Source, u64), Problem> {
         return Err(Problem::Parquet("it does not begin as a Parquet file does".to_owned()));
     }
     if begins_as_zip(&magic) {
-        return match zip::tables(&mut file)?.as_slice() {
+        return match archive::tables(&file)?.as_slice() {
             [only] => open_entry(file, only),
             several => Err(ArchiveError::Several(several.len()).into()),
         };
@@ -157,7 +157,7 @@ struct Inflated<R> {
 
 impl<R> Inflated<R> {
     fn new(inner: R, packed: u64) -> Inflated<R> {
-        Inflated { inner, left: zip::unpacked_max(packed) }
+        Inflated { inner, left: archive::unpacked_max(packed) }
     }
 }
 
@@ -165,7 +165,7 @@ impl<R: Read> Read for Inflated<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            let limit = zip::RATIO_MAX;
+            let limit = archive::RATIO_MAX;
             io::Error::new(
                 io::ErrorKind::InvalidData,
                 format!("it unpacks to more than {limit} times its size; unpack it first if it is meant"),

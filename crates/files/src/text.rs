@@ -1,15 +1,17 @@
-//! Candles from a text table.
+//! The rows of a table of candles.
 
 use market::{Grain, Symbol};
 
-use crate::cells::{Cells, OpenQuote, lossy};
-use crate::header::{CandleColumns, TimeColumns, Vendor};
-use crate::number::{Fault, Number, Numbers, divide};
-use crate::row::{RawChunk, RawRow};
+use crate::cells::lossy;
+use crate::columns::with_cell;
+use crate::columns::{Batch, Column};
+use crate::header::{CandleColumns, Vendor};
+use crate::input::{TableRows, TextLine};
+use crate::number::{Fault, Number, Numbers, divide, millionths_of_double, millionths_of_large};
+use crate::row::{RawChunk, RawRow, RowFault, named};
 use crate::session::Sessions;
-use crate::source::Lines;
-use crate::spelling::{SymbolFault, SymbolTable};
-use crate::time::{RawTime, TimeFault};
+use crate::spelling::SymbolTable;
+use crate::time::RawTime;
 use crate::time_words::Times;
 use crate::understood::SymbolSource;
 use crate::{Problem, Rejected};
@@ -37,158 +39,145 @@ pub(crate) struct Rows {
     pub period: Option<Grain>,
 }
 
-/// Why one row is left out; an error of the whole file is a [`Problem`].
-pub(crate) enum RowFault {
-    Row(String),
-    File(Problem),
-}
-
-impl From<SymbolFault> for RowFault {
-    fn from(fault: SymbolFault) -> RowFault {
-        match fault {
-            SymbolFault::Bad(reason) => RowFault::Row(reason),
-            SymbolFault::TooMany => RowFault::File(Problem::Symbols),
-        }
-    }
-}
-
-impl From<TimeFault> for RowFault {
-    fn from(fault: TimeFault) -> RowFault {
-        RowFault::Row(fault.to_string())
-    }
-}
-
-pub(crate) fn named(field: &'static str) -> impl Fn(Fault) -> RowFault {
-    move |fault| RowFault::Row(format!("{field} {fault}"))
-}
-
 /// The turnover of a row without one: the average price, or the middle of the candle, times the volume.
-pub(crate) fn estimate(vwap: Option<i64>, high: i64, low: i64, close: i64, volume: i64) -> i128 {
+fn estimate(vwap: Option<i64>, high: i64, low: i64, close: i64, volume: i64) -> i128 {
     match vwap {
         Some(vwap) => i128::from(vwap) * i128::from(volume),
         None => divide((i128::from(high) + i128::from(low) + i128::from(close)) * i128::from(volume), 3),
     }
 }
 
-/// A text table positioned after its header.
-#[derive(Debug)]
-pub(crate) struct TextRows {
-    lines: Lines,
-    delimiter: u8,
-    width: usize,
-    cells: Cells,
-}
+impl TableRows for Rows {
+    type Row = RawRow;
 
-impl TextRows {
-    pub(crate) fn new(lines: Lines, delimiter: u8, width: usize) -> TextRows {
-        TextRows { lines, delimiter, width, cells: Cells::default() }
+    fn symbol_column(&self) -> Option<usize> {
+        self.columns.symbol
     }
 
-    pub(crate) fn consumed(&self) -> u64 {
-        self.lines.consumed()
-    }
-
-    pub(crate) fn read(&mut self, rows: &mut Rows, limit: usize) -> Result<Option<RawChunk>, Problem> {
-        let mut chunk = RawChunk { rows: Vec::with_capacity(limit), ..RawChunk::default() };
-        while chunk.consumed < limit as u64 {
-            let number = self.lines.number() + 1;
-            let Some(line) = self.lines.next()? else { break };
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            let split = self.cells.split(line, self.delimiter);
-            if split.is_ok() && !rows.wide.is_empty() {
-                rows.of_wide_line(&self.cells, line, self.width, number, &mut chunk)?;
-                continue;
-            }
-            chunk.consumed += 1;
-            let row = match split {
-                Ok(()) => rows.of_cells(&self.cells, line, self.width, number),
-                Err(OpenQuote) => Err(RowFault::Row("a quote is not closed on its line".to_owned())),
-            };
-            match row {
-                Ok(row) => chunk.rows.push(row),
-                Err(RowFault::Row(reason)) => {
-                    let symbol = rows.columns.symbol.map(|at| lossy(self.cells.get(line, at)));
-                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
-                }
-                Err(RowFault::File(problem)) => return Err(problem),
-            }
-        }
-        Ok((chunk.consumed > 0).then_some(chunk))
-    }
-}
-
-impl Rows {
-    fn of_cells(
-        &mut self,
-        cells: &Cells,
-        line: &[u8],
-        width: usize,
-        number: u64,
-    ) -> Result<RawRow, RowFault> {
-        check_width(cells, line, width)?;
+    fn of_cells(&mut self, line: &TextLine<'_>) -> Result<RawRow, RowFault> {
+        line.check_width()?;
         let columns = self.columns.clone();
-        let cell = |column: usize| cells.get(line, column);
         if let Some(column) = columns.per {
-            check_per(cell(column), self.period)?;
+            check_per(line.cell(column), self.period)?;
         }
         let symbol = match columns.symbol {
-            Some(column) => self.symbols.look_up(cell(column))?,
+            Some(column) => self.symbols.look_up(line.cell(column))?,
             None => self.fixed,
         };
-        let time = self.time(&columns, cells, line)?;
-        self.of_columns(&columns, symbol, time, (cells, line, number))
+        let time = line.time(columns.time, &mut self.times)?;
+        self.of_columns(&columns, symbol, time, line)
     }
 
-    /// The rows of one line of a table with several symbols side by side. A symbol whose prices are all blank has none.
-    fn of_wide_line(
-        &mut self,
-        cells: &Cells,
-        line: &[u8],
-        width: usize,
-        number: u64,
-        chunk: &mut RawChunk,
-    ) -> Result<(), Problem> {
+    /// In a table with several symbols side by side, a symbol whose prices are all blank has no row.
+    fn of_line(&mut self, line: &TextLine<'_>, chunk: &mut RawChunk<RawRow>) -> Result<(), Problem> {
+        if self.wide.is_empty() {
+            chunk.consumed += 1;
+            let row = self.of_cells(line);
+            return chunk.push(row, |reason| line.rejected(self.columns.symbol, reason));
+        }
         let wide = std::mem::take(&mut self.wide);
         for (symbol, columns) in &wide {
             let prices = [columns.open, columns.high, columns.low, columns.close];
-            if cells.len() >= width && prices.iter().all(|column| cells.get(line, *column).is_empty()) {
+            if !line.is_short() && prices.iter().all(|column| line.cell(*column).is_empty()) {
                 continue;
             }
             chunk.consumed += 1;
-            let row = check_width(cells, line, width)
-                .and_then(|()| self.time(columns, cells, line))
-                .and_then(|time| self.of_columns(columns, *symbol, time, (cells, line, number)));
-            match row {
-                Ok(row) => chunk.rows.push(row),
-                Err(RowFault::Row(reason)) => {
-                    let symbol = self.symbols.symbols().get(*symbol as usize).map(Symbol::to_string);
-                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
-                }
-                Err(RowFault::File(problem)) => return Err(problem),
-            }
+            let row = line
+                .check_width()
+                .and_then(|()| Ok(line.time(columns.time, &mut self.times)?))
+                .and_then(|time| self.of_columns(columns, *symbol, time, line));
+            chunk.push(row, |reason| {
+                let symbol = self.symbols.symbols().get(*symbol as usize).map(Symbol::to_string);
+                Rejected { symbol, ..line.rejected(None, reason) }
+            })?;
         }
         self.wide = wide;
         Ok(())
     }
 
-    fn time(&mut self, columns: &CandleColumns, cells: &Cells, line: &[u8]) -> Result<RawTime, RowFault> {
-        let cell = |column: usize| cells.get(line, column);
-        Ok(match columns.time {
-            TimeColumns::One(column) => self.times.one(cell(column))?,
-            TimeColumns::DateAndClock(date, clock) => self.times.two(cell(date), cell(clock))?,
-        })
-    }
+    fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawChunk<RawRow>, Problem> {
+        let columns = self.columns.clone();
+        let Numbers { scale, .. } = self.numbers;
+        let numbers = &mut self.numbers;
+        let mut price = |column| {
+            let double = |cell| scale.price.is_none().then(|| millionths_of_double(cell)).flatten();
+            Column::read(batch.array(column)?, double, |_| None, |number| numbers.price(number))
+        };
+        let (open, high) = (price(columns.open)?, price(columns.high)?);
+        let (low, close) = (price(columns.low)?, price(columns.close)?);
+        let vwap = columns.vwap.filter(|_| self.estimate_turnover).map(&mut price).transpose()?;
+        let volume = columns.volume.map(|column| {
+            let integer = |cell| scale.volume.is_none().then_some(cell);
+            Column::read(batch.array(column)?, |_| None, integer, |number| self.numbers.volume(number))
+        });
+        let volume = volume.transpose()?;
+        let turnover = columns.turnover.map(|column| {
+            let double = |cell| scale.turnover.is_none().then(|| millionths_of_large(cell)).flatten();
+            Column::read(batch.array(column)?, double, |_| None, |number| self.numbers.turnover(number))
+        });
+        let turnover = turnover.transpose()?;
+        let times = batch.times(columns.time, &mut self.times)?;
+        let symbol = columns.symbol.map(|column| batch.array(column)).transpose()?;
+        let session = columns.session.map(|column| batch.array(column)).transpose()?;
 
+        let mut chunk = RawChunk::with_capacity(batch.batch.num_rows());
+        chunk.consumed = batch.batch.num_rows() as u64;
+        for (at, time) in times.into_iter().enumerate() {
+            let mut read = || -> Result<RawRow, RowFault> {
+                let symbol = match symbol {
+                    Some(array) => with_cell(array, at, |cell| self.symbols.look_up(cell))?,
+                    None => self.fixed,
+                };
+                let (open, high) =
+                    (open.get(at).map_err(named("open"))?, high.get(at).map_err(named("high"))?);
+                let (low, close) =
+                    (low.get(at).map_err(named("low"))?, close.get(at).map_err(named("close"))?);
+                let volume =
+                    volume.as_ref().map_or(Ok(0), |column| column.get(at)).map_err(named("volume"))?;
+                let given = match turnover.as_ref().map(|column| column.get(at)) {
+                    None | Some(Err(Fault::Empty)) => None,
+                    Some(given) => Some(given.map_err(named("turnover"))?),
+                };
+                let turnover = match given {
+                    Some(given) => given,
+                    None if self.estimate_turnover => {
+                        let vwap = vwap.as_ref().and_then(|column| column.get(at).ok());
+                        estimate(vwap, high, low, close, volume)
+                    }
+                    None => 0,
+                };
+                let session = match session {
+                    Some(array) => with_cell(array, at, |cell| self.sessions.read(first + at as u64, cell)),
+                    None => None,
+                };
+                Ok(RawRow {
+                    line: first + at as u64,
+                    symbol,
+                    time: time?,
+                    open,
+                    high,
+                    low,
+                    close,
+                    volume,
+                    turnover,
+                    session,
+                })
+            };
+            chunk.push(read(), |reason| batch.rejected(at, first, symbol, reason))?;
+        }
+        Ok(chunk)
+    }
+}
+
+impl Rows {
     fn of_columns(
         &mut self,
         columns: &CandleColumns,
         symbol: u32,
         time: RawTime,
-        (cells, line, number): (&Cells, &[u8], u64),
+        line: &TextLine<'_>,
     ) -> Result<RawRow, RowFault> {
-        let cell = |column: usize| cells.get(line, column);
+        let cell = |column: usize| line.cell(column);
         let numbers = &mut self.numbers;
         let mut price = |column, name| numbers.price(Number::Text(cell(column))).map_err(named(name));
         let (open, high) = (price(columns.open, "open")?, price(columns.high, "high")?);
@@ -214,27 +203,17 @@ impl Rows {
             None => 0,
         };
         let session = match columns.session {
-            Some(column) => self.sessions.read(number, cell(column)),
+            Some(column) => self.sessions.read(line.number, cell(column)),
             None => None,
         };
-        Ok(RawRow { line: number, symbol, time, open, high, low, close, volume, turnover, session })
+        Ok(RawRow { line: line.number, symbol, time, open, high, low, close, volume, turnover, session })
     }
-}
-
-fn check_width(cells: &Cells, line: &[u8], width: usize) -> Result<(), RowFault> {
-    if cells.len() != width {
-        let surplus = (width..cells.len()).all(|column| cells.get(line, column).is_empty());
-        if cells.len() < width || !surplus {
-            return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
-        }
-    }
-    Ok(())
 }
 
 /// Stooq has the period in every row. Its times of day are those of Warsaw, which the file does not
 /// say, and which would look like times of the market: so the user has to set the period
 /// explicitly.
-fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
+fn check_per(cell: &[u8], report: Option<Grain>) -> Result<(), RowFault> {
     let grain = match cell {
         b"D" | b"d" => return Ok(()),
         b"1" => Grain::Minute,
@@ -244,5 +223,5 @@ fn check_per(cell: &[u8], told: Option<Grain>) -> Result<(), RowFault> {
         b"60" => Grain::Own60,
         other => return Err(RowFault::File(Problem::NamedPeriod(lossy(other)))),
     };
-    if told == Some(grain) { Ok(()) } else { Err(RowFault::File(Problem::TimesOfWarsaw(grain))) }
+    if report == Some(grain) { Ok(()) } else { Err(RowFault::File(Problem::TimesOfWarsaw(grain))) }
 }

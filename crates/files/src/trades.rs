@@ -3,29 +3,21 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
-use arrow_array::Array;
-use arrow_array::cast::AsArray;
 use market::{Market, Price, Symbol, Timestamp, Trade, TradeDirection, TradeType, Venues};
 
-use crate::cells::{Cells, OpenQuote, lossy};
+use crate::cells::lossy;
 use crate::clock::{Clock, Reading, Unit};
-use crate::column_text::text_of;
-use crate::columns::{Batch, Column, ColumnRows, row_text};
-use crate::header::{TimeColumns, TradeColumns};
+use crate::columns::with_cell;
+use crate::columns::{Batch, Column};
+use crate::header::TradeColumns;
+use crate::input::{Input, Position, SAMPLE_ROWS, TableRows, TextLine};
 use crate::number::{Number, Numbers, millionths_of_double};
-use crate::row::RejectedRoom;
+use crate::row::{RawChunk, RowBatch, RowFault, named};
 use crate::sample::read_trade_sample;
-use crate::source::Lines;
 use crate::spelling::SymbolTable;
-use crate::text::{RowFault, named};
 use crate::time::RawTime;
 use crate::time_words::Times;
-use crate::{BATCH_ROWS, FileError, Position, Problem, ReadOptions, Rejected};
-
-/// Rows in the sample that decides what the times of a file mean.
-const SAMPLE_ROWS: usize = 10_000;
-/// The same including bad rows: a file may have nothing else.
-const SAMPLE_ROWS_MAX: u64 = 200_000;
+use crate::{FileError, Problem, ReadOptions, Rejected};
 
 /// One row of a table of trades. Whether it is a valid trade is up to the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,34 +29,13 @@ pub struct TradeRow {
     pub trade: Trade,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TradeBatch {
-    pub rows: Vec<TradeRow>,
-    pub rejected: Vec<Rejected>,
-    /// Further rejected rows, beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are held.
-    pub omitted: u64,
-}
-
-impl TradeBatch {
-    /// Rows of the file that this batch accounts for.
-    pub fn rows_read(&self) -> u64 {
-        (self.rows.len() + self.rejected.len()) as u64 + self.omitted
-    }
-}
+pub type TradeBatch = RowBatch<TradeRow>;
 
 /// A row whose time is not resolved yet, because that depends on the whole file.
 #[derive(Clone, Copy, Debug)]
-struct RawTrade {
+pub(crate) struct RawTrade {
     time: RawTime,
     row: TradeRow,
-}
-
-#[derive(Debug, Default)]
-struct RawTrades {
-    rows: Vec<RawTrade>,
-    rejected: Vec<Rejected>,
-    omitted: u64,
-    consumed: u64,
 }
 
 /// Converts rows to trades, for text tables and columnar ones.
@@ -80,56 +51,30 @@ pub(crate) struct TradeRows {
     pub times: Times,
 }
 
-/// Where the rows come from.
-#[derive(Debug)]
-pub(crate) enum TradeInput {
-    Text(TradeText),
-    Columns(Box<ColumnRows>),
-}
-
-/// A text table positioned after its header.
-#[derive(Debug)]
-pub(crate) struct TradeText {
-    lines: Lines,
-    delimiter: u8,
-    width: usize,
-    cells: Cells,
-}
-
 /// Reads the trades of one file, a batch at a time.
 #[derive(Debug)]
 pub struct TradeReader {
     path: PathBuf,
-    input: TradeInput,
+    input: Input,
     rows: TradeRows,
     clock: Clock,
     reading: Reading,
-    pending: VecDeque<RawTrades>,
+    pending: VecDeque<RawChunk<RawTrade>>,
     bytes: u64,
 }
 
 impl TradeReader {
     pub(crate) fn start(
         path: &Path,
-        mut input: TradeInput,
+        mut input: Input,
         mut rows: TradeRows,
         venues: &Venues,
         options: &ReadOptions,
         bytes: u64,
     ) -> Result<TradeReader, Problem> {
-        let (mut pending, mut sample) = (VecDeque::new(), Vec::new());
-        let (mut consumed, mut room) = (0, RejectedRoom::new());
-        while sample.len() < SAMPLE_ROWS && consumed < SAMPLE_ROWS_MAX {
-            let Some(mut chunk) = input.read(&mut rows)? else { break };
-            consumed += chunk.consumed;
-            chunk.rows.shrink_to_fit();
-            chunk.omitted = room.hold(&mut chunk.rejected);
-            sample.extend(chunk.rows.iter().map(|row: &RawTrade| (row.row.line, row.time)));
-            pending.push_back(chunk);
-        }
-        if pending.is_empty() {
-            return Err(Problem::NoRows);
-        }
+        let pending = input.sample(&mut rows, |_, sampled| sampled >= SAMPLE_ROWS)?;
+        let sampled = pending.iter().flat_map(|chunk| &chunk.rows);
+        let sample: Vec<(u64, RawTime)> = sampled.map(|row| (row.row.line, row.time)).collect();
         let reading = read_trade_sample(&sample, options)?;
         let clock = Clock::new(venues);
         Ok(TradeReader { path: path.to_path_buf(), input, rows, clock, reading, pending, bytes })
@@ -161,11 +106,7 @@ impl TradeReader {
     }
 
     pub fn position(&self) -> Position {
-        let consumed = match &self.input {
-            TradeInput::Text(text) => text.lines.consumed(),
-            TradeInput::Columns(columns) => columns.consumed(self.bytes),
-        };
-        Position { consumed: consumed.min(self.bytes), total: self.bytes }
+        self.input.position(self.bytes)
     }
 
     /// The next batch, or `None` at the end.
@@ -190,8 +131,8 @@ impl TradeReader {
         self.pending.iter().map(|chunk| chunk.rejected.len()).sum()
     }
 
-    fn finish(&mut self, chunk: RawTrades) -> TradeBatch {
-        let RawTrades { rejected, omitted, .. } = chunk;
+    fn finish(&mut self, chunk: RawChunk<RawTrade>) -> TradeBatch {
+        let RawChunk { rejected, omitted, .. } = chunk;
         let mut batch = TradeBatch { rows: Vec::with_capacity(chunk.rows.len()), rejected, omitted };
         let already = batch.rejected.len();
         for RawTrade { time, mut row } in chunk.rows {
@@ -226,66 +167,21 @@ fn whole_seconds(time: RawTime, unit: Unit) -> RawTime {
     }
 }
 
-impl TradeInput {
-    pub(crate) fn text(lines: Lines, delimiter: u8, width: usize) -> TradeInput {
-        TradeInput::Text(TradeText { lines, delimiter, width, cells: Cells::default() })
+impl TableRows for TradeRows {
+    type Row = RawTrade;
+
+    fn symbol_column(&self) -> Option<usize> {
+        self.columns.symbol
     }
 
-    fn read(&mut self, rows: &mut TradeRows) -> Result<Option<RawTrades>, Problem> {
-        match self {
-            TradeInput::Text(text) => text.read(rows),
-            TradeInput::Columns(columns) => columns.next_batch(|batch, first| rows.of_batch(batch, first)),
-        }
-    }
-}
-
-impl TradeText {
-    fn read(&mut self, rows: &mut TradeRows) -> Result<Option<RawTrades>, Problem> {
-        let mut chunk = RawTrades { rows: Vec::with_capacity(BATCH_ROWS), ..RawTrades::default() };
-        while chunk.consumed < BATCH_ROWS as u64 {
-            let number = self.lines.number() + 1;
-            let Some(line) = self.lines.next()? else { break };
-            if line.trim_ascii().is_empty() {
-                continue;
-            }
-            chunk.consumed += 1;
-            let row = match self.cells.split(line, self.delimiter) {
-                Ok(()) => rows.of_cells(&self.cells, line, self.width, number),
-                Err(OpenQuote) => Err(RowFault::Row("a quote is not closed on its line".to_owned())),
-            };
-            match row {
-                Ok(row) => chunk.rows.push(row),
-                Err(RowFault::Row(reason)) => {
-                    let symbol = rows.columns.symbol.map(|at| lossy(self.cells.get(line, at)));
-                    chunk.rejected.push(Rejected { line: number, symbol, text: lossy(line), reason });
-                }
-                Err(RowFault::File(problem)) => return Err(problem),
-            }
-        }
-        Ok((chunk.consumed > 0).then_some(chunk))
-    }
-}
-
-impl TradeRows {
-    fn of_cells(
-        &mut self,
-        cells: &Cells,
-        line: &[u8],
-        width: usize,
-        number: u64,
-    ) -> Result<RawTrade, RowFault> {
-        if cells.len() < width || (width..cells.len()).any(|column| !cells.get(line, column).is_empty()) {
-            return Err(RowFault::Row(format!("{} cells where the header has {width}", cells.len())));
-        }
-        let cell = |column: usize| cells.get(line, column);
+    fn of_cells(&mut self, line: &TextLine<'_>) -> Result<RawTrade, RowFault> {
+        line.check_width()?;
+        let cell = |column: usize| line.cell(column);
         let symbol = match self.columns.symbol {
             Some(column) => self.symbols.look_up(cell(column))?,
             None => self.fixed,
         };
-        let time = match self.columns.time {
-            TimeColumns::One(column) => self.times.one(cell(column))?,
-            TimeColumns::DateAndClock(date, clock) => self.times.two(cell(date), cell(clock))?,
-        };
+        let time = line.time(self.columns.time, &mut self.times)?;
         let price = self.numbers.price(Number::Text(cell(self.columns.price))).map_err(named("price"))?;
         let volume = self.numbers.volume(Number::Text(cell(self.columns.volume))).map_err(named("volume"))?;
         let direction =
@@ -293,10 +189,10 @@ impl TradeRows {
         let market = self.symbols.market(symbol);
         let kind = self.columns.kind.map_or(Ok(TradeType::BLANK), |at| kind(cell(at), market))?;
         let trade = Trade { time: Timestamp(0), price: Price(price), volume, direction, kind };
-        Ok(RawTrade { time, row: TradeRow { symbol, line: number, trade } })
+        Ok(RawTrade { time, row: TradeRow { symbol, line: line.number, trade } })
     }
 
-    fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawTrades, Problem> {
+    fn of_batch(&mut self, batch: &Batch<'_>, first: u64) -> Result<RawChunk<RawTrade>, Problem> {
         let columns = self.columns.clone();
         let scale = self.numbers.scale;
         let double = |cell| scale.price.is_none().then(|| millionths_of_double(cell)).flatten();
@@ -309,8 +205,8 @@ impl TradeRows {
         let array = |column: Option<usize>| column.map(|column| batch.array(column)).transpose();
         let (symbols, directions) = (array(columns.symbol)?, array(columns.direction)?);
         let kinds = array(columns.kind)?;
-        let mut chunk = RawTrades { consumed: batch.batch.num_rows() as u64, ..RawTrades::default() };
-        chunk.rows.reserve(batch.batch.num_rows());
+        let mut chunk = RawChunk::with_capacity(batch.batch.num_rows());
+        chunk.consumed = batch.batch.num_rows() as u64;
         for (at, time) in times.into_iter().enumerate() {
             let mut read = || -> Result<RawTrade, RowFault> {
                 let symbol = match symbols {
@@ -331,26 +227,9 @@ impl TradeRows {
                 let trade = Trade { time: Timestamp(0), price, volume, direction, kind };
                 Ok(RawTrade { time: time?, row: TradeRow { symbol, line: first + at as u64, trade } })
             };
-            match read() {
-                Ok(row) => chunk.rows.push(row),
-                Err(RowFault::Row(reason)) => chunk.rejected.push(Rejected {
-                    line: first + at as u64,
-                    symbol: symbols.map(|array| lossy(text_of(array, at).as_bytes())),
-                    text: row_text(batch.batch, at),
-                    reason,
-                }),
-                Err(RowFault::File(problem)) => return Err(problem),
-            }
+            chunk.push(read(), |reason| batch.rejected(at, first, symbols, reason))?;
         }
         Ok(chunk)
-    }
-}
-
-/// The text of a cell, as in a text table.
-fn with_cell<T>(array: &dyn Array, at: usize, read: impl FnOnce(&[u8]) -> T) -> T {
-    match array.as_string_opt::<i32>() {
-        Some(text) if text.is_valid(at) => read(text.value(at).trim().as_bytes()),
-        _ => read(text_of(array, at).as_bytes()),
     }
 }
 

@@ -13,8 +13,8 @@ use crate::HistoryError;
 
 /// The stored factors, or computed ones if there are none or their bytes cannot be read.
 pub(crate) fn factors(view: &View, venue: &Venue, symbol: &Symbol) -> Result<Vec<Factor>, HistoryError> {
-    if let Some(kept) = view.factors(symbol)?.and_then(|bytes| read(&bytes)) {
-        return Ok(kept);
+    if let Some(stored) = view.factors(symbol)?.and_then(|bytes| read(&bytes)) {
+        return Ok(stored);
     }
     Ok(reckon(view, venue, symbol)?.0)
 }
@@ -48,8 +48,8 @@ pub(crate) fn keep_all(batch: &mut Batch<'_>, venues: &Venues) -> Result<(), Sto
 /// and candles.
 pub(crate) fn is_sound(view: &View, venue: &Venue, symbol: &Symbol) -> Result<bool, HistoryError> {
     match view.factors(symbol)? {
-        Some(kept) if kept.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
-        Some(kept) => Ok(read(&kept) == Some(reckon(view, venue, symbol)?.0)),
+        Some(stored) if stored.first() == Some(&VERSION_FROM_FLOORS) => Ok(true),
+        Some(stored) => Ok(read(&stored) == Some(reckon(view, venue, symbol)?.0)),
         None => Ok(true),
     }
 }

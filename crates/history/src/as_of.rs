@@ -64,9 +64,24 @@ impl AsOf {
         }
     }
 
+    /// Whether everything that is known at `other` is known here, too.
+    pub fn includes(self, other: AsOf) -> bool {
+        match (self, other) {
+            (AsOf::Live(_), _) => true,
+            (AsOf::Replay(_), AsOf::Live(_)) => false,
+            (AsOf::Replay(now), AsOf::Replay(other)) => other <= now,
+        }
+    }
+
     /// Whether the regular hours of a date are over, the closing tail included.
     pub fn is_over(self, venue: &Venue, date: Date) -> bool {
         venue.day_end(date) <= self.now()
+    }
+
+    /// Whether minutes of one date replace the newest daily candle in a quote: that candle is
+    /// missing, or its day is not over, and the open of the running minute is a newer price.
+    pub(crate) fn prefers_minutes(self, venue: &Venue, day: Date, minutes: Date) -> bool {
+        minutes > day || (minutes == day && !self.is_over(venue, day))
     }
 
     /// Whether any candle of a series is known.

@@ -183,7 +183,7 @@ fn damage(finding: Finding) -> Damage {
         | Finding::Unlinked { series, entry }
         | Finding::Body { series, entry, .. }
         | Finding::Overlap { series, entry, .. } => (Some(series), Some(entry.first)),
-        Finding::Totals { kept, .. } => (Some(kept.series), None),
+        Finding::Totals { recorded: state, .. } => (Some(state.series), None),
         Finding::Engine(_)
         | Finding::Dangling { .. }
         | Finding::BodyOrphan { .. }

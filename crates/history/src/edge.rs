@@ -50,7 +50,7 @@ impl Sources<'_> {
         };
         let at = |stamp: Timestamp| made.time.partition_point(|time| *time < stamp.0);
         let rows = at(plan.stamps.start)..at(plan.stamps.end);
-        made.keep(rows);
+        made.retain_rows(rows);
         Ok(made)
     }
 
@@ -138,7 +138,7 @@ fn fold_days(venue: &Venue, minutes: &Candles, days: &mut Candles) -> Result<(),
         let until = date.tomorrow().map_or(Timestamp(i64::MAX), |next| venue.zone().midnight(next));
         let end = minutes.time.partition_point(|time| *time < until.0).max(start + 1);
         let mut day = minutes.clone();
-        day.keep(start..end);
+        day.retain_rows(start..end);
         days.append(&fold::fold_whole(venue.zone().midnight(date), &day)?);
         start = end;
     }

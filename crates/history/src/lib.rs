@@ -5,18 +5,50 @@
 //! blocks of the plan and folds them in one pass. [`import`] is the other direction. The crate
 //! knows no network, no protocol numbers and no clock: [`AsOf`] is an argument, and decides what is
 //! known then. Start with `query.rs`, then `as_of.rs`, `plan.rs`, `read.rs` and `edge.rs`;
-//! `paging.rs` is for more candles than one answer holds, `trades.rs` for single trades and capital
-//! flow, `own.rs` for coarse files mixed with minutes.
+//! `paging.rs` is for more candles than one answer holds, `quote.rs` for the last price and the
+//! figures of the day, `trades.rs` for single trades and capital flow, `own.rs` for coarse files
+//! mixed with minutes.
+//!
+//! An import into an empty store, and a query of weeks:
+//!
+//! ```
+//! use history::import::{Context, Options, Progress, import};
+//! use history::{Adjust, AsOf, History, Query, Select, Sessions};
+//! use market::{Floors, Timestamp, Venues};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let file = folder.path().join("700.HK.csv");
+//! let days = "2024-01-02,300,305,299,301,10\n2024-01-03,301,302,296,297,20\n2024-01-08,297,299,290,292,30\n";
+//! std::fs::write(&file, format!("date,open,high,low,close,volume\n{days}"))?;
+//!
+//! let now = Timestamp(1_730_000_000);
+//! let store = store::Store::open(folder.path().join("store"), store::Access::Write { now })?;
+//! let (venues, options, progress) = (Venues::built_in()?, Options::default(), Progress::default());
+//! let context = Context { store: &store, venues: &venues, options: &options, now: &|| now, stop: &false.into(), progress: &progress };
+//! assert_eq!(import(&context, &[file])?[0].rows, 3);
+//!
+//! let query = Query {
+//!     symbol: "700.HK".parse()?,
+//!     period: "week".parse()?,
+//!     adjust: Adjust::None,
+//!     sessions: Sessions::Intraday,
+//!     floors: Floors::NONE,
+//!     select: Select::Dates { start: None, end: None },
+//! };
+//! let answer = History::new(venues).candles(&mut store.reader()?, &query, AsOf::Live(now))?;
+//! assert_eq!(answer.candles.volume, [30, 30]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod adjustment;
 mod as_of;
 mod check;
 mod coverage;
+mod day_minutes;
 mod edge;
 mod error;
 pub mod import;
 mod inventory;
-mod last_price;
 mod minutes;
 mod own;
 mod page_cache;
@@ -24,6 +56,7 @@ mod paging;
 mod periods;
 mod plan;
 mod query;
+mod quote;
 mod read;
 mod removal;
 mod sizes;
@@ -32,13 +65,15 @@ mod trades;
 pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
+pub use day_minutes::{DayMinutes, LinePoint};
 pub use error::HistoryError;
 pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use periods::makes;
-pub use plan::{Keep, Plan, Rows};
+pub use plan::{Plan, Rows, Take};
 pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
+pub use quote::{Quote, SessionQuote, SessionState, TradeStatus};
 pub use read::{Answer, History};
 pub use removal::{Removal, RemovalError, plan_removal, remove};
 pub use trades::{CapitalFlow, LatestTrades, TRADES_MAX};

@@ -16,7 +16,7 @@ use store::{Series, SeriesInfo, Snapshot};
 use crate::as_of::{AsOf, Edge, Horizon};
 use crate::edge::Sources;
 use crate::error::HistoryError;
-use crate::plan::{Keep, Plan, Rows};
+use crate::plan::{Plan, Rows, Take};
 use crate::read::{interleave, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);
@@ -89,14 +89,14 @@ impl<'a> Mixed<'a> {
     pub(crate) fn read(&self) -> Result<Candles, HistoryError> {
         let plan = self.sources.plan;
         let whole = within(&plan.sources, &self.extent);
-        let (Keep::First(count) | Keep::Last(count)) = plan.keep;
+        let (Take::First(count) | Take::Last(count)) = plan.take;
         let mut wanted = count;
         loop {
             let window = self.window(&whole, wanted)?;
             let mut candles = self.select(&window)?;
             let at = |stamp: Timestamp| candles.time.partition_point(|time| *time < stamp.0);
             let rows = at(window.start)..at(window.end);
-            candles.keep(rows);
+            candles.retain_rows(rows);
             if window == whole || self.folded(&candles)? >= count {
                 return Ok(candles);
             }
@@ -118,13 +118,13 @@ impl<'a> Mixed<'a> {
             }
         }
         let venue = self.sources.venue;
-        Ok(match plan.keep {
-            Keep::Last(_) => {
+        Ok(match plan.take {
+            Take::Last(_) => {
                 let from = ends.into_iter().max().unwrap_or(whole.start);
                 let days = whole_days(venue, &(from..whole.end));
                 days.start.max(whole.start)..whole.end
             }
-            Keep::First(_) => {
+            Take::First(_) => {
                 let until = ends.into_iter().min().unwrap_or(whole.end);
                 let days = whole_days(venue, &(whole.start..until));
                 whole.start..days.end.min(whole.end)
@@ -140,17 +140,17 @@ impl<'a> Mixed<'a> {
         rows: usize,
     ) -> Result<Timestamp, HistoryError> {
         let snapshot = self.sources.snapshot;
-        let (entries, end) = match self.sources.plan.keep {
-            Keep::Last(_) => (snapshot.blocks_back(series, whole.end, rows)?, whole.start),
-            Keep::First(_) => (snapshot.blocks_forward(series, whole.start, rows)?, whole.end),
+        let (entries, end) = match self.sources.plan.take {
+            Take::Last(_) => (snapshot.blocks_back(series, whole.end, rows)?, whole.start),
+            Take::First(_) => (snapshot.blocks_forward(series, whole.start, rows)?, whole.end),
         };
         let found: usize = entries.iter().map(|entry| entry.rows as usize).sum();
         if found < rows {
             return Ok(end);
         }
-        let reached = match self.sources.plan.keep {
-            Keep::Last(_) => entries.first().map(|entry| entry.first.max(whole.start)),
-            Keep::First(_) => {
+        let reached = match self.sources.plan.take {
+            Take::Last(_) => entries.first().map(|entry| entry.first.max(whole.start)),
+            Take::First(_) => {
                 entries.last().map(|entry| Timestamp(entry.last.0.saturating_add(1)).min(whole.end))
             }
         };

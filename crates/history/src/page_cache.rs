@@ -2,10 +2,9 @@
 //!
 //! A plain query (one stored series, nothing folded, nothing adjusted) selects a run of stored
 //! candles, so its answer can be sliced from pages that were encoded earlier. Blocks never change
-//! and their ids are never reused, so an encoded page stays valid for its era, which ends when a
-//! backup is restored; only the directories of series change, and those carry the version of the
-//! store they were read at. The caller decides the encoding: this file knows candles, not
-//! protocols.
+//! and their ids are never reused while the store is open, so an encoded page stays valid; only the
+//! directories of series change, and those carry the version of the store they were read at. The
+//! caller decides the encoding: this file knows candles, not protocols.
 //!
 //! An answer of a thousand candles costs as much in cache misses as in instructions. So pages are
 //! cached by block, which is one look-up instead of five; and the stamps of a page that lies wholly
@@ -27,7 +26,7 @@ use crate::HistoryError;
 use crate::as_of::{Edge, Prefer};
 use crate::edge::Sources;
 use crate::own::has_own;
-use crate::plan::{Keep, Plan};
+use crate::plan::{Plan, Take};
 
 /// The encoded form of a page. It must report its memory use. Clones share their data.
 pub trait Encoded: Clone + Send + Sync + 'static {
@@ -64,8 +63,8 @@ pub struct Slices<P> {
     pub rows: usize,
 }
 
-/// The era of the store, a block in it, and the decimals of its prices.
-type BlockKey = (i64, i64, u32);
+/// A block, and the decimals of its prices.
+type BlockKey = (i64, u32);
 
 /// The cached pages of one block. It is immutable once cached, because its weight must not change:
 /// a block with another page replaces it.
@@ -158,14 +157,14 @@ impl<E: Encoded> PageCache<E> {
             return Ok(None);
         };
         let walk = Walk::new(self, series, &directory, plan, Some(&snapshot));
-        let Some(edge) = &plan.edge else { return walk.slices(plan.keep) };
+        let Some(edge) = &plan.edge else { return walk.slices(plan.take) };
         // The next query needs it to decide whether it can be answered from memory.
         let minutes = minutes_of(series);
         if self.known(&minutes, directory.version).is_none() {
             self.read(&snapshot, &minutes)?;
         }
         let made = Sources { snapshot: &snapshot, venue, symbol: &series.symbol, plan }.made(edge)?;
-        let found = walk.until(edge.from).slices_before(plan.keep, &made)?;
+        let found = walk.until(edge.from).slices_before(plan.take, &made)?;
         Ok(found.filter(|found| found.rows > 0))
     }
 
@@ -204,7 +203,7 @@ impl<E: Encoded> PageCache<E> {
         {
             return Ok(None);
         }
-        Walk::new(self, series, directory, plan, None).slices(plan.keep)
+        Walk::new(self, series, directory, plan, None).slices(plan.take)
     }
 
     fn known(&self, series: &Series, version: i64) -> Option<Arc<Directory>> {
@@ -295,18 +294,18 @@ impl<'a, E: Encoded> Walk<'a, E> {
     }
 
     /// As [`Walk::slices`], followed by `made`.
-    fn slices_before(&self, keep: Keep, made: &Candles) -> Found<E> {
+    fn slices_before(&self, take: Take, made: &Candles) -> Found<E> {
         let encode = |rows: Range<usize>| {
             let length = rows.len();
             E::encode(made, rows, self.directory.decimals).piece(0..length)
         };
-        let (stored, rows) = match keep {
-            Keep::Last(count) => {
+        let (stored, rows) = match take {
+            Take::Last(count) => {
                 let taken = made.len().min(count);
-                (self.slices(Keep::Last(count - taken))?, made.len() - taken..made.len())
+                (self.slices(Take::Last(count - taken))?, made.len() - taken..made.len())
             }
-            Keep::First(count) => {
-                let stored = self.slices(Keep::First(count))?;
+            Take::First(count) => {
+                let stored = self.slices(Take::First(count))?;
                 let missing = stored.as_ref().map_or(0, |stored| count.saturating_sub(stored.rows));
                 (stored, 0..made.len().min(missing))
             }
@@ -319,12 +318,12 @@ impl<'a, E: Encoded> Walk<'a, E> {
         Ok(Some(slices))
     }
 
-    fn slices(&self, keep: Keep) -> Found<E> {
-        match keep {
-            Keep::Last(0) | Keep::First(0) => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
+    fn slices(&self, take: Take) -> Found<E> {
+        match take {
+            Take::Last(0) | Take::First(0) => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
             _ if self.window.is_empty() => Ok(Some(Slices { pieces: Vec::new(), rows: 0 })),
-            Keep::Last(count) => self.back(count),
-            Keep::First(count) => self.forward(count),
+            Take::Last(count) => self.back(count),
+            Take::First(count) => self.forward(count),
         }
     }
 
@@ -383,7 +382,7 @@ impl<'a, E: Encoded> Walk<'a, E> {
     }
 
     fn open<'w>(&'w self, entry: &'w BlockEntry) -> Result<Option<LazyBlock<'w, E>>, HistoryError> {
-        let key = (store::era(self.directory.version), entry.id, self.directory.decimals);
+        let key = (entry.id, self.directory.decimals);
         if let Some(cached) = self.page_cache.blocks.get(&key) {
             return Ok(Some(LazyBlock { walk: self, entry, key, cached, body: Vec::new() }));
         }

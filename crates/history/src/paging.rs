@@ -6,7 +6,7 @@ use store::Reader;
 
 use crate::as_of::AsOf;
 use crate::error::HistoryError;
-use crate::plan::{Keep, Plan, selected};
+use crate::plan::{Plan, Take, selected};
 use crate::query::{COUNT_MAX, Query};
 use crate::read::{Answer, History};
 
@@ -57,13 +57,13 @@ impl History {
         as_of: AsOf,
     ) -> Result<Paged, HistoryError> {
         let venue = self.venue(&query.symbol);
-        let (stamps, keep) = selected(query, venue, as_of);
-        let stamps = match (from, keep) {
+        let (stamps, take) = selected(query, venue, as_of);
+        let stamps = match (from, take) {
             (None, _) => stamps,
-            (Some(at), Keep::First(_)) => at.max(stamps.start)..stamps.end,
-            (Some(at), Keep::Last(_)) => stamps.start..at.min(stamps.end),
+            (Some(at), Take::First(_)) => at.max(stamps.start)..stamps.end,
+            (Some(at), Take::Last(_)) => stamps.start..at.min(stamps.end),
         };
-        let first = Plan::over(query, venue, as_of, stamps, keep.of(limit.min(COUNT_MAX)));
+        let first = Plan::over(query, venue, as_of, stamps, take.of(limit.min(COUNT_MAX)));
         let (mut answer, mut rest) = self.page(reader, query, &first, as_of)?;
         let mut rows = answer.candles.len();
         let mut pages = vec![std::mem::take(&mut answer.candles)];
@@ -83,7 +83,7 @@ impl History {
                 }
             }
         };
-        answer.candles = in_order(pages, keep);
+        answer.candles = in_order(pages, take);
         Ok(Paged { answer, next })
     }
 
@@ -99,7 +99,7 @@ impl History {
         let edges = answer.candles.time.first().zip(answer.candles.time.last());
         let rest = edges.and_then(|(first, last)| plan.next(Timestamp(*first), Timestamp(*last)));
         let venue = self.venue(&query.symbol);
-        let beyond = rest.map(|stamps| Plan::over(query, venue, as_of, stamps, plan.keep));
+        let beyond = rest.map(|stamps| Plan::over(query, venue, as_of, stamps, plan.take));
         Ok((answer, beyond))
     }
 }
@@ -121,8 +121,8 @@ impl Iterator for Pages<'_> {
 }
 
 /// The candles of pages, oldest first. Pages come in the direction of their query.
-pub fn in_order(mut pages: Vec<Candles>, keep: Keep) -> Candles {
-    if let Keep::Last(_) = keep {
+pub fn in_order(mut pages: Vec<Candles>, take: Take) -> Candles {
+    if let Take::Last(_) = take {
         pages.reverse();
     }
     let mut candles = Candles::with_capacity(pages.iter().map(Candles::len).sum());

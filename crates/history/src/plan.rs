@@ -22,7 +22,7 @@ pub struct Plan {
     pub edge: Option<Edge>,
     /// How many source candles are enough.
     pub rows: Rows,
-    pub keep: Keep,
+    pub take: Take,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,40 +34,40 @@ pub enum Rows {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
+pub enum Take {
     First(usize),
     Last(usize),
 }
 
 const ALWAYS: Timestamp = Timestamp(i64::MIN);
 
-impl Keep {
+impl Take {
     /// The same end, with `count` candles.
-    pub(crate) fn of(self, count: usize) -> Keep {
+    pub(crate) fn of(self, count: usize) -> Take {
         match self {
-            Keep::First(_) => Keep::First(count),
-            Keep::Last(_) => Keep::Last(count),
+            Take::First(_) => Take::First(count),
+            Take::Last(_) => Take::Last(count),
         }
     }
 
     /// How many source candles are enough for it.
     fn rows(self, period: Period) -> Rows {
         match self {
-            Keep::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
-            Keep::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
+            Take::First(count) => Rows::Forward(count.saturating_add(1).saturating_mul(period.sources_max())),
+            Take::Last(count) => Rows::Back(count.saturating_mul(period.sources_max())),
         }
     }
 }
 
 impl Plan {
     pub fn of(query: &Query, venue: &Venue, as_of: AsOf) -> Plan {
-        let (stamps, keep) = selected(query, venue, as_of);
-        Plan::over(query, venue, as_of, stamps, keep)
+        let (stamps, take) = selected(query, venue, as_of);
+        Plan::over(query, venue, as_of, stamps, take)
     }
 
     /// A plan over any range of stamps, also one that a client cannot request; paging and export
     /// use it.
-    pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, keep: Keep) -> Plan {
+    pub fn over(query: &Query, venue: &Venue, as_of: AsOf, stamps: Range<Timestamp>, take: Take) -> Plan {
         let period = query.period;
         let grain = period.source();
         let lanes = query.sessions.lanes(period, query.symbol.market());
@@ -84,13 +84,13 @@ impl Plan {
         };
         let sources = stamps.start.max(floor)..until;
         let edge = horizon.edge.filter(|edge| edge.from < sources.end && !sources.is_empty());
-        Plan { series, period, sources, stamps, edge, rows: keep.rows(period), keep }
+        Plan { series, period, sources, stamps, edge, rows: take.rows(period), take }
     }
 
     /// The same plan, for at most `count` candles.
     pub(crate) fn keeping(self, count: usize) -> Plan {
-        let keep = self.keep.of(count);
-        Plan { rows: keep.rows(self.period), keep, ..self }
+        let take = self.take.of(count);
+        Plan { rows: take.rows(self.period), take, ..self }
     }
 
     /// The series whose stored candles are served unchanged: nothing is folded or merged. Only at
@@ -102,24 +102,24 @@ impl Plan {
 
     /// Where its stamps begin, in the direction in which they are read.
     pub(crate) fn begins_at(&self) -> Timestamp {
-        match self.keep {
-            Keep::First(_) => self.stamps.start,
-            Keep::Last(_) => self.stamps.end,
+        match self.take {
+            Take::First(_) => self.stamps.start,
+            Take::Last(_) => self.stamps.end,
         }
     }
 
     /// The rest of the query after an answer; `None` when nothing can be left.
     pub fn next(&self, first: Timestamp, last: Timestamp) -> Option<Range<Timestamp>> {
-        let rest = match self.keep {
-            Keep::First(_) => Timestamp(last.0 + 1)..self.stamps.end,
-            Keep::Last(_) => self.stamps.start..first,
+        let rest = match self.take {
+            Take::First(_) => Timestamp(last.0 + 1)..self.stamps.end,
+            Take::Last(_) => self.stamps.start..first,
         };
         (rest.start < rest.end).then_some(rest)
     }
 }
 
 /// The stamps that a query selects, half-open, and which end of them is returned.
-pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Timestamp>, Keep) {
+pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Timestamp>, Take) {
     let (zone, now) = (venue.zone(), as_of.now());
     let latest = || venue.latest_trading_day(now).unwrap_or_else(|| zone.date(now));
     let begin = |date| zone.midnight(date);
@@ -134,7 +134,7 @@ pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Time
                 Anchor::Minute(date, at) => Timestamp(minute(date, at).0 + 1),
                 Anchor::LatestMinute(at) => Timestamp(minute(latest(), at).0 + 1),
             };
-            (ALWAYS..until, Keep::Last(count))
+            (ALWAYS..until, Take::Last(count))
         }
         Select::Offset { direction: Direction::Present, anchor, count } => {
             let from = match anchor {
@@ -143,15 +143,15 @@ pub(crate) fn selected(query: &Query, venue: &Venue, as_of: AsOf) -> (Range<Time
                 Anchor::Minute(date, at) => minute(date, at),
                 Anchor::LatestMinute(at) => minute(latest(), at),
             };
-            (from..present, Keep::First(count))
+            (from..present, Take::First(count))
         }
         Select::Dates { start, end } => {
-            let keep = match (start, end) {
+            let take = match (start, end) {
                 // An open end is read from the start on; everything else ends at its end.
-                (Some(_), None) => Keep::First(COUNT_MAX),
-                _ => Keep::Last(COUNT_MAX),
+                (Some(_), None) => Take::First(COUNT_MAX),
+                _ => Take::Last(COUNT_MAX),
             };
-            (start.map_or(ALWAYS, begin)..end.map_or(present, after), keep)
+            (start.map_or(ALWAYS, begin)..end.map_or(present, after), take)
         }
     }
 }
@@ -199,9 +199,9 @@ impl fmt::Display for Plan {
             }
         }
         write!(f, ", stamps {}", range(&self.stamps))?;
-        match self.keep {
-            Keep::First(count) => write!(f, ", keep first {count}"),
-            Keep::Last(count) => write!(f, ", keep last {count}"),
+        match self.take {
+            Take::First(count) => write!(f, ", keep first {count}"),
+            Take::Last(count) => write!(f, ", keep last {count}"),
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::as_of::AsOf;
 use crate::edge::Sources;
 use crate::error::HistoryError;
 use crate::own::Mixed;
-use crate::plan::{Keep, Plan, Rows};
+use crate::plan::{Plan, Rows, Take};
 use crate::query::{Adjust, Query};
 
 /// Answers queries from a store. Holds the rules of the markets; each thread has its reader.
@@ -363,10 +363,10 @@ fn finish(venue: &Venue, plan: &Plan, sources: Candles, is_mixed: bool) -> Resul
     let mut candles = if !is_folded { sources } else { fold::fold(venue, plan.period, &sources)? };
     let at = |stamp: Timestamp| candles.time.partition_point(|time| *time < stamp.0);
     let mut rows = at(plan.stamps.start)..at(plan.stamps.end);
-    match plan.keep {
-        Keep::First(count) => rows.end = rows.end.min(rows.start.saturating_add(count)),
-        Keep::Last(count) => rows.start = rows.start.max(rows.end.saturating_sub(count)),
+    match plan.take {
+        Take::First(count) => rows.end = rows.end.min(rows.start.saturating_add(count)),
+        Take::Last(count) => rows.start = rows.start.max(rows.end.saturating_sub(count)),
     }
-    candles.keep(rows);
+    candles.retain_rows(rows);
     Ok(candles)
 }

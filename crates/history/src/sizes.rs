@@ -76,7 +76,7 @@ impl<'a> SizeWindow<'a> {
 
     /// The thresholds to be stored; `None` also if blocks cannot be read, which the query that
     /// needs them reports.
-    pub(crate) fn kept(&mut self, day: Date, shares: ClassShares) -> Option<TradeSizes> {
+    pub(crate) fn cached(&mut self, day: Date, shares: ClassShares) -> Option<TradeSizes> {
         let CapitalClasses { large, medium } = self.classes(day, shares).ok()??;
         Some(TradeSizes {
             large_percent: shares.large,

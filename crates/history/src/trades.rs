@@ -169,10 +169,10 @@ impl History {
     ) -> Result<CapitalDay, HistoryError> {
         let venue = self.venue(symbol);
         let (day, trades) = self.current_day(reader, symbol, floors, as_of)?;
-        let kept = day
+        let stored = day
             .sizes
             .filter(|sizes| (sizes.large_percent, sizes.medium_percent) == (shares.large, shares.medium));
-        let classes = match kept {
+        let classes = match stored {
             Some(sizes) => Some(CapitalClasses { large: sizes.large_from, medium: sizes.medium_from }),
             None => {
                 let snapshot = reader.snapshot_of(symbol)?;

@@ -158,7 +158,7 @@ impl Candles {
     }
 
     /// Retains `rows`, clamped to the existing rows.
-    pub fn keep(&mut self, rows: std::ops::Range<usize>) {
+    pub fn retain_rows(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());
         self.time.drain(..start);

@@ -39,10 +39,16 @@ impl Price {
         i64::try_from(value).map(Price).map_err(|_| DecimalError::Range)
     }
 
-    /// Text with exactly `decimals` decimals, rounded half away from zero: the only place where a
-    /// price is rounded.
+    /// Text with exactly `decimals` decimals, rounded half away from zero. Only texts, and figures
+    /// that have to agree with them, are of rounded prices.
     pub fn text(self, decimals: u32) -> Fixed {
         Fixed { value: i128::from(self.0), decimals }
+    }
+
+    /// The price that [`text`](Price::text) shows.
+    pub fn rounded(self, decimals: u32) -> Price {
+        let step = 10i64.pow(DECIMALS_MAX.saturating_sub(decimals));
+        Price(self.0.saturating_add(self.0.signum() * (step / 2)) / step * step)
     }
 }
 

@@ -8,6 +8,30 @@
 //! Start with [`Candle`] and [`Period`], then [`Venue`] (one market's zone, calendar and session
 //! table), then [`fold`](mod@fold) (source candles to longer ones) and [`adjust`](mod@adjust)
 //! (forward adjustment).
+//! Minutes of Hong Kong, folded to candles of five minutes:
+//!
+//! ```
+//! use market::{Candle, Candles, Market, Period, Price, Session, Turnover, Venue};
+//!
+//! let venue = Venue::built_in(Market::Hk)?;
+//! let day = venue.day("2024-01-02".parse()?).ok_or("a holiday")?;
+//!
+//! let mut minutes = Candles::default();
+//! for (price, (time, slot)) in (100..).zip(day.minutes().take(7)) {
+//!     let (session, turnover) = (slot.segment.session, Turnover(0));
+//!     let price = Price(price * market::PRICE_UNIT);
+//!     minutes.push(Candle { time, open: price, high: price, low: price, close: price, volume: 10, turnover, session });
+//! }
+//!
+//! let candles = market::fold::fold(&venue, "5m".parse::<Period>()?, &minutes)?;
+//! let volumes: Vec<i64> = candles.iter().map(|candle| candle.volume).collect();
+//! assert_eq!(volumes, [50, 20]);
+//! let first = candles.get(0).ok_or("no candle")?;
+//! assert_eq!(venue.zone().rfc3339(first.time), "2024-01-02T09:30:00+08:00");
+//! assert_eq!((first.open.text(2).to_string(), first.close.text(2).to_string()), ("100.00".into(), "104.00".into()));
+//! assert_eq!(first.session, Session::Intraday);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod adjust;
 mod calendar;
@@ -17,9 +41,7 @@ mod exchange_rate;
 mod floors;
 pub mod fold;
 mod margin;
-mod option;
 mod period;
-mod security_kind;
 mod session;
 mod symbol;
 mod time;
@@ -36,11 +58,11 @@ pub use decimal::{DECIMALS_MAX, DecimalError, PRICE_UNIT, Price, Turnover, parse
 pub use exchange_rate::{BUILTIN_RATES, BUILTIN_RATES_FROM, builtin_rate, stand_in_currency};
 pub use floors::{FloorTable, Floors, ParseFloorsError};
 pub use margin::{MarginFactor, ParseMarginError};
-pub use option::{OptionRight, OptionTerms};
 pub use period::{Grain, Minutes, ParsePeriodError, Period, Span};
-pub use security_kind::SecurityKind;
 pub use session::{Segment, Session, SessionTable};
+pub use symbol::SecurityKind;
 pub use symbol::{Market, ParseSymbolError, Region, Symbol};
+pub use symbol::{OptionRight, OptionTerms};
 pub use time::{ParseTimeError, Timestamp, Zone, parse_date, parse_time_of_day, parse_time_of_day_or_second};
 pub use trade::{Trade, TradeDirection, TradeEffect, TradeFlaw, TradeType, Trades};
 pub use trade_flow::{CapitalBySize, CapitalClasses, CapitalDay, ClassShares, DaySizes, FlowTrade};

@@ -115,8 +115,8 @@ impl Grain {
     /// The grain that stores the rows of a file with candles of this period; `None` if they cannot
     /// be imported.
     pub fn of_rows(period: Period) -> Option<Grain> {
-        let mut kept = [Grain::Minute, Grain::Day].into_iter().chain(Grain::OWN);
-        kept.find(|grain| grain.period() == period)
+        let mut stored = [Grain::Minute, Grain::Day].into_iter().chain(Grain::OWN);
+        stored.find(|grain| grain.period() == period)
     }
 
     /// Whether it stores candles of coarse files.

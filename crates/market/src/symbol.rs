@@ -2,7 +2,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::option::{self, OptionTerms};
+use crate::{Date, Price, parse_date};
 
 /// The longest ticker accepted. The longest real ones are US option codes (root 6, date 6, side 1, strike 8).
 const TICKER_MAX: usize = 24;
@@ -162,7 +162,7 @@ impl Symbol {
     /// Whether this is a US option code: root, six digits that are a date, `C` or `P`, one to eight digits of strike.
     /// The length alone is no criterion.
     pub fn is_us_option(&self) -> bool {
-        self.region == Region::Us && option::Parts::of(self.ticker()).is_some()
+        self.region == Region::Us && Parts::of(self.ticker()).is_some()
     }
 
     /// Whether this is an index, by the naming conventions of its region.
@@ -178,13 +178,13 @@ impl Symbol {
 
     /// The terms of a US option; `None` for any other security.
     pub fn option(&self) -> Option<OptionTerms> {
-        if self.region == Region::Us { option::Parts::of(self.ticker())?.terms() } else { None }
+        if self.region == Region::Us { Parts::of(self.ticker())?.terms() } else { None }
     }
 
     /// Removes leading zeros from the strike of an option code, as clearing houses and many vendors
     /// write it; every other symbol is unchanged.
     pub fn with_plain_strike(self) -> Symbol {
-        let plain = if self.region == Region::Us { option::plain_strike(self.ticker()) } else { None };
+        let plain = if self.region == Region::Us { plain_strike(self.ticker()) } else { None };
         match plain.map(|ticker| format!("{ticker}.{}", self.region)) {
             Some(text) => Symbol { text: text.into(), region: self.region },
             None => self,
@@ -216,4 +216,157 @@ impl fmt::Display for Symbol {
 /// The input, truncated; `{:?}` at the place of use escapes terminal control characters.
 fn printable(text: &str) -> String {
     text.chars().take(40).collect()
+}
+
+/// The kind of a listed security, as far as it decides ticks and stamp duty. Options and indices
+/// are recognized by their symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SecurityKind {
+    Equity,
+    Etf,
+    Reit,
+    /// Includes callable bull/bear contracts and inline warrants.
+    Warrant,
+}
+
+/// The board of Hong Kong's derivative warrants.
+const WARRANT_BOARD: &str = "HKWarrant";
+
+impl SecurityKind {
+    pub const ALL: [SecurityKind; 4] =
+        [SecurityKind::Equity, SecurityKind::Etf, SecurityKind::Reit, SecurityKind::Warrant];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SecurityKind::Equity => "equity",
+            SecurityKind::Etf => "etf",
+            SecurityKind::Reit => "reit",
+            SecurityKind::Warrant => "warrant",
+        }
+    }
+
+    /// Case-insensitive: `ETF` is `etf`.
+    pub fn parse(text: &str) -> Option<SecurityKind> {
+        SecurityKind::ALL.into_iter().find(|kind| kind.as_str().eq_ignore_ascii_case(text))
+    }
+
+    /// The kind of a security for which none was imported: a warrant by its board, or by its code
+    /// where the exchange reserves a range for them; an equity otherwise.
+    pub fn presumed(symbol: &Symbol, board: Option<&str>) -> SecurityKind {
+        let is_warrant = board == Some(WARRANT_BOARD) || is_warrant_code(symbol);
+        if is_warrant { SecurityKind::Warrant } else { SecurityKind::Equity }
+    }
+}
+
+/// Warrants, inline warrants, and callable bull/bear contracts: the five-digit ranges of the Hong Kong exchange.
+fn is_warrant_code(symbol: &Symbol) -> bool {
+    let code = || symbol.ticker().parse::<u32>().ok();
+    symbol.region() == Region::Hk
+        && code().is_some_and(|code| matches!(code, 10_000..=29_999 | 43_000..=49_999 | 50_000..=69_999))
+}
+
+impl fmt::Display for SecurityKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// The terms of an option.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptionTerms {
+    pub underlying: Symbol,
+    /// The last day on which it is traded.
+    pub expiry: Date,
+    pub right: OptionRight,
+    pub strike: Price,
+}
+
+/// A name for an option that has no other: `AAPL 2026-04-17 190 Call`.
+impl std::fmt::Display for OptionTerms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let right = match self.right {
+            OptionRight::Call => "Call",
+            OptionRight::Put => "Put",
+        };
+        let strike = self.strike.text(STRIKE_DECIMALS).to_string();
+        let strike = strike.trim_end_matches('0').trim_end_matches('.');
+        write!(f, "{} {} {strike} {right}", self.underlying.ticker(), self.expiry)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum OptionRight {
+    Call,
+    Put,
+}
+
+/// A strike is written in thousandths, a price is stored in millionths.
+const STRIKE_UNIT: i64 = 1_000;
+const STRIKE_DECIMALS: u32 = 3;
+/// Maximum digits of a strike.
+const STRIKE_MAX: usize = 8;
+const DATE_DIGITS: usize = 6;
+
+/// The parts of an option's ticker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts<'a> {
+    /// Everything before the strike.
+    head: &'a str,
+    root: &'a str,
+    expiry: Date,
+    right: OptionRight,
+    strike: &'a str,
+}
+
+impl<'a> Parts<'a> {
+    /// Parses a ticker from its end: digits of the strike, `C` or `P`, six digits that are a date.
+    /// A leading dot marks an index.
+    pub(crate) fn of(ticker: &'a str) -> Option<Parts<'a>> {
+        let head = ticker.trim_end_matches(|c: char| c.is_ascii_digit());
+        let strike = ticker.get(head.len()..).filter(|strike| (1..=STRIKE_MAX).contains(&strike.len()))?;
+        let right = match head.as_bytes().last()? {
+            b'C' => OptionRight::Call,
+            b'P' => OptionRight::Put,
+            _ => return None,
+        };
+        let dated = head.get(..head.len() - 1)?;
+        let (root, yymmdd) = dated.split_at_checked(dated.len().checked_sub(DATE_DIGITS)?)?;
+        if root.is_empty() || root.starts_with('.') || !yymmdd.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let expiry = parse_date(&format!("20{yymmdd}")).ok()?;
+        Some(Parts { head, root, expiry, right, strike })
+    }
+
+    /// `None` where the root is no ticker by itself.
+    pub(crate) fn terms(&self) -> Option<OptionTerms> {
+        let thousandths: i64 = self.strike.parse().ok()?;
+        Some(OptionTerms {
+            underlying: Symbol::new(self.root, Region::Us).ok()?,
+            expiry: self.expiry,
+            right: self.right,
+            strike: Price(thousandths * STRIKE_UNIT),
+        })
+    }
+}
+
+/// The ticker of an option without leading zeros in its strike; `None` if there are none.
+pub(crate) fn plain_strike(ticker: &str) -> Option<String> {
+    let Parts { head, strike, .. } = Parts::of(ticker)?;
+    let plain = strike.trim_start_matches('0');
+    let plain = if plain.is_empty() { "0" } else { plain };
+    (plain.len() < strike.len()).then(|| format!("{head}{plain}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Symbol;
+
+    #[test]
+    fn an_option_is_named_by_its_terms() {
+        let name = |code: &str| code.parse::<Symbol>().unwrap().option().unwrap().to_string();
+        assert_eq!(name("AAPL260417C190000.US"), "AAPL 2026-04-17 190 Call");
+        assert_eq!(name("SPY261218P612500.US"), "SPY 2026-12-18 612.5 Put");
+        assert_eq!(name("F270115C2.US"), "F 2027-01-15 0.002 Call");
+    }
 }

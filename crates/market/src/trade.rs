@@ -266,7 +266,7 @@ impl Trades {
     }
 
     /// Retains only `rows`.
-    pub fn keep(&mut self, rows: std::ops::Range<usize>) {
+    pub fn retain_rows(&mut self, rows: std::ops::Range<usize>) {
         self.truncate(rows.end);
         let start = rows.start.min(self.len());
         self.time.drain(..start);

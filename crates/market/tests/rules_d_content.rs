@@ -226,9 +226,9 @@ fn columns_have_equal_length() {
     let candle_at = |second: i64| flat(Timestamp(second), Session::Pre);
     let all: Candles = (0..5).map(candle_at).collect();
     let check = |rows: std::ops::Range<usize>, expected: &[i64]| {
-        let mut kept = all.clone();
-        kept.keep(rows.clone());
-        assert_eq!(kept, expected.iter().map(|second| candle_at(*second)).collect(), "{rows:?}");
+        let mut stored = all.clone();
+        stored.retain_rows(rows.clone());
+        assert_eq!(stored, expected.iter().map(|second| candle_at(*second)).collect(), "{rows:?}");
     };
     check(0..5, &[0, 1, 2, 3, 4]);
     check(1..3, &[1, 2]);

@@ -51,7 +51,10 @@ fn e2_turnover_has_three_decimals() {
 #[test]
 fn e3_half_away_from_zero_once() {
     let check = |read: &str, written: &str| {
-        assert_eq!(Price::parse(read).unwrap().text(3).to_string(), written, "{read}")
+        let price = Price::parse(read).unwrap();
+        assert_eq!(price.text(3).to_string(), written, "{read}");
+        assert_eq!(price.rounded(3), Price::parse(written).unwrap(), "{read}");
+        assert_eq!((price.rounded(6), price.rounded(7)), (price, price));
     };
     check("1.0005", "1.001");
     check("12.3455", "12.346");

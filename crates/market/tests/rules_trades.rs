@@ -209,7 +209,7 @@ fn flows(venue: &Venue, trades: &Trades) -> Vec<String> {
 #[test]
 fn the_side_is_the_direction_or_that_of_the_tick_rule() {
     let venue = venue(Market::Hk);
-    let told = trades(
+    let actual = trades(
         &venue,
         "09:20:00 10.00 100 up U
          09:30:00 10.00 100 up
@@ -220,7 +220,7 @@ fn the_side_is_the_direction_or_that_of_the_tick_rule() {
          12:30:00 10.00 100 up
          16:09:00 10.00 100 up U",
     );
-    assert_eq!(flows(&venue, &told), ["09:30 +1000.000", "09:30 -1000.000", "16:00 +1000.000"]);
+    assert_eq!(flows(&venue, &actual), ["09:30 +1000.000", "09:30 -1000.000", "16:00 +1000.000"]);
     let untold = trades(
         &venue,
         "09:30:00 10.00 100

@@ -11,17 +11,19 @@ use std::sync::PoisonError;
 use market::{Date, Market, Price, Symbol, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
-use store::{AccountId, Reader};
+use store::AccountId;
 use trading::{
     Account, CostMethod, Currency, Engine, Entry, Fraction, HkdAmount, MarketView, Money, Position, Rate,
     Refusal,
 };
 
 use crate::PaperError;
+use crate::account::PaperAccount;
+use crate::clock::Moment;
 use crate::equity_log::{EquityDates, Holdings};
 use crate::feed::StoreFeed;
 use crate::opening::ensure_open;
-use crate::service::{Clock, Moment, Paper};
+use crate::service::Paper;
 
 /// Markets that an account trades in.
 const MARKETS: [Market; 2] = [Market::Hk, Market::Us];
@@ -50,46 +52,44 @@ pub struct EquityPoint {
     pub market_value: String,
 }
 
-impl Paper {
-    /// The last dates of an account, from its first request on. Writes nothing.
-    pub fn equity(
-        &self,
-        id: AccountId,
-        days: u32,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Equity, PaperError> {
-        let mut account = self.described(id)?;
-        let ticket = self.place(id).lock().last_ticket;
+impl PaperAccount<'_> {
+    /// The last dates of the account, from its first request on. Writes nothing.
+    pub fn equity(&mut self, days: u32) -> Result<Equity, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let mut account = paper.described(id)?;
+        let ticket = paper.place(id).lock().last_ticket;
         if let Some(ticket) = ticket {
             // The entries are read from the journal, so wait until they are written.
-            self.committer.wait_for(&self.accounts, ticket);
+            paper.committer.wait_for(&paper.accounts, ticket);
         }
-        let moment = clock.moment().not_before(account.horizon());
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
         let mut unwritten = Vec::new();
         let is_past = account.horizon().is_some_and(|horizon| horizon > now);
         if is_past {
-            account = Account::fold_until(&self.journal(id)?, now);
+            account = Account::fold_until(&paper.journal(id)?, now);
         }
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         if !is_past {
             unwritten = ensure_open(&engine, &mut account, id, now)?.entries;
             unwritten.extend(engine.advance(&mut account, now).entries);
         }
         let Some(began) = account.began() else { return Ok(Equity::none()) };
-        let equity = self.points(id, (&feed, moment), (&account, began, days), &unwritten)?;
+        let equity = paper.points(id, (&feed, moment), (&account, began, days), &unwritten)?;
         Ok(feed.checked(equity)?)
     }
 
-    /// How many journal entries an equity request would read.
-    pub fn equity_left(&self, id: AccountId) -> Result<u64, PaperError> {
-        let Some(head) = self.accounts.journal_head(id)? else { return Ok(0) };
-        let log = self.equity_logs.of_account(id);
+    /// How many journal entries [`PaperAccount::equity`] would read.
+    pub fn equity_left(&self) -> Result<u64, PaperError> {
+        let Some(head) = self.paper.accounts.journal_head(self.id)? else { return Ok(0) };
+        let log = self.paper.equity_logs.of_account(self.id);
         let log = log.lock().unwrap_or_else(PoisonError::into_inner);
         Ok(log.left(&head))
     }
+}
 
+impl Paper {
     fn points(
         &self,
         id: AccountId,

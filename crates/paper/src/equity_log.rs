@@ -13,7 +13,7 @@ use store::{AccountId, Accounts, JournalHead};
 use trading::{Account, CostMethod, Currency, Dividend, Entry, Event, Fraction, Money, Position};
 
 use crate::PaperError;
-use crate::book::parsed;
+use crate::account::book::parsed;
 use crate::feed::Markets;
 
 /// Maximum number of cached accounts. Orders are left out, so one account takes some hundred bytes

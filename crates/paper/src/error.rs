@@ -5,7 +5,7 @@ use market::Timestamp;
 use store::StoreError;
 use trading::Refusal;
 
-use crate::commit::CommitError;
+use crate::account::commit::CommitError;
 
 /// Why a request to a paper account failed.
 #[derive(Debug, thiserror::Error)]

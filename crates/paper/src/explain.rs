@@ -2,15 +2,16 @@
 //! beginning and its end is read, and only entries that contain its id are decoded.
 
 use market::Timestamp;
-use store::{AccountId, JournalEntry, Reader};
+use store::{AccountId, JournalEntry};
 use trading::{Entry, GridId, Order, OrderId};
 
 use crate::PaperError;
-use crate::book::parsed;
+use crate::account::PaperAccount;
+use crate::account::book::parsed;
 use crate::explained::{Ending, explained};
 use crate::explanation::{OrderExplanation, explanation_of};
 use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
-use crate::service::{Clock, Paper};
+use crate::service::Paper;
 
 /// Maximum number of entries that one request reads.
 const ENTRIES_MAX: u64 = 100_000;
@@ -38,37 +39,33 @@ impl Life {
     }
 }
 
-impl Paper {
+impl PaperAccount<'_> {
     /// What happened to an order, if it exists. If it was open during more than 100,000 journal
     /// entries, only its status changes are included, not each move of a trailing stop.
-    pub fn order_explanation(
-        &self,
-        id: AccountId,
-        order: OrderId,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Option<OrderExplanation>, PaperError> {
-        if self.only_looks {
-            return self.look(id, (reader, clock), |seen| explained(seen, order));
+    pub fn order_explanation(&mut self, order: OrderId) -> Result<Option<OrderExplanation>, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| explained(seen, order));
         }
         // A read does not begin an account.
-        if self.standing(id)?.horizon.is_none() {
+        if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
-        let found = self.read(id, (reader, clock), |reading| {
+        let found = self.read(|reading| {
             let known = reading.account.order(order)?;
             let ending = Ending::of(reading.account, &reading.view, order);
             Some((Life::of(known, reading.view.at), reading.account.participations().to_vec(), ending))
         })?;
         let Some((life, participations, ending)) = found else { return Ok(None) };
         let names = [order.to_string()];
-        let numbers = self.numbers(id, life.range)?;
+        let numbers = paper.numbers(id, life.range)?;
         let mut entries = Vec::new();
         if numbers.1.saturating_sub(numbers.0) <= ENTRIES_MAX {
-            self.add_about(id, numbers, &names, &mut entries)?;
+            paper.add_about(id, numbers, &names, &mut entries)?;
         } else {
             for at in life.instants {
-                let numbers = self.numbers(id, (at, at))?;
-                self.add_about(id, numbers, &names, &mut entries)?;
+                let numbers = paper.numbers(id, (at, at))?;
+                paper.add_about(id, numbers, &names, &mut entries)?;
             }
         }
         let share = |entry: &Entry| {
@@ -79,33 +76,31 @@ impl Paper {
     }
 
     /// The newest steps of a grid, if it exists.
-    pub fn grid_explanation(
-        &self,
-        id: AccountId,
-        grid: GridId,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Option<GridExplanation>, PaperError> {
-        if self.only_looks {
-            return self.look(id, (reader, clock), |seen| grid_explanation(seen.entries, grid));
+    pub fn grid_explanation(&mut self, grid: GridId) -> Result<Option<GridExplanation>, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| grid_explanation(seen.entries, grid));
         }
-        if self.standing(id)?.horizon.is_none() {
+        if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
         }
-        let found = self.read(id, (reader, clock), |reading| {
+        let found = self.read(|reading| {
             let known = reading.account.grid(grid)?;
             let last = if known.is_open() { reading.view.at } else { known.updated_at };
             Some(((known.created_at, last), known.symbol.clone()))
         })?;
         let Some((range, symbol)) = found else { return Ok(None) };
-        let (first, last) = self.numbers(id, range)?;
+        let (first, last) = paper.numbers(id, range)?;
         let first = first.max(last.saturating_sub(ENTRIES_MAX));
         let mut entries = Vec::new();
-        self.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
+        paper.add_about(id, (first, last), &[grid.to_string()], &mut entries)?;
         let mut steps = grid_steps(&entries, grid, symbol.market());
         steps.drain(..steps.len().saturating_sub(GRID_STEPS_MAX));
         Ok(Some(GridExplanation { order_id: grid.to_string(), symbol: symbol.to_string(), steps }))
     }
+}
 
+impl Paper {
     /// The numbers of the last entry before a range of instants, and of the last one in it.
     fn numbers(
         &self,

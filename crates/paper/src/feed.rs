@@ -282,8 +282,8 @@ impl Feed for StoreFeed<'_> {
 /// decides.
 fn mark_in(by_stamp: &[EffectiveCandle], at: Timestamp) -> Option<Price> {
     let stamped = by_stamp.partition_point(|effective| effective.candle.time <= at);
-    let told = by_stamp.get(..stamped)?.iter().rev();
-    let mut prices = told.filter_map(|effective| match effective.at <= at {
+    let report = by_stamp.get(..stamped)?.iter().rev();
+    let mut prices = report.filter_map(|effective| match effective.at <= at {
         true => Some(effective.candle.close),
         false => effective.is_running(at).then_some(effective.candle.open),
     });

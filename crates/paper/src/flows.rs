@@ -1,13 +1,14 @@
 //! The cash flows of an account, from its journal.
 
 use market::{Symbol, Timestamp};
-use store::{AccountId, JournalEntry, Reader};
+use store::{AccountId, JournalEntry};
 use trading::ledger::{CashFlow, cash_flows};
 
 use crate::PaperError;
-use crate::book::parsed;
+use crate::account::PaperAccount;
+use crate::account::book::parsed;
 use crate::look::Seen;
-use crate::service::{Clock, Paper};
+use crate::service::Paper;
 
 /// Selects cash flows. They are listed newest first.
 #[derive(Clone, Debug)]
@@ -30,33 +31,31 @@ pub struct FoundFlows {
 /// Entries read per query, from the newest on.
 const ENTRIES_TOGETHER: u64 = 4_096;
 
-impl Paper {
+impl PaperAccount<'_> {
     /// The newest cash flows between two instants, newest first. Those entered before the first
     /// request count at its instant. The journal is read backwards until there are enough: all of
     /// it if a symbol has fewer than requested.
-    pub fn flows(
-        &self,
-        id: AccountId,
-        query: &FlowQuery,
-        at: (&mut Reader, impl Clock),
-    ) -> Result<FoundFlows, PaperError> {
-        if self.only_looks {
-            return self.look(id, at, |seen| seen_flows(seen, query));
+    pub fn flows(&mut self, query: &FlowQuery) -> Result<FoundFlows, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| seen_flows(seen, query));
         }
-        let (began, now) = self.read(id, at, |reading| (reading.account.began(), reading.view.at))?;
+        let (began, now) = self.read(|reading| (reading.account.began(), reading.view.at))?;
         let began = began.unwrap_or(now);
         let through = query.through.min(now);
         let mut found = FoundFlows::default();
         let since = (query.from.max(Timestamp(1)), through);
-        self.add_flows(id, query, since, began, &mut found)?;
+        paper.add_flows(id, query, since, began, &mut found)?;
         if (query.from..=through).contains(&began) {
             // Entries without an instant are stored at the zero timestamp.
             let prepared = (Timestamp::default(), Timestamp::default());
-            self.add_flows(id, query, prepared, began, &mut found)?;
+            paper.add_flows(id, query, prepared, began, &mut found)?;
         }
         Ok(found)
     }
+}
 
+impl Paper {
     fn add_flows(
         &self,
         id: AccountId,

@@ -38,7 +38,7 @@ pub(crate) fn grid_steps(entries: &[Entry], id: GridId, market: Market) -> Vec<S
     let of_grid = entries.iter().filter(|entry| entry.event.grid() == Some(id));
     let step = |entry: &Entry| {
         let at = entry.at.unwrap_or_default();
-        told(&entry.event).map(|step| Step { at: at.0.to_string(), local: local(&zone, at), ..step })
+        describe(&entry.event).map(|step| Step { at: at.0.to_string(), local: local(&zone, at), ..step })
     };
     of_grid.filter_map(step).collect()
 }
@@ -48,7 +48,7 @@ fn step(event: &'static str, words: impl Into<String>, because: Vec<String>) -> 
     Step { at, local, event, words, because, candle: None, fill: None, reason: None }
 }
 
-fn told(event: &Event) -> Option<Step> {
+fn describe(event: &Event) -> Option<Step> {
     let step = match event {
         Event::GridSubmitted(new) => {
             step("submitted", format!("submitted on {}", new.symbol), in_words(&new.rule))

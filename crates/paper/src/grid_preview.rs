@@ -54,12 +54,12 @@ pub struct GridSide {
     pub amount: String,
 }
 
-pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, asked: &SubmitGrid) -> GridPreview {
-    let held = account.position(&asked.symbol).map_or(Quantity::ZERO, |position| position.quantity);
+pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, request: &SubmitGrid) -> GridPreview {
+    let held = account.position(&request.symbol).map_or(Quantity::ZERO, |position| position.quantity);
     let refused = GridPreview {
         verdict: Verdict::Refused,
         reason: None,
-        symbol: asked.symbol.to_string(),
+        symbol: request.symbol.to_string(),
         currency: None,
         last_done: None,
         position: held.to_string(),
@@ -68,7 +68,7 @@ pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, asked: &Sub
         sales: None,
         purchases: None,
     };
-    let events = match decide(account, &Command::SubmitGrid(Box::new(asked.clone())), view) {
+    let events = match decide(account, &Command::SubmitGrid(Box::new(request.clone())), view) {
         Ok(events) => events,
         Err(refusal) => return GridPreview { reason: Some(Reason::of(&refusal)), ..refused },
     };
@@ -79,7 +79,7 @@ pub(crate) fn preview_grid(account: &Account, view: &MarketView<'_>, asked: &Sub
     GridPreview {
         verdict: Verdict::Accepted,
         currency: Some(currency.to_string()),
-        last_done: view.mark(&asked.symbol).map(text),
+        last_done: view.mark(&request.symbol).map(text),
         available_cash: Some(balance(account, view, currency, None).available().text().to_string()),
         ends_at: grid.ends_at.map(second),
         sales: Some(GridSide::of(&grid, view, held, Way::Up)),

@@ -4,18 +4,16 @@
 //! A command line that only reads must not advance an account: the next one may run with another
 //! clock. All reads of its [`Paper`] are of this kind ([`Paper::for_command_line`]).
 
-use std::sync::PoisonError;
-
-use history::AsOf;
-use store::{AccountId, JournalHead, Reader};
+use store::{AccountId, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 
 use crate::PaperError;
-use crate::book;
+use crate::account::{PaperAccount, Reading, book};
+use crate::clock::Clock;
 use crate::grid_preview::{GridPreview, preview_grid};
 use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
-use crate::service::{Clock, Moment, Paper, Reading};
+use crate::service::Paper;
 
 /// An account as of an instant, and its entries up to then.
 #[derive(Debug)]
@@ -25,44 +23,19 @@ pub struct Seen<'a> {
     pub entries: &'a [Entry],
 }
 
-/// The account of the last look. A command line sends several requests about one account at one
-/// instant.
-#[derive(Debug)]
-pub(crate) struct Looked {
-    id: AccountId,
-    head: Option<JournalHead>,
-    as_of: AsOf,
-    moment: Moment,
-    account: Account,
-    entries: Vec<Entry>,
-}
-
-impl Paper {
-    /// Shows an account as of now, or in the past if the clock is before the account's horizon. The
-    /// journal does not change.
-    pub fn look<T>(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, impl Clock),
-        look: impl FnOnce(&Seen<'_>) -> T,
-    ) -> Result<T, PaperError> {
-        let asked = clock.moment();
-        let last = self.looked.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let head = self.accounts.journal_head(id)?;
-        let is_same = |last: &Looked| (last.id, last.as_of, last.head) == (id, asked.as_of, head);
-        let (last, (head, mut account, mut entries)) = match last.filter(is_same) {
-            Some(Looked { moment, head, account, entries, .. }) => (Some(moment), (head, account, entries)),
-            None => (None, self.with_entries(id)?),
-        };
-        let moment = last.unwrap_or_else(|| asked.not_before(account.horizon()));
+impl PaperAccount<'_> {
+    /// Shows the account as of now, or in the past if the clock is before the account's horizon.
+    /// The journal does not change.
+    pub fn look<T>(&mut self, look: impl FnOnce(&Seen<'_>) -> T) -> Result<T, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let (mut account, mut entries) = paper.with_entries(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
-        if last.is_some() {
-            // It is as of now already.
-        } else if account.horizon().is_some_and(|horizon| horizon > now) {
-            let kept = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
-            entries.truncate(kept);
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
+        if account.horizon().is_some_and(|horizon| horizon > now) {
+            let stored = entries.iter().take_while(|entry| entry.at.is_none_or(|at| at <= now)).count();
+            entries.truncate(stored);
             account = Account::fold_until(&entries, now);
         } else {
             entries.extend(ensure_open(&engine, &mut account, id, now)?.entries);
@@ -70,39 +43,17 @@ impl Paper {
         }
         let reading = Reading { account: &account, view: engine.view(now) };
         let seen = look(&Seen { reading, entries: &entries });
-        let seen = feed.checked(seen)?;
-        if self.only_looks {
-            let looked = Looked { id, head, as_of: asked.as_of, moment, account, entries };
-            *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Some(looked);
-        }
-        Ok(seen)
-    }
-
-    /// Whether an account that does not exist yet could be opened like this now.
-    pub fn check_opening(
-        &self,
-        opening: &Opening,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<(), PaperError> {
-        let moment = clock.moment();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
-        let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
-        feed.checked(opened)?.map(drop)
+        Ok(feed.checked(seen)?)
     }
 
     /// The outcome and the cost of an order.
-    pub fn preview(
-        &self,
-        id: AccountId,
-        request: &Submit,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Preview, PaperError> {
-        let mut account = self.described(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+    pub fn preview(&mut self, request: &Submit) -> Result<Preview, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let mut account = paper.described(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
         // An account ahead of the clock is not advanced, and refuses every order.
         engine.advance(&mut account, now);
@@ -111,31 +62,43 @@ impl Paper {
     }
 
     /// The outcome of a grid, and where it would trade.
-    pub fn preview_grid(
-        &self,
-        id: AccountId,
-        asked: &SubmitGrid,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<GridPreview, PaperError> {
-        let mut account = self.described(id)?;
-        let moment = clock.moment().not_before(account.horizon());
+    pub fn preview_grid(&mut self, request: &SubmitGrid) -> Result<GridPreview, PaperError> {
+        let (paper, id) = (self.paper, self.id);
+        let mut account = paper.described(id)?;
+        let moment = self.moment(&account);
         let now = moment.as_of.now();
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
         ensure_open(&engine, &mut account, id, now)?;
         // An account ahead of the clock is not advanced, and refuses every grid.
         engine.advance(&mut account, now);
-        let preview = preview_grid(&account, &engine.view(now), asked);
+        let preview = preview_grid(&account, &engine.view(now), request);
         Ok(feed.checked(preview)?)
     }
+}
 
-    /// The head of a journal, the account there, and the journal.
-    fn with_entries(&self, id: AccountId) -> Result<(Option<JournalHead>, Account, Vec<Entry>), PaperError> {
+impl Paper {
+    /// Whether an account that does not exist yet could be opened like this now.
+    pub fn check_opening(
+        &self,
+        opening: &Opening,
+        reader: &mut Reader,
+        clock: &dyn Clock,
+    ) -> Result<(), PaperError> {
+        let moment = clock.moment(AccountId(0), None);
+        let feed = self.feed(reader, moment)?;
+        let engine = Engine::new(&feed, self.tables());
+        let opened = open(&engine, &mut Account::default(), AccountId(0), opening, moment.as_of.now());
+        feed.checked(opened)?.map(drop)
+    }
+
+    /// The account at the head of its journal, and the journal.
+    fn with_entries(&self, id: AccountId) -> Result<(Account, Vec<Entry>), PaperError> {
         let Some((head, entries)) = book::read_all(&self.accounts, id)? else {
             return Ok(Default::default());
         };
         let mut account = Account::fold(&entries);
         account.set_horizon(account.began().and(Some(head.horizon)));
-        Ok((Some(head), account, entries))
+        Ok((account, entries))
     }
 }

@@ -29,10 +29,10 @@ impl Exchanged {
     /// 7800.00 changed into USD 1000.00, at HKD 7.8 for one USD`.
     pub fn completed(&self, words: &str) -> String {
         let Exchanged { from, paid, to, received, rate } = *self;
-        let asked = exchange_in_words(from, paid, to);
+        let requested = exchange_in_words(from, paid, to);
         let priced = if from == Currency::HKD { to } else { from };
-        let done = format!("{asked} {}, at HKD {rate} for one {priced}", received.text());
-        words.replacen(&asked, &done, 1)
+        let done = format!("{requested} {}, at HKD {rate} for one {priced}", received.text());
+        words.replacen(&requested, &done, 1)
     }
 }
 

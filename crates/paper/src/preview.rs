@@ -79,17 +79,17 @@ pub struct Change {
 
 pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit) -> Preview {
     let terms = &request.terms;
-    let asked = Preview::asked(account, view, terms);
+    let requested = Preview::requested(account, view, terms);
     let events = match decide(account, &Command::Submit(Box::new(request.clone())), view) {
         Ok(events) => events,
-        Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..asked },
+        Err(refusal) => return Preview { reason: Some(Reason::of(&refusal)), ..requested },
     };
     let (accepted, reason) = match events.first() {
         Some(Event::Accepted(accepted)) => (accepted.as_ref(), None),
         Some(Event::Rejected { order: Some(accepted), refusal, .. }) => {
             (accepted.as_ref(), Some(Reason::of(refusal)))
         }
-        _ => return asked,
+        _ => return requested,
     };
     let standing = &accepted.standing;
     let second = |at: Timestamp| at.0.to_string();
@@ -104,13 +104,13 @@ pub(crate) fn preview(account: &Account, view: &MarketView<'_>, request: &Submit
         expires_at: standing.placement.expires_at.map(second),
         cost: price_of(view, accepted).and_then(|price| costs(account, view, accepted, price)),
         reason,
-        ..asked
+        ..requested
     }
 }
 
 impl Preview {
     /// The preview of a request, with the verdict `Refused` until it passes the checks.
-    fn asked(account: &Account, view: &MarketView<'_>, terms: &Terms) -> Preview {
+    fn requested(account: &Account, view: &MarketView<'_>, terms: &Terms) -> Preview {
         let Terms { symbol, side, order_type, quantity, time_in_force, outside_rth, price, .. } = terms;
         let query = EstimateQuery {
             symbol: symbol.clone(),
@@ -143,23 +143,23 @@ impl Preview {
 }
 
 /// How an order differs from its request.
-fn notes(asked: &Terms, taken: &Terms) -> Vec<String> {
+fn notes(requested: &Terms, taken: &Terms) -> Vec<String> {
     let order_type = taken.order_type;
     let fields = [
-        ("limit", asked.price.is_some(), taken.price.is_some()),
-        ("trigger", asked.trigger_price.is_some(), taken.trigger_price.is_some()),
-        ("limit offset", asked.limit_offset.is_some(), taken.limit_offset.is_some()),
-        ("trailing amount", asked.trailing_amount.is_some(), taken.trailing_amount.is_some()),
-        ("trailing percentage", asked.trailing_percent.is_some(), taken.trailing_percent.is_some()),
-        ("monitor price", asked.monitor_price.is_some(), taken.monitor_price.is_some()),
+        ("limit", requested.price.is_some(), taken.price.is_some()),
+        ("trigger", requested.trigger_price.is_some(), taken.trigger_price.is_some()),
+        ("limit offset", requested.limit_offset.is_some(), taken.limit_offset.is_some()),
+        ("trailing amount", requested.trailing_amount.is_some(), taken.trailing_amount.is_some()),
+        ("trailing percentage", requested.trailing_percent.is_some(), taken.trailing_percent.is_some()),
+        ("monitor price", requested.monitor_price.is_some(), taken.monitor_price.is_some()),
     ];
     let unused = fields.iter().filter(|(_, is_given, is_kept)| *is_given && !is_kept);
     let mut notes: Vec<String> =
         unused.map(|(name, _, _)| format!("{order_type} has no use for the {name}")).collect();
-    if asked.expire_date.is_some() && taken.expire_date.is_none() {
+    if requested.expire_date.is_some() && taken.expire_date.is_none() {
         notes.push(format!("{} has no use for the date", taken.time_in_force));
     }
-    match (asked.outside_rth, taken.outside_rth) {
+    match (requested.outside_rth, taken.outside_rth) {
         (Some(OutsideRth::AnyTime | OutsideRth::Overnight), Some(OutsideRth::NotApplicable)) => {
             notes.push("its market has no hours outside of the regular ones".to_owned());
         }

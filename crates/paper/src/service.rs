@@ -1,109 +1,32 @@
-//! The service: accounts by id, one request at a time each.
+//! The service: accounts by id, what they share, and who listens to them. `account/mod.rs` has the
+//! requests.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use history::{AsOf, History};
+use history::History;
 use market::{Date, Timestamp};
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Account, Command, Currency, Entry, GridId, MarketView, OrderId, Outcome, Rate, Tables};
+use trading::{Currency, Entry, Rate, Tables};
 
 use crate::PaperError;
+use crate::account::book::{self, AccountSlot};
+use crate::account::commit::Committer;
 use crate::arrivals::Arrivals;
-use crate::attempt::{Behind, Finished, RequestOptions};
-use crate::book::{self, AccountSlot, TRIES_MAX};
+use crate::clock::Moment;
 use crate::closes::Closes;
-use crate::commit::{Audited, Committer};
 use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
-use crate::look::Looked;
 use crate::minutes::Minutes;
-use crate::opening::{self, Opening, ensure_open};
-use crate::operator_words::Exchanged;
-use crate::orders::{Made, carry_out, check_texts};
 use crate::portion::Portion;
 use crate::rates::Rates;
 use crate::securities::Securities;
 
 /// Maximum number of accounts in memory. Others are loaded again on request.
 const BOOKS_MAX: usize = 10_000;
-
-/// The times of a request: the market's, and the machine's.
-#[derive(Clone, Copy, Debug)]
-pub struct Moment {
-    pub as_of: AsOf,
-    pub machine: Timestamp,
-}
-
-/// The clock of a request. It is read under the account's lock: of two concurrent requests, the one
-/// that is served second has the later time, whichever was sent first.
-pub trait Clock {
-    fn moment(&self) -> Moment;
-}
-
-/// A fixed clock.
-impl Clock for Moment {
-    fn moment(&self) -> Moment {
-        *self
-    }
-}
-
-impl<C: Clock + ?Sized> Clock for &C {
-    fn moment(&self) -> Moment {
-        (**self).moment()
-    }
-}
-
-/// Maximum backward correction of the machine's clock, in seconds, that accounts tolerate.
-const CORRECTED_BY_MAX_S: i64 = 2;
-
-impl Moment {
-    /// Returns the account's horizon instead, if the machine's clock was corrected backwards by a
-    /// small amount. A clock that an operator set back is not changed.
-    pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
-        match (self.as_of, horizon) {
-            (AsOf::Live(now), Some(horizon))
-                if horizon > now && horizon.0.saturating_sub(now.0) <= CORRECTED_BY_MAX_S =>
-            {
-                Moment { as_of: AsOf::Live(horizon), ..self }
-            }
-            _ => self,
-        }
-    }
-}
-
-/// Who gives an audited command, and why.
-#[derive(Clone, Debug)]
-pub struct Audit {
-    /// The kind of change, such as `paper.deposited`.
-    pub event: &'static str,
-    pub actor: String,
-    pub reason: String,
-}
-
-/// The result of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// The order that the command concerned.
-    pub order: Option<OrderId>,
-    /// The grid that the command concerned.
-    pub grid: Option<GridId>,
-    pub exchanged: Option<Exchanged>,
-    /// Whether an earlier request with the same idempotency key did it.
-    pub is_repeated: bool,
-}
-
-/// The result of advancing accounts.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Advanced {
-    /// Accounts that are still behind.
-    pub behind: Vec<AccountId>,
-    /// Accounts that could not be advanced; the log has the reasons.
-    pub failed: Vec<AccountId>,
-}
 
 /// An account with a listener. While this exists, the account and its last pushed entry stay in
 /// memory.
@@ -116,13 +39,6 @@ impl Drop for Watched {
     fn drop(&mut self) {
         self.place.last_pushed.unwatch();
     }
-}
-
-/// An account as of an instant.
-#[derive(Debug)]
-pub struct Reading<'a> {
-    pub account: &'a Account,
-    pub view: MarketView<'a>,
 }
 
 pub struct Paper {
@@ -139,7 +55,6 @@ pub struct Paper {
     pub(crate) equity_logs: EquityLogs,
     /// Reads write nothing.
     pub(crate) only_looks: bool,
-    pub(crate) looked: Mutex<Option<Looked>>,
 }
 
 impl fmt::Debug for Paper {
@@ -169,7 +84,6 @@ impl Paper {
             portion: Portion::default(),
             equity_logs: EquityLogs::default(),
             only_looks: false,
-            looked: Mutex::default(),
         }
     }
 
@@ -189,143 +103,6 @@ impl Paper {
 
     pub fn tables(&self) -> &Tables {
         &self.tables
-    }
-
-    /// Opens an account with the given balances. Returns whether it was not open before.
-    pub fn open(
-        &self,
-        id: AccountId,
-        opening: &Opening,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<bool, PaperError> {
-        let opened =
-            self.change(id, (reader, &clock), &RequestOptions::default(), |engine, account, now| {
-                if account.entries() > 0 {
-                    return Ok((Outcome::default(), false));
-                }
-                Ok((opening::open(engine, account, id, opening, now)?, true))
-            })?;
-        Ok(matches!(opened, Changed::Made(true)))
-    }
-
-    /// Executes a command. `name` is its idempotency key: repeating the key does nothing, and is
-    /// refused for an order on other terms.
-    pub fn command(
-        &self,
-        id: AccountId,
-        command: &Command,
-        name: Option<&str>,
-        audit: Option<Audit>,
-        at: (&mut Reader, impl Clock),
-    ) -> Result<Done, PaperError> {
-        self.commands(id, std::slice::from_ref(command), name, audit, at)
-    }
-
-    /// Executes several commands: all of them, or none.
-    pub fn commands(
-        &self,
-        id: AccountId,
-        commands: &[Command],
-        name: Option<&str>,
-        audit: Option<Audit>,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Done, PaperError> {
-        let name = name.filter(|name| !name.is_empty());
-        check_texts(commands, name)?;
-        let audited =
-            |Audit { event, actor, reason }| Audited { event, at: clock.moment().machine, actor, reason };
-        let audit = audit.map(audited);
-        let terms = match commands {
-            [Command::Submit(request)] => Some(&request.terms),
-            _ => None,
-        };
-        let asked = RequestOptions { name, terms, audit, ..RequestOptions::default() };
-        let changed = self.change(id, (reader, &clock), &asked, |engine, account, now| {
-            carry_out(engine, account, (id, commands), now)
-        })?;
-        match changed {
-            Changed::Made(Made { order, grid, exchanged }) => {
-                Ok(Done { order, grid, exchanged, is_repeated: false })
-            }
-            Changed::Repeated(order) => Ok(Done { order, grid: None, exchanged: None, is_repeated: true }),
-            Changed::Ahead(_) => Err(PaperError::Contended { account: id.0 }),
-        }
-    }
-
-    /// Shows an account as of now, or in the past if the clock is before the account's horizon.
-    pub fn read<T>(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, impl Clock),
-        look: impl Fn(&Reading<'_>) -> T,
-    ) -> Result<T, PaperError> {
-        if self.only_looks {
-            return self.look(id, (reader, clock), |seen| look(&seen.reading));
-        }
-        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
-        let changed = self.change(id, (&mut *reader, &clock), &asked, |engine, account, now| {
-            let mut outcome = ensure_open(engine, account, id, now)?;
-            let advanced = engine.advance(account, now);
-            outcome.entries.extend(advanced.entries);
-            outcome.pushes.extend(advanced.pushes);
-            let seen = look(&Reading { account, view: engine.view(now) });
-            Ok((outcome, seen))
-        })?;
-        match changed {
-            Changed::Made(seen) => Ok(seen),
-            Changed::Repeated(_) => Err(PaperError::Contended { account: id.0 }),
-            Changed::Ahead(moment) => {
-                let now = moment.as_of.now();
-                let entries = self.journal(id)?;
-                let account = Account::fold_until(&entries, now);
-                let feed = self.feed(reader, moment)?;
-                let view = MarketView::new(&feed, &self.tables, now);
-                let seen = look(&Reading { account: &account, view });
-                Ok(feed.checked(seen)?)
-            }
-        }
-    }
-
-    /// Advances accounts by at most one portion each, and stores when each is due next. All of them
-    /// share the wait for the disk. A failure is logged, and does not affect other accounts.
-    pub fn advance(&self, ids: &[AccountId], (reader, clock): (&mut Reader, impl Clock)) -> Advanced {
-        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
-        let mut attempts = Vec::new();
-        let mut advanced = Advanced::default();
-        for id in ids {
-            let attempt = self.attempt(*id, (&mut *reader, &clock), &asked, |engine, account, now| {
-                // The clock alone does not begin an account.
-                let has_begun = account.began().is_some();
-                Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
-            });
-            attempts.push((*id, attempt));
-        }
-        for (id, attempt) in attempts {
-            match attempt.and_then(|attempt| self.finish(id, attempt)) {
-                Ok(Some(Finished::Behind(_))) => advanced.behind.push(id),
-                // If another process wrote first, the next run finds any work that is left.
-                Ok(_) => {}
-                Err(error) => {
-                    tracing::error!(%error, account = id.0, "cannot advance a paper account");
-                    advanced.failed.push(id);
-                }
-            }
-        }
-        advanced
-    }
-
-    /// Advances an account that has begun to now, in portions, so that the next request has little
-    /// left to do.
-    pub fn catch_up(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<(), PaperError> {
-        if self.only_looks {
-            return Ok(());
-        }
-        let asked = RequestOptions { is_read: true, ..RequestOptions::default() };
-        self.change(id, (reader, &clock), &asked, |_, _, _| Ok((Outcome::default(), ()))).map(drop)
     }
 
     /// Accounts that are due by an instant, at most `limit`.
@@ -350,9 +127,9 @@ impl Paper {
     /// Applies entries that other processes added to an account, so that listeners receive them.
     pub fn follow(&self, id: AccountId) -> Result<(), PaperError> {
         let place = self.place(id);
-        let mut kept = place.lock();
-        let book = self.current(&mut kept, id)?;
-        kept.book = Some(book);
+        let mut state = place.lock();
+        let book = self.current(&mut state, id)?;
+        state.book = Some(book);
         Ok(())
     }
 
@@ -371,35 +148,6 @@ impl Paper {
     /// All entries of an account's journal.
     pub fn journal(&self, id: AccountId) -> Result<Vec<Entry>, PaperError> {
         Ok(book::read_all(&self.accounts, id)?.map(|(_, entries)| entries).unwrap_or_default())
-    }
-
-    /// Changes an account under its account lock, and returns when the change is on the disk.
-    pub(crate) fn change<T>(
-        &self,
-        id: AccountId,
-        (reader, clock): (&mut Reader, &dyn Clock),
-        asked: &RequestOptions<'_>,
-        work: impl Fn(&trading::Engine<'_>, &mut Account, Timestamp) -> Result<(Outcome, T), PaperError>,
-    ) -> Result<Changed<T>, PaperError> {
-        let (mut tries, mut portions) = (0, 0);
-        while tries < TRIES_MAX {
-            // Reads rarely write, so they take the account lock only for a retry. If it cannot be
-            // taken, the attempt is made without it.
-            let turn = (!asked.is_read || tries > 0).then(|| self.accounts.journal_turn(id).ok());
-            let attempt = self.attempt(id, (&mut *reader, clock), asked, &work)?;
-            match self.finish(id, attempt)? {
-                Some(Finished::Changed(changed)) => return Ok(changed),
-                Some(Finished::Behind(Behind { at, to })) => {
-                    portions += 1;
-                    if portions >= self.portion.each_request {
-                        return Err(PaperError::CatchingUp { at, to });
-                    }
-                }
-                None => tries += 1,
-            }
-            drop(turn);
-        }
-        Err(PaperError::Contended { account: id.0 })
     }
 
     pub(crate) fn place(&self, id: AccountId) -> Arc<AccountSlot> {
@@ -460,16 +208,6 @@ fn evict(places: &mut HashMap<AccountId, Arc<AccountSlot>>, count: usize) {
     for (_, id) in idle.into_iter().take(count) {
         places.remove(&id);
     }
-}
-
-/// The result of a request.
-#[derive(Debug)]
-pub(crate) enum Changed<T> {
-    Made(T),
-    /// A request with the same idempotency key concerned this order.
-    Repeated(Option<OrderId>),
-    /// The account's horizon is later than this moment, so that only the past can be shown.
-    Ahead(Moment),
 }
 
 #[cfg(test)]

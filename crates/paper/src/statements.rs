@@ -15,10 +15,11 @@ use trading::statement::{Statement, StatementKind, made_at, statements};
 use trading::{Feed, Outcome};
 
 use crate::PaperError;
-use crate::attempt::RequestOptions;
-use crate::book::{self, TRIES_MAX};
+use crate::account::book::{self, TRIES_MAX};
+use crate::account::{PaperAccount, RequestOptions};
+use crate::clock::Clock;
 use crate::feed::StoreFeed;
-use crate::service::{Clock, Moment, Paper};
+use crate::service::Paper;
 use crate::statement_document::{Holder, SecurityNames, StatementDocument};
 use crate::statement_file;
 
@@ -50,31 +51,129 @@ pub(crate) struct SeenStatements {
     made: Vec<(StatementId, StatementDocument)>,
 }
 
-impl Paper {
-    /// The statements of an account as of now. Makes those that are due. Does not begin an account.
-    pub fn statements(
-        &self,
-        id: AccountId,
-        list: &StatementList,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Vec<StatementId>, PaperError> {
-        let moment = clock.moment();
+impl PaperAccount<'_> {
+    /// The statements of the account as of now. Makes those that are due. Does not begin the
+    /// account.
+    pub fn statements(&mut self, list: &StatementList) -> Result<Vec<StatementId>, PaperError> {
+        if self.paper.only_looks {
+            return Ok(self.look_at_statements(list)?.listed);
+        }
+        let moment = self.clock.moment(self.id, None);
         let now = moment.as_of.now();
-        if self.only_looks {
-            return Ok(self.look_at_statements(id, list, (reader, moment))?.listed);
+        if self.paper.accounts.statement_due(self.id)?.is_none_or(|due| due <= now) {
+            let mut account = self.paper.at(self.id, self.reader, &moment);
+            account.bring_to()?;
+            account.make_statements()?;
         }
-        if self.accounts.statement_due(id)?.is_none_or(|due| due <= now) {
-            self.bring_to(id, (&mut *reader, &moment))?;
-            self.make_statements(id, (reader, moment))?;
-        }
-        self.listed(id, list, now)
+        self.paper.listed(self.id, list, now)
     }
 
+    /// The text of a statement that was made by now.
+    pub fn statement(&mut self, of: StatementId) -> Result<Option<Vec<u8>>, PaperError> {
+        let moment = self.clock.moment(self.id, None);
+        let (paper, id, now) = (self.paper, self.id, moment.as_of.now());
+        if !paper.only_looks {
+            return paper.stored_statement(id, of, now);
+        }
+        let list = StatementList { kind: of.kind, from: of.date, skip: 0, limit: u32::MAX };
+        let seen = paper.at(id, self.reader, &moment).look_at_statements(&list)?;
+        paper.seen_statement(id, of, &seen, now)
+    }
+
+    /// Like [`PaperAccount::statements`] without writing anything: statements that are not stored
+    /// yet are made in memory.
+    pub(crate) fn look_at_statements(&mut self, list: &StatementList) -> Result<SeenStatements, PaperError> {
+        let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
+        let now = moment.as_of.now();
+        let all = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 1 };
+        let last = paper.listed(id, &all, now)?.first().map(|last| last.date);
+        let from = last.and_then(|date| date.tomorrow().ok());
+        let made: Vec<Statement> = if paper.standing(id)?.horizon.is_none() {
+            Vec::new()
+        } else {
+            paper.at(id, self.reader, &moment).look(|seen| {
+                let mut made = Vec::new();
+                let view = &seen.reading.view;
+                statements(seen.entries, (view.feed, view.tables), from, now, &mut |together| {
+                    made.extend(together);
+                    ControlFlow::Continue(())
+                });
+                made
+            })?
+        };
+        let (holder, zone) = (paper.holder(id)?, Zone::of(Market::Hk));
+        let mut documents = Vec::new();
+        for statement in made.iter().filter(|made| made.kind == list.kind && made.date >= list.from) {
+            let known = names_of(statement, self.reader)?;
+            let names = |symbol: &Symbol| {
+                let found = known.iter().find(|security| security.symbol == *symbol);
+                security_names(found, symbol)
+            };
+            let of = StatementId { kind: statement.kind, date: statement.date };
+            documents.push((of, StatementDocument::of(statement, &holder, &zone, &names)));
+        }
+        documents.reverse();
+        let mut listed: Vec<StatementId> = documents.iter().map(|(of, _)| *of).collect();
+        let stored = StatementList { skip: 0, limit: list.skip.saturating_add(list.limit), ..*list };
+        listed.extend(paper.listed(id, &stored, now)?);
+        let listed = listed.into_iter().skip(list.skip as usize).take(list.limit as usize).collect();
+        Ok(SeenStatements { listed, made: documents })
+    }
+
+    /// Advances the account to now if it has begun, and stores its horizon.
+    fn bring_to(&mut self) -> Result<(), PaperError> {
+        let request = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
+        let changed = self.change(&request, |engine, account, now| {
+            let has_begun = account.began().is_some();
+            Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
+        });
+        changed.map(drop)
+    }
+
+    /// Makes every statement that is due according to the journal.
+    fn make_statements(&mut self) -> Result<(), PaperError> {
+        let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
+        for _ in 0..TRIES_MAX {
+            let Some((head, entries)) = book::read_all(&paper.accounts, id)? else { return Ok(()) };
+            let last = paper.accounts.last_statement(id, StatementKind::Daily.number())?;
+            let holder = paper.holder(id)?;
+            let feed = self.feed(moment)?;
+            let mut maker = Maker { paper, feed: &feed, id, holder, head, last, made: Vec::new() };
+            let mut broken = None;
+            let from = last.and_then(|date| date.tomorrow().ok());
+            let next =
+                statements(
+                    &entries,
+                    (&feed, paper.tables()),
+                    from,
+                    head.horizon,
+                    &mut |together| match maker.add(together) {
+                        Ok(true) => ControlFlow::Continue(()),
+                        stopped => {
+                            broken = Some(stopped);
+                            ControlFlow::Break(())
+                        }
+                    },
+                );
+            let is_kept = match (broken, next) {
+                (Some(stopped), _) => stopped?,
+                (None, Some(next)) => maker.write_due(next)?,
+                (None, None) => true,
+            };
+            if is_kept {
+                return Ok(());
+            }
+        }
+        Err(PaperError::Contended { account: id.0 })
+    }
+}
+
+impl Paper {
     /// Makes the due statements of accounts whose journals have come so far, without advancing the
     /// accounts. A failure is logged, and does not affect other accounts.
-    pub fn make_due_statements(&self, ids: &[AccountId], (reader, moment): (&mut Reader, Moment)) {
+    pub fn make_due_statements(&self, ids: &[AccountId], reader: &mut Reader, clock: &dyn Clock) {
         for id in ids {
-            if let Err(error) = self.make_statements(*id, (&mut *reader, moment)) {
+            if let Err(error) = self.at(*id, reader, clock).make_statements() {
                 tracing::error!(%error, account = id.0, "cannot make the statements of a paper account");
             }
         }
@@ -85,22 +184,7 @@ impl Paper {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
 
-    /// The text of a statement that was made by now.
-    pub fn statement(
-        &self,
-        id: AccountId,
-        of: StatementId,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<Option<Vec<u8>>, PaperError> {
-        let moment = clock.moment();
-        if self.only_looks {
-            let list = StatementList { kind: of.kind, from: of.date, skip: 0, limit: u32::MAX };
-            let seen = self.look_at_statements(id, &list, (reader, moment))?;
-            return self.seen_statement(id, of, &seen, moment.as_of.now());
-        }
-        self.stored_statement(id, of, moment.as_of.now())
-    }
-
+    /// The text of a stored statement that was made by an instant.
     pub(crate) fn stored_statement(
         &self,
         id: AccountId,
@@ -108,57 +192,12 @@ impl Paper {
         made_by: Timestamp,
     ) -> Result<Option<Vec<u8>>, PaperError> {
         let key = StatementKey { kind: of.kind.number(), date: of.date };
-        let kept = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
+        let stored = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
         let unreadable = || PaperError::Statement { account: id.0, date: of.date };
-        kept.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
+        stored.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
-    /// Like [`Paper::statements`] without writing anything: statements that are not stored yet are
-    /// made in memory.
-    pub(crate) fn look_at_statements(
-        &self,
-        id: AccountId,
-        list: &StatementList,
-        (reader, clock): (&mut Reader, impl Clock),
-    ) -> Result<SeenStatements, PaperError> {
-        let moment = clock.moment();
-        let now = moment.as_of.now();
-        let all = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 1 };
-        let last = self.listed(id, &all, now)?.first().map(|last| last.date);
-        let from = last.and_then(|date| date.tomorrow().ok());
-        let made: Vec<Statement> = if self.standing(id)?.horizon.is_none() {
-            Vec::new()
-        } else {
-            self.look(id, (&mut *reader, &moment), |seen| {
-                let mut made = Vec::new();
-                let view = &seen.reading.view;
-                statements(seen.entries, (view.feed, view.tables), from, now, &mut |together| {
-                    made.extend(together);
-                    ControlFlow::Continue(())
-                });
-                made
-            })?
-        };
-        let (holder, zone) = (self.holder(id)?, Zone::of(Market::Hk));
-        let mut documents = Vec::new();
-        for statement in made.iter().filter(|made| made.kind == list.kind && made.date >= list.from) {
-            let known = names_of(statement, reader)?;
-            let names = |symbol: &Symbol| {
-                let found = known.iter().find(|security| security.symbol == *symbol);
-                security_names(found, symbol)
-            };
-            let of = StatementId { kind: statement.kind, date: statement.date };
-            documents.push((of, StatementDocument::of(statement, &holder, &zone, &names)));
-        }
-        documents.reverse();
-        let mut listed: Vec<StatementId> = documents.iter().map(|(of, _)| *of).collect();
-        let kept = StatementList { skip: 0, limit: list.skip.saturating_add(list.limit), ..*list };
-        listed.extend(self.listed(id, &kept, now)?);
-        let listed = listed.into_iter().skip(list.skip as usize).take(list.limit as usize).collect();
-        Ok(SeenStatements { listed, made: documents })
-    }
-
-    /// The text of a statement listed by [`Paper::look_at_statements`].
+    /// The text of a statement listed by [`PaperAccount::look_at_statements`].
     pub(crate) fn seen_statement(
         &self,
         id: AccountId,
@@ -182,52 +221,6 @@ impl Paper {
         let query = StatementQuery { kind: kind.number(), from, made_by, skip, limit };
         let listed = self.accounts.statements(id, &query)?;
         Ok(listed.into_iter().map(|(date, _)| StatementId { kind, date }).collect())
-    }
-
-    /// Advances an account that has begun to now, and stores its horizon.
-    fn bring_to(&self, id: AccountId, (reader, clock): (&mut Reader, &dyn Clock)) -> Result<(), PaperError> {
-        let asked = RequestOptions { is_read: true, keeps_head: true, ..RequestOptions::default() };
-        let changed = self.change(id, (reader, clock), &asked, |engine, account, now| {
-            let has_begun = account.began().is_some();
-            Ok((if has_begun { engine.advance(account, now) } else { Outcome::default() }, ()))
-        });
-        changed.map(drop)
-    }
-
-    /// Makes every statement that is due according to the journal.
-    fn make_statements(
-        &self,
-        id: AccountId,
-        (reader, moment): (&mut Reader, Moment),
-    ) -> Result<(), PaperError> {
-        for _ in 0..TRIES_MAX {
-            let Some((head, entries)) = book::read_all(&self.accounts, id)? else { return Ok(()) };
-            let last = self.accounts.last_statement(id, StatementKind::Daily.number())?;
-            let holder = self.holder(id)?;
-            let feed = self.feed(&mut *reader, moment)?;
-            let mut maker = Maker { paper: self, feed: &feed, id, holder, head, last, made: Vec::new() };
-            let mut broken = None;
-            let from = last.and_then(|date| date.tomorrow().ok());
-            let next =
-                statements(&entries, (&feed, self.tables()), from, head.horizon, &mut |together| match maker
-                    .add(together)
-                {
-                    Ok(true) => ControlFlow::Continue(()),
-                    stopped => {
-                        broken = Some(stopped);
-                        ControlFlow::Break(())
-                    }
-                });
-            let is_kept = match (broken, next) {
-                (Some(stopped), _) => stopped?,
-                (None, Some(next)) => maker.keep(next)?,
-                (None, None) => true,
-            };
-            if is_kept {
-                return Ok(());
-            }
-        }
-        Err(PaperError::Contended { account: id.0 })
     }
 
     fn holder(&self, id: AccountId) -> Result<Holder, PaperError> {
@@ -265,13 +258,13 @@ impl Maker<'_, '_> {
             date = Some(statement.date);
         }
         match date.and_then(|date| date.tomorrow().ok()) {
-            Some(next) if self.made.len() >= TOGETHER_MAX => self.keep(next),
+            Some(next) if self.made.len() >= TOGETHER_MAX => self.write_due(next),
             _ => Ok(true),
         }
     }
 
     /// Stores the collected statements; `next` is the first date that was not examined.
-    fn keep(&mut self, next: Date) -> Result<bool, PaperError> {
+    fn write_due(&mut self, next: Date) -> Result<bool, PaperError> {
         // Statements are not stored if a price could not be read.
         self.feed.checked(())?;
         let daily = StatementKind::Daily.number();

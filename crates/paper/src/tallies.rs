@@ -11,8 +11,9 @@ use store::{AccountId, JournalHead, PaperAssets, PaperTally, Reader, TallyDays};
 use trading::{Account, Currency, Engine, Entry, Feed, MarketView, Money};
 
 use crate::PaperError;
-use crate::book;
-use crate::service::{Moment, Paper};
+use crate::account::{PaperAccount, book};
+use crate::clock::Clock;
+use crate::service::Paper;
 
 impl Paper {
     /// Computes the contributions of accounts, and stores them in one transaction. A failure is
@@ -22,40 +23,14 @@ impl Paper {
         &self,
         ids: &[AccountId],
         days: &TallyDays,
-        (reader, moment): (&mut Reader, Moment),
+        reader: &mut Reader,
+        clock: &dyn Clock,
     ) -> Result<(), PaperError> {
         let mut tallies = Vec::new();
         for id in ids {
-            tallies.extend(self.logged_tally(*id, days, (&mut *reader, moment), TallyLimit::NONE));
+            tallies.extend(self.at(*id, reader, clock).logged_tally(days, TallyLimit::NONE));
         }
         self.put_tallies(&tallies)
-    }
-
-    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns whether
-    /// it finished; otherwise the job does it.
-    pub fn tally_within_request(
-        &self,
-        id: AccountId,
-        days: &TallyDays,
-        at: (&mut Reader, Moment),
-    ) -> Result<bool, PaperError> {
-        let limit = TallyLimit { entries: self.portion.replayed, portions: self.portion.each_request };
-        let tally = self.logged_tally(id, days, at, limit);
-        self.put_tallies(tally.as_slice())?;
-        Ok(tally.is_some())
-    }
-
-    fn logged_tally(
-        &self,
-        id: AccountId,
-        days: &TallyDays,
-        at: (&mut Reader, Moment),
-        limit: TallyLimit,
-    ) -> Option<PaperTally> {
-        self.tally_of(id, days, at, limit).unwrap_or_else(|error| {
-            tracing::error!(%error, account = id.0, "cannot tally a paper account");
-            None
-        })
     }
 
     fn put_tallies(&self, tallies: &[PaperTally]) -> Result<(), PaperError> {
@@ -78,42 +53,6 @@ impl Paper {
     /// Deletes all tallies: paper accounts then contribute nothing.
     pub fn drop_tallies(&self) -> Result<(), PaperError> {
         Ok(self.accounts.drop_paper_tallies()?)
-    }
-
-    /// `None` if there is nothing to tally, or the limit is reached first.
-    fn tally_of(
-        &self,
-        id: AccountId,
-        days: &TallyDays,
-        (reader, moment): (&mut Reader, Moment),
-        limit: TallyLimit,
-    ) -> Result<Option<PaperTally>, PaperError> {
-        let Some(head) = self.accounts.journal_head(id)? else { return Ok(None) };
-        let feed = self.feed(reader, moment)?;
-        let engine = Engine::new(&feed, self.tables());
-        let ends: Vec<(Date, Timestamp)> =
-            days.ends.iter().filter_map(|day| Some((*day, end_of(*day, &feed)?))).collect();
-        let first = ends.first().map(|(_, at)| *at);
-        let Some(mut replay) = self.replay(id, head, first, limit)? else { return Ok(None) };
-        let mut assets = Vec::new();
-        for (day, at) in ends {
-            match replay.play_to(&engine, at)? {
-                Played::Begun => {
-                    assets.push(PaperAssets { day, amounts: worth(&replay.account, &engine.view(at)) });
-                }
-                Played::NotBegun => {}
-                Played::Unfinished => return Ok(None),
-            }
-        }
-        let tally = PaperTally {
-            account: id,
-            today: days.today,
-            revision: head.revision,
-            assets,
-            orders_from: days.orders_from,
-            orders: first_fills(&replay.account, days.orders_from),
-        };
-        Ok(Some(feed.checked(tally)?))
     }
 
     /// The account before the first of the given instants. `None` if its journal exceeds the limit.
@@ -144,6 +83,57 @@ impl Paper {
         let account = Account::default();
         let is_short = head.last_number <= limit.entries;
         Ok(is_short.then_some(Replay { paper: self, id, account, page, read: 0, head, portions }))
+    }
+}
+
+impl PaperAccount<'_> {
+    /// Like [`Paper::tally`] for one account, limited to the work of one request. Returns whether
+    /// it finished; otherwise the job does it.
+    pub fn tally_within_request(&mut self, days: &TallyDays) -> Result<bool, PaperError> {
+        let portion = &self.paper.portion;
+        let limit = TallyLimit { entries: portion.replayed, portions: portion.each_request };
+        let tally = self.logged_tally(days, limit);
+        self.paper.put_tallies(tally.as_slice())?;
+        Ok(tally.is_some())
+    }
+
+    fn logged_tally(&mut self, days: &TallyDays, limit: TallyLimit) -> Option<PaperTally> {
+        let id = self.id;
+        self.tally_of(days, limit).unwrap_or_else(|error| {
+            tracing::error!(%error, account = id.0, "cannot tally a paper account");
+            None
+        })
+    }
+
+    /// `None` if there is nothing to tally, or the limit is reached first.
+    fn tally_of(&mut self, days: &TallyDays, limit: TallyLimit) -> Result<Option<PaperTally>, PaperError> {
+        let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
+        let Some(head) = paper.accounts.journal_head(id)? else { return Ok(None) };
+        let feed = self.feed(moment)?;
+        let engine = Engine::new(&feed, paper.tables());
+        let ends: Vec<(Date, Timestamp)> =
+            days.ends.iter().filter_map(|day| Some((*day, end_of(*day, &feed)?))).collect();
+        let first = ends.first().map(|(_, at)| *at);
+        let Some(mut replay) = paper.replay(id, head, first, limit)? else { return Ok(None) };
+        let mut assets = Vec::new();
+        for (day, at) in ends {
+            match replay.play_to(&engine, at)? {
+                Played::Begun => {
+                    assets.push(PaperAssets { day, amounts: worth(&replay.account, &engine.view(at)) });
+                }
+                Played::NotBegun => {}
+                Played::Unfinished => return Ok(None),
+            }
+        }
+        let tally = PaperTally {
+            account: id,
+            today: days.today,
+            revision: head.revision,
+            assets,
+            orders_from: days.orders_from,
+            orders: first_fills(&replay.account, days.orders_from),
+        };
+        Ok(Some(feed.checked(tally)?))
     }
 }
 

@@ -6,7 +6,7 @@ use store::{AccountId, AddOutcome, Addition, AuditNote, JournalCut, JournalHead,
 use trading::{Account, Entry};
 
 use crate::PaperError;
-use crate::book::{self, AccountState, TRIES_MAX};
+use crate::account::book::{self, AccountState, TRIES_MAX};
 use crate::service::Paper;
 
 /// Who does it and why, by the machine's time, and the name of the archived part.
@@ -53,10 +53,10 @@ impl Paper {
     /// An account at the head of its journal, without advancing it. Does not begin it.
     pub fn described(&self, id: AccountId) -> Result<Account, PaperError> {
         let place = self.place(id);
-        let mut kept = place.lock();
-        let book = self.current(&mut kept, id)?;
+        let mut state = place.lock();
+        let book = self.current(&mut state, id)?;
         let account = book.account.clone();
-        kept.book = Some(book);
+        state.book = Some(book);
         Ok(account)
     }
 
@@ -93,19 +93,19 @@ impl Paper {
         let (place, words) = (self.place(id), travel.words(done));
         for _ in 0..TRIES_MAX {
             // The lock stops new decisions in this process. Pending writes finish first.
-            let mut kept = place.lock();
-            if let Some(ticket) = kept.last_ticket {
+            let mut state = place.lock();
+            if let Some(ticket) = state.last_ticket {
                 self.committer.wait_for(&self.accounts, ticket);
             }
             let head = self.accounts.journal_head(id)?.ok_or(PaperError::NoJournal)?;
             let (keep, to) = keeps(&head)?;
-            let numbers_used = self.numbers_used(&mut kept, id, &head)?;
+            let numbers_used = self.numbers_used(&mut state, id, &head)?;
             let (name, note) = (travel.name, travel.note(&words));
             let rewind = Rewind { account: id, after: head, keep, numbers_used, to, name, event, note };
             match self.accounts.rewind_journal(&rewind)? {
                 RewindOutcome::Done(head) => {
-                    kept.book = None;
-                    kept.last_pushed.cut(&head);
+                    state.book = None;
+                    state.last_pushed.cut(&head);
                     return Ok(Standing::of(Some(head)));
                 }
                 RewindOutcome::NameTaken => return Err(PaperError::NameTaken(name.to_owned())),
@@ -119,14 +119,14 @@ impl Paper {
     /// bound: each number took an entry.
     fn numbers_used(
         &self,
-        kept: &mut AccountState,
+        state: &mut AccountState,
         id: AccountId,
         head: &JournalHead,
     ) -> Result<u64, PaperError> {
-        match self.current(kept, id) {
+        match self.current(state, id) {
             Ok(book) if book.head == Some(*head) => {
                 let used = book.account.numbers_used();
-                kept.book = Some(book);
+                state.book = Some(book);
                 Ok(used)
             }
             _ => Ok(self.accounts.numbers_used(id)?.saturating_add(head.last_number)),
@@ -161,12 +161,12 @@ impl Paper {
             audit: Some(("paper.forked", travel.note(&words))),
         };
         let place = self.place(to);
-        let mut kept = place.lock();
+        let mut state = place.lock();
         match self.accounts.add_to_journals(&[addition])?.first() {
             Some(AddOutcome::Added(head)) => {
-                kept.book = None;
+                state.book = None;
                 // The copied entries are not pushed.
-                kept.last_pushed.set(Some(head));
+                state.last_pushed.set(Some(head));
                 Ok(Standing::of(Some(*head)))
             }
             _ => Err(PaperError::NotEmpty),
@@ -196,7 +196,7 @@ impl Paper {
 
     /// Deletes expired idempotency keys, some of them. Returns how many.
     pub fn forget_requests(&self, machine: Timestamp) -> Result<u64, PaperError> {
-        let kept = Timestamp(machine.0.saturating_sub(crate::attempt::NAMES_KEPT_S));
-        Ok(self.accounts.forget_journal_requests(kept)?)
+        let stored = Timestamp(machine.0.saturating_sub(crate::account::NAMES_KEPT_S));
+        Ok(self.accounts.forget_journal_requests(stored)?)
     }
 }

@@ -40,8 +40,8 @@ await build({ ...options, entryPoints: { app: 'src/app.js' }, format: 'esm', ban
 await build({ ...options, entryPoints: { side: 'src/side/side.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { extras: 'src/extras.js' }, format: 'esm' });
 // The upload form that the empty chart page shows.
-await build({ ...options, entryPoints: { uploads: 'src/desk/uploads.js' }, format: 'esm' });
-await build({ ...options, entryPoints: { desk: 'src/desk.js' }, format: 'esm' });
+await build({ ...options, entryPoints: { uploads: 'src/dashboard/uploads.js' }, format: 'esm' });
+await build({ ...options, entryPoints: { desk: 'src/dashboard.js' }, format: 'esm' });
 await build({ ...options, entryPoints: { early: 'src/early.js' }, format: 'iife' });
 // Colours use light-dark(), which the browser resolves; the target keeps esbuild from lowering it.
 await build({ ...options, entryPoints: { style: 'styles/style.css' }, target: ['esnext'] });

@@ -1,10 +1,14 @@
 //! The caller of a request on any transport, and the language of its answers.
 
+use history::AsOf;
+use market::Timestamp;
+
 use crate::preferences::preferences;
 
-/// The caller, and its preferences for the answer.
+/// A signed-in client, and its preferences for answers. A long connection has one for all its
+/// requests.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Caller {
+pub(crate) struct Client {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
     /// The client requested overnight hours. It gets them only if its account has the right.
@@ -12,6 +16,35 @@ pub(crate) struct Caller {
     /// Region of the listener that received the request; `None` if the listener serves every
     /// region. The listener that issued a one-time password does not matter.
     pub(crate) entrance: Option<access::Region>,
+}
+
+/// The caller of one request: its client, and the market's time, which is the same for all parts of
+/// the request. `Core::caller` makes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    pub(crate) who: access::Caller,
+    pub(crate) language: Language,
+    /// See [`Client::overnight`].
+    pub(crate) overnight: bool,
+    /// See [`Client::entrance`].
+    pub(crate) entrance: Option<access::Region>,
+    /// The market's time when the request began, and the kind of its clock.
+    pub(crate) as_of: AsOf,
+}
+
+impl Client {
+    /// The caller of a request that begins now.
+    pub(crate) fn at(self, as_of: AsOf) -> Caller {
+        let Client { who, language, overnight, entrance } = self;
+        Caller { who, language, overnight, entrance, as_of }
+    }
+}
+
+impl Caller {
+    /// The market's time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.as_of.now()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

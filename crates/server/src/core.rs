@@ -2,7 +2,7 @@
 //! the cache of encoded pages, the worker threads, two clocks and the counters. It knows no
 //! transport: HTTP and long connections have their own state (`kit/site.rs`, `links.rs`).
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -15,20 +15,20 @@ use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
 use paper::{NoListener, Paper, PaperError};
 use social::Community;
-use store::{AccountId, ImportRecord, Reader, Store, StoreError};
-use tokio::sync::{Notify, watch};
+use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use trading::Tables;
 
 use crate::backoff::Backoff;
-use crate::caller::Caller;
+use crate::caller::{Caller, Client};
 use crate::encoded_page::EncodedPage;
 use crate::intake::Intake;
-use crate::limits::Limits;
 use crate::market_clock::MarketClock;
 use crate::metrics::{self, Metrics};
 use crate::paper_levels::PaperLevels;
 use crate::refusal::{Refusal, WrongRegion};
+use crate::settings::Limits;
 use crate::trade::TradeListeners;
 use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
@@ -56,16 +56,6 @@ const PROBES_WAIT: Duration = Duration::from_secs(1);
 /// Minimum free space for changes: SQLite's log has to grow first.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 
-/// The versions of both databases at the last version check. Changes of every process increase
-/// them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Versions {
-    /// Grows with candles, securities and corporate actions.
-    pub(crate) store: i64,
-    /// Grows with changes to accounts and rights, and with everything that ends a sign-in.
-    pub(crate) accounts: i64,
-}
-
 pub(crate) struct Core {
     pub(crate) store: Store,
     pub(crate) history: History,
@@ -74,9 +64,9 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: VersionCheck,
-    /// Symbols that have candles, as of a store version. As the market's clock advances, symbols
-    /// are only added.
-    catalog: RwLock<(i64, HashSet<Symbol>)>,
+    /// Symbols that have candles, for a store version: an instant at which each is known. It is
+    /// known at later instants, too.
+    catalog: RwLock<(i64, HashMap<Symbol, AsOf>)>,
     /// The address that serves every region, named in refusals at the listener of another region.
     pub(crate) serves_all_at: String,
     /// The name of this server among the nodes of a database.
@@ -106,7 +96,8 @@ pub(crate) struct Core {
     /// Triggers a check for due statements: the market's clock was moved, or an account passed the
     /// instant of one.
     pub(crate) statements_due: Arc<Notify>,
-    versions: watch::Sender<Option<Versions>>,
+    /// Held while the store is open, so that no restore replaces its files.
+    pub(crate) server_lock: Option<ServerLock>,
     is_stopping: AtomicBool,
     /// When the server started, by the machine's clock.
     pub(crate) started_at: Timestamp,
@@ -127,8 +118,8 @@ impl fmt::Debug for Core {
 
 /// Paper accounts read the time once they hold their account lock.
 impl paper::Clock for Core {
-    fn moment(&self) -> paper::Moment {
-        self.paper_moment()
+    fn moment(&self, account: AccountId, _: Option<Timestamp>) -> paper::Moment {
+        self.paper_moment(self.market_now_of(account))
     }
 }
 
@@ -158,7 +149,7 @@ impl Core {
     ) -> Core {
         let listeners = Arc::new(TradeListeners::new(store.clone()));
         let of_paper = History::new(history.venues().clone());
-        let paper = Paper::new(access.journals(), of_paper, tables, Arc::new(NoListener));
+        let paper = Paper::new(access.database(), of_paper, tables, Arc::new(NoListener));
         let paper = (paper.for_command_line(), listeners);
         let core = Core::of((store, history, access), 0, paper, (market, machine));
         Core { floors: FloorTable::NONE, ..core }
@@ -175,7 +166,7 @@ impl Core {
             paper,
             listeners,
             paper_levels: PaperLevels::default(),
-            community: Community::new(access.journals()),
+            community: Community::new(access.database()),
             // For a store without a directory, `with_folder` sets one.
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
             // Imports merge with the current data, so they bypass the local copy.
@@ -189,7 +180,7 @@ impl Core {
             metrics: Metrics::default(),
             readers: Mutex::new(Vec::new()),
             seen: VersionCheck::default(),
-            catalog: RwLock::new((0, HashSet::new())),
+            catalog: RwLock::new((0, HashMap::new())),
             serves_all_at: String::new(),
             node_name: String::new(),
             floors: FloorTable::PUBLISHED,
@@ -198,7 +189,7 @@ impl Core {
             workers: Workers::new(limits.threads),
             backoff: Backoff::new(limits.refusals_per_second),
             unsent: Unsent::new(limits.unsent_bytes),
-            versions: watch::Sender::new(None),
+            server_lock: None,
             is_stopping: AtomicBool::new(false),
             started_at: machine(),
             market,
@@ -314,34 +305,44 @@ impl Core {
         !matches!(self.access.reached(self.uptime()), DatabaseState::Yes | DatabaseState::Settling)
     }
 
-    pub(crate) fn market_now(&self) -> Timestamp {
-        self.market.as_of().now()
+    /// The caller of a request that begins now, on any transport. The market's time is read here
+    /// once: every part of the request takes it from the caller.
+    pub(crate) fn caller(&self, client: Client) -> Caller {
+        client.at(self.market_now_of(client.who.account()))
     }
 
-    /// The market's time as store queries take it.
-    pub(crate) fn as_of(&self) -> AsOf {
+    /// The market's time of an account. This alone decides which clock an account follows: the
+    /// server's.
+    pub(crate) fn market_now_of(&self, _account: AccountId) -> AsOf {
         self.market.as_of()
     }
 
-    /// The times of a request to a paper account.
-    pub(crate) fn paper_moment(&self) -> paper::Moment {
-        paper::Moment { as_of: self.as_of(), machine: self.machine_now() }
+    /// The market's time of the server, for jobs and for pages without a caller. A request takes
+    /// the time from its [`Caller`].
+    pub(crate) fn market_now(&self) -> AsOf {
+        self.market.as_of()
+    }
+
+    /// The times for a paper account at an instant of the market.
+    pub(crate) fn paper_moment(&self, as_of: AsOf) -> paper::Moment {
+        paper::Moment { as_of, machine: self.machine_now() }
     }
 
     /// Tallies a paper account before its level is reported, unless that was done today or is too
     /// much work for a request: then the job `paper_levels` does it later.
-    pub(crate) fn tally(&self, id: AccountId) -> Result<(), PaperError> {
+    pub(crate) fn tally(&self, id: AccountId, as_of: AsOf) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
         }
-        let moment = self.paper_moment();
-        let days = self.access.tally_days(moment.as_of.now());
+        let days = self.access.tally_days(as_of.now());
         if self.paper.is_tallied(id, days.today)? {
             return Ok(());
         }
-        self.with_reader(|reader| self.paper.tally_within_request(id, &days, (reader, moment))).map(drop)
+        let moment = self.paper_moment(as_of);
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
     }
 
+    /// The server's market clock, to move it and for its speed.
     pub(crate) fn market_clock(&self) -> &MarketClock {
         &self.market
     }
@@ -350,8 +351,9 @@ impl Core {
         (self.machine)()
     }
 
-    pub(crate) fn present(&self) -> Present {
-        Present { market: self.market_now(), machine: self.machine_now() }
+    /// Both times of a request to the accounts, at an instant of the market.
+    pub(crate) fn present(&self, as_of: AsOf) -> Present {
+        Present { market: as_of.now(), machine: self.machine_now() }
     }
 
     pub(crate) fn moment(&self) -> Moment {
@@ -376,22 +378,6 @@ impl Core {
 
     pub(crate) fn is_stopping(&self) -> bool {
         self.is_stopping.load(Ordering::Acquire)
-    }
-
-    /// The versions of the databases, sent within about a second of a change by any process
-    /// (`jobs/changes.rs`), without any request; `None` before the first check. Answers rely on
-    /// [`Core::version_check`], which is newer.
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing is pushed yet; tests listen"))]
-    pub(crate) fn changes(&self) -> watch::Receiver<Option<Versions>> {
-        self.versions.subscribe()
-    }
-
-    /// Sends the versions to the receivers of [`Core::changes`], if they changed.
-    pub(crate) fn tell_versions(&self, versions: Versions) {
-        if self.versions.send_if_modified(|seen| seen.replace(versions) != Some(versions)) {
-            // Orders may be waiting for new candles.
-            self.listeners.sooner().notify_one();
-        }
     }
 
     /// Refuses an account at the listener of another region.
@@ -429,17 +415,18 @@ impl Core {
     }
 
     /// Refuses a symbol that is unknown or has no candles.
-    pub(crate) fn known(&self, symbol: &Symbol, version: i64) -> Result<(), Refusal> {
-        if self.catalog.read().is_ok_and(|known| known.0 == version && known.1.contains(symbol)) {
+    pub(crate) fn known(&self, symbol: &Symbol, version: i64, as_of: AsOf) -> Result<(), Refusal> {
+        let is_known = |since: &AsOf| as_of.includes(*since);
+        if self.catalog.read().is_ok_and(|all| all.0 == version && all.1.get(symbol).is_some_and(is_known)) {
             return Ok(());
         }
         let checked = self.with_reader(|reader| {
-            self.history.has_candles(reader, symbol, self.as_of())?;
+            self.history.has_candles(reader, symbol, as_of)?;
             if let Ok(mut known) = self.catalog.write() {
                 if known.0 != version || known.1.len() >= CATALOG_MAX {
-                    *known = (version, HashSet::new());
+                    *known = (version, HashMap::new());
                 }
-                known.1.insert(symbol.clone());
+                known.1.insert(symbol.clone(), as_of);
             }
             Ok(())
         });
@@ -447,14 +434,14 @@ impl Core {
     }
 
     /// Refuses a symbol without visible trades.
-    pub(crate) fn known_traded(&self, symbol: &Symbol) -> Result<(), Refusal> {
-        let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, self.as_of()));
+    pub(crate) fn known_traded(&self, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_trades(reader, symbol, as_of));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
     /// Refuses a symbol without visible capital flow.
-    pub(crate) fn known_capital_flow(&self, symbol: &Symbol) -> Result<(), Refusal> {
-        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, self.as_of()));
+    pub(crate) fn known_capital_flow(&self, symbol: &Symbol, as_of: AsOf) -> Result<(), Refusal> {
+        let checked = self.with_reader(|reader| self.history.has_capital_flow(reader, symbol, as_of));
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
@@ -463,8 +450,8 @@ impl Core {
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
     ) -> Result<T, E> {
-        let kept = self.readers.lock().ok().and_then(|mut readers| readers.pop());
-        let mut reader = match kept {
+        let state = self.readers.lock().ok().and_then(|mut readers| readers.pop());
+        let mut reader = match state {
             Some(reader) => reader,
             None => self.store.reader()?,
         };
@@ -515,7 +502,7 @@ impl Suspect for PaperError {
 #[expect(clippy::expect_used, reason = "the tables that are compiled in are read by tests of their own")]
 fn paper(access: &Access, history: &History, listeners: Arc<TradeListeners>) -> Paper {
     let tables = Tables::built_in().expect("the compiled-in tables are good");
-    Paper::new(access.journals(), History::new(history.venues().clone()), tables, listeners)
+    Paper::new(access.database(), History::new(history.venues().clone()), tables, listeners)
 }
 
 #[cfg(test)]
@@ -526,6 +513,20 @@ mod tests {
     use super::*;
 
     const NOW: Timestamp = Timestamp(1_794_708_000);
+
+    #[test]
+    fn a_symbol_that_one_caller_knows_is_unknown_to_one_whose_clock_is_earlier() {
+        let rows = "700.HK,2026-11-12,500,501,499,500,1000,500000\n";
+        let (site, _dir) = crate::http::tests::site_under(Arc::new(|| AsOf::Live(NOW)), rows);
+        let (core, symbol) = (&site.core, "700.HK".parse().unwrap());
+        let version = core.version_check().unwrap();
+        let is_known = |as_of| core.known(&symbol, version, as_of).is_ok();
+        let early = AsOf::Replay(Timestamp(NOW.0 - 30 * 86_400));
+        for known in [AsOf::Live(NOW), AsOf::Replay(NOW)] {
+            assert!(is_known(known), "{known:?}");
+            assert!(!is_known(early), "after {known:?}");
+        }
+    }
 
     #[test]
     fn a_request_that_shares_a_version_check_sees_accounts_as_of_that_check() {

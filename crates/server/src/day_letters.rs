@@ -69,8 +69,9 @@ impl DayLetters {
         core: &Core,
         days: (Date, Date),
         wanted: &[&ListedSecurity],
+        as_of: AsOf,
     ) -> Result<Vec<Option<Arc<str>>>, HistoryError> {
-        let (as_of, uptime) = (core.as_of(), core.uptime());
+        let uptime = core.uptime();
         let state = RangeState::of(&core.history, days, as_of);
         let mut found: Vec<Option<Arc<str>>> = self.with(state, |cached| {
             let current = |one: &&ListedSecurity| {

@@ -67,16 +67,16 @@ pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>
 type State = (i64, Option<i64>);
 
 impl DirectoryCache {
-    pub(crate) fn current(&self, core: &Core) -> Result<Arc<Directory>, Refusal> {
-        let (version, uptime, as_of) = (core.version_check()?, core.uptime(), core.as_of());
+    pub(crate) fn current(&self, core: &Core, as_of: AsOf) -> Result<Arc<Directory>, Refusal> {
+        let (version, uptime) = (core.version_check()?, core.uptime());
         let minute = match as_of {
             AsOf::Live(_) => None,
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
         // Held while the list is read: concurrent requests want the same one.
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((at, since, directory)) = &*kept
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, since, directory)) = &*cached
             && at.1 == state.1
             && (at.0 == state.0 || uptime.saturating_sub(*since) < KEPT_FOR)
         {
@@ -87,7 +87,7 @@ impl DirectoryCache {
             tracing::error!(%error, "cannot list the securities");
             Refusal::Internal
         })?);
-        *kept = Some((state, core.uptime(), Arc::clone(&directory)));
+        *cached = Some((state, core.uptime(), Arc::clone(&directory)));
         Ok(directory)
     }
 }
@@ -166,13 +166,13 @@ impl Directory {
     /// The encoded response that lists all securities with overnight hours, built once.
     pub(crate) fn overnight_answer(&self, names: ListedNames, write: impl FnOnce() -> Bytes) -> Bytes {
         let [en, cn, hk, all] = &self.overnight_answers;
-        let kept = match names {
+        let stored = match names {
             ListedNames::Of(Language::En) => en,
             ListedNames::Of(Language::ZhCn) => cn,
             ListedNames::Of(Language::ZhHk) => hk,
             ListedNames::All => all,
         };
-        kept.get_or_init(write).clone()
+        stored.get_or_init(write).clone()
     }
 
     /// The securities after a symbol in symbol order, or all.

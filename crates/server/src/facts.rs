@@ -114,7 +114,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let mut warnings = Vec::new();
     for market in Market::ALL {
         let left =
-            calendar_end(market, site.core.history.venues()).0.saturating_sub(site.core.market_now().0);
+            calendar_end(market, site.core.history.venues()).0.saturating_sub(site.core.market_now().now().0);
         let (name, through) =
             (market.as_str(), site.core.history.venues().of(market).calendar().valid_through());
         if left <= 0 {
@@ -141,7 +141,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
 /// The document of `/status`. It contains no paths and no account names, because operators share
 /// it.
 pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
-    let (now, market_now) = (site.core.machine_now(), site.core.market_now());
+    let (now, market_now) = (site.core.machine_now(), site.core.market_now().now());
     let holdings = site.holdings()?;
     let calendars = Market::ALL.map(|market| {
         let venue = site.core.history.venues().of(market);

@@ -21,14 +21,14 @@ impl HoldingsCache {
     pub(crate) fn current(&self, core: &Core) -> Result<Holdings, StoreError> {
         core.with_reader(|reader: &mut Reader| {
             let version = reader.version()?;
-            let kept = self.0.lock().ok().and_then(|kept| kept.clone());
-            if let Some(kept) = kept.filter(|kept| kept.version == version) {
-                return Ok(kept);
+            let state = self.0.lock().ok().and_then(|state| state.clone());
+            if let Some(state) = state.filter(|state| state.version == version) {
+                return Ok(state);
             }
             let snapshot = reader.snapshot()?;
             let holdings = Holdings { version: snapshot.version()?, totals: snapshot.totals()? };
-            if let Ok(mut kept) = self.0.lock() {
-                *kept = Some(holdings.clone());
+            if let Ok(mut state) = self.0.lock() {
+                *state = Some(holdings.clone());
             }
             Ok(holdings)
         })

@@ -25,7 +25,6 @@ mod intake;
 mod jobs;
 mod kit;
 mod lifting;
-mod limits;
 mod link;
 mod links;
 mod listen;
@@ -47,7 +46,6 @@ mod refusal;
 mod request_log;
 mod route;
 mod settings;
-mod sign_in_links;
 mod statement_pdf;
 mod tls;
 mod trade;
@@ -65,15 +63,15 @@ pub use http::{
     InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest, StoreInventory, charge_name,
     import_document, openapi,
 };
-pub use limits::Limits;
 pub use listen::{Addresses, Reloader, Server, ServerError};
+pub use local::SignInLinks;
 pub use market_clock::{CannotStep, ClockSpeed, MarketClock, MarketTime};
 pub use metrics::count_lost_log_lines;
 pub use proxies::{ParseTrustedProxyError, TrustedProxy};
 pub use public_url::{ParsePublicUrlError, PublicUrl};
 pub use quota_document::quota_document;
+pub use settings::Limits;
 pub use settings::{EXPOSURE_ADVICE, NodeSettings, Settings};
-pub use sign_in_links::SignInLinks;
 pub use statement_pdf::{PdfError, statement_font, statement_pdf};
 pub use tls::{TlsError, TlsFiles};
 pub use workers::THREADS_MAX;

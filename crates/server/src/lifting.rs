@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::refusal::Refusal;
 
 /// The refusal, with the command that lifts the limit if the caller is an operator.
-pub(crate) fn told(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
+pub(crate) fn with_hint(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
     let words = if refusal.is_limit() { words(who, core) } else { None };
     match words {
         Some(words) => refusal.followed_by(&format!("; {words}")),

@@ -146,20 +146,6 @@ impl Links {
         self.lock().get(&id).map(|slot| slot.mailbox.clone())
     }
 
-    /// The mailboxes of all connections of an account.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "changes of orders go to those who have subscribed; quotes are not pushed yet"
-        )
-    )]
-    pub(crate) fn mailboxes(&self, of: AccountId) -> Vec<Mailbox> {
-        let all = self.lock();
-        let theirs = all.values().filter(|slot| slot.info.account == of);
-        theirs.map(|slot| slot.mailbox.clone()).collect()
-    }
-
     /// Closes a connection and frees its slot. Returns whether it was open.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
         // A separate statement, so that the lock is released before the slot is dropped.
@@ -259,9 +245,9 @@ impl Links {
     }
 
     /// Records the states reported to other nodes.
-    pub(crate) fn told_silence(&self, told: &[(ConnectionId, bool)]) {
+    pub(crate) fn told_silence(&self, report: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
-        for (id, is_silent) in told {
+        for (id, is_silent) in report {
             if let Some(slot) = all.get_mut(id) {
                 slot.is_silent = *is_silent;
             }

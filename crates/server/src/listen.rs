@@ -23,12 +23,12 @@ use crate::jobs::{self, Job, Runner};
 use crate::kit::{CONNECTIONS_EACH, ListenerKind, Listening, Site};
 use crate::link::{self, Hub, Transport};
 use crate::links::Links;
+use crate::local::SignInLinks;
 use crate::market_clock::MarketClock;
 use crate::metrics::Connection;
 use crate::places::Places;
 use crate::proxies::TrustedProxy;
 use crate::settings::Settings;
-use crate::sign_in_links::SignInLinks;
 use crate::tls::{Tls, TlsError};
 use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
 
@@ -129,8 +129,9 @@ impl Server {
         let access = access
             .with_pkce(settings.pkce)
             .with_levels_from(settings.levels_from)
-            .with_grace(settings.node.grace);
+            .with_grace(settings.node.offline_window);
         access.follow()?;
+        let server_lock = store.server_lock()?;
         let core = Core::new(store, history, access, settings.cache_bytes, market, machine);
         let mut core = core.with_limits(settings.limits);
         if let Some(folder) = &settings.node.cache {
@@ -143,6 +144,7 @@ impl Server {
         let public = settings.public_url.as_ref().map(|url| url.as_str().to_owned());
         core.serves_all_at = public.unwrap_or_else(|| serves_all_at.to_string());
         core.node_name = settings.node.name.clone().unwrap_or_else(|| serves_all_at.to_string());
+        core.server_lock = Some(server_lock);
         core.floors = settings.floors;
         core.class_shares = settings.class_shares();
         core.intake.limit = intake::limit(settings.upload_bytes);

@@ -10,12 +10,16 @@
 //!
 //! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
 
+use access::{AccessError, Account, AccountId, Actor, Secret};
 use hyper::Version;
 use hyper::header::{HOST, HeaderMap};
 
 use crate::entrance::Entrance;
+use crate::kit::Site;
+use crate::pages;
 
 /// Headers that proxies, load balancers and content delivery networks add.
 const FORWARDING: [&str; 19] = [
@@ -75,6 +79,42 @@ fn is_for_this_machine(headers: &HeaderMap) -> bool {
 /// Empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty() || text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
+}
+
+/// Issues one-time links, which sign in the user of this machine to the pages of this server.
+#[derive(Clone, Debug)]
+pub struct SignInLinks {
+    site: Arc<Site>,
+    address: SocketAddr,
+}
+
+impl SignInLinks {
+    pub(crate) fn new(site: Arc<Site>, address: SocketAddr) -> SignInLinks {
+        SignInLinks { site, address }
+    }
+
+    /// Whether this server has one-time links: it serves only this machine, without a proxy
+    /// ([`Settings::is_for_this_machine`](crate::Settings::is_for_this_machine)).
+    pub fn are_offered(&self) -> bool {
+        self.site.has_sign_in_links
+    }
+
+    /// The account of the user of this machine, which is created if missing.
+    pub fn local_account(&self) -> Result<Account, AccessError> {
+        self.site.core.access.local_account(&Actor::Operator, self.site.core.machine_now())
+    }
+
+    /// A new link for an account; `None` if links are not offered. `next` is the page that it leads
+    /// to, such as `/?symbol=700.HK`.
+    pub fn issue(&self, account: AccountId, next: &str) -> Result<Option<Secret>, AccessError> {
+        if !self.are_offered() {
+            return Ok(None);
+        }
+        let (access, now) = (&self.site.core.access, self.site.core.machine_now());
+        let token = access.issue_sign_in_link(account, next, &Actor::Operator, now)?;
+        let link = format!("http://{}{}?token={}", self.address, pages::SIGN_IN_ONCE, token.expose());
+        Ok(Some(Secret::new(link)))
+    }
 }
 
 #[cfg(test)]

@@ -2,18 +2,16 @@
 //! thread can put something in without waiting; the connection's task takes it out as fast as its
 //! client reads.
 //!
-//! If the client reads too slowly, a push with a coalescing key replaces the queued one with the
-//! same key, as a newer quote replaces an older one. A push without a key is never dropped. If the
-//! mailbox is full, the connection is closed; the client reconnects and requests what it missed.
+//! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
+//! closed; the client reconnects and requests what it missed.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
 
-/// Most queued pushes: the latest of everything that a client may subscribe to, and as many again
-/// without a key.
+/// Most queued pushes: two of everything that a client may subscribe to.
 const PUSHES_MAX: usize = 4_096;
 /// Bytes of their bodies together: 256 each, more than a quote or an order change has.
 const BYTES_MAX: usize = 1 << 20;
@@ -48,24 +46,6 @@ pub(crate) struct Push {
     pub(crate) command: u8,
     /// Shared by all receiving connections.
     pub(crate) body: Bytes,
-    key: Option<CoalescingKey>,
-}
-
-/// Identifies the thing whose latest state is pushed, on one connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct CoalescingKey(pub(crate) u64);
-
-#[cfg_attr(not(test), expect(dead_code, reason = "quotes are not pushed yet"))]
-impl Push {
-    /// A push that must not be dropped.
-    pub(crate) fn lasting(command: u8, body: Bytes) -> Push {
-        Push { command, body, key: None }
-    }
-
-    /// The latest state of something, which replaces earlier ones.
-    pub(crate) fn latest(key: CoalescingKey, command: u8, body: Bytes) -> Push {
-        Push { command, body, key: Some(key) }
-    }
 }
 
 /// Why a push will not reach its client.
@@ -112,11 +92,6 @@ struct State {
 struct Queue {
     pushes: VecDeque<Push>,
     bytes: usize,
-    /// Number of pushes that have left the queue, so that positions stay valid.
-    left: usize,
-    /// The position of the push with a key, counted from the first push that was ever in this
-    /// queue.
-    places: HashMap<CoalescingKey, usize>,
 }
 
 /// The mailbox is full.
@@ -207,33 +182,19 @@ impl Drop for MailboxReader {
 
 impl Queue {
     fn put(&mut self, push: Push) -> Result<(), Full> {
-        let place = push.key.and_then(|key| self.places.get(&key)).map(|place| place - self.left);
-        let replaced = place.and_then(|at| self.pushes.get(at)).map_or(0, |replaced| replaced.body.len());
-        let bytes = self.bytes - replaced + push.body.len();
-        let others = self.pushes.len() - usize::from(place.is_some());
+        let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
         // A single push always fits: it does not mean that the reader is slow.
-        if others > 0 && (others >= PUSHES_MAX || bytes > BYTES_MAX) {
+        if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
             return Err(Full);
         }
         self.bytes = bytes;
-        if let Some(waiting) = place.and_then(|at| self.pushes.get_mut(at)) {
-            *waiting = push;
-            return Ok(());
-        }
-        if let Some(key) = push.key {
-            self.places.insert(key, self.left + self.pushes.len());
-        }
         self.pushes.push_back(push);
         Ok(())
     }
 
     fn take(&mut self) -> Option<Push> {
         let push = self.pushes.pop_front()?;
-        self.left += 1;
         self.bytes -= push.body.len();
-        if let Some(key) = push.key {
-            self.places.remove(&key);
-        }
         Some(push)
     }
 }

@@ -3,12 +3,8 @@ use std::task::Wake;
 
 use super::*;
 
-fn lasting(body: &'static str) -> Push {
-    Push::lasting(18, Bytes::from_static(body.as_bytes()))
-}
-
-fn latest(key: u64, body: &'static str) -> Push {
-    Push::latest(CoalescingKey(key), 101, Bytes::from_static(body.as_bytes()))
+fn push(body: &'static str) -> Push {
+    Push { command: 18, body: Bytes::from_static(body.as_bytes()) }
 }
 
 fn bodies(reader: &MailboxReader) -> Vec<String> {
@@ -29,57 +25,41 @@ fn look(reader: &MailboxReader) -> Mail {
 }
 
 #[test]
-fn a_newer_push_replaces_the_queued_one_with_its_key() {
+fn pushes_are_taken_in_the_order_in_which_they_were_put() {
     let (mailbox, reader) = Mailbox::new();
-    for push in [lasting("a"), latest(1, "x"), lasting("b"), latest(2, "y"), latest(1, "xx"), lasting("a")] {
-        mailbox.put(push).unwrap();
+    for body in ["a", "bb", "a"] {
+        mailbox.put(push(body)).unwrap();
     }
-    assert_eq!(look(&reader), Mail::Pushes { bytes: 6 });
-    assert_eq!(reader.take().unwrap(), lasting("a"));
-    assert_eq!(reader.take().unwrap(), latest(1, "xx"));
-    // A push that was taken is not replaced.
-    mailbox.put(latest(1, "z")).unwrap();
-    mailbox.put(latest(2, "yy")).unwrap();
-    assert_eq!(bodies(&reader), ["b", "yy", "a", "z"]);
+    assert_eq!(look(&reader), Mail::Pushes { bytes: 4 });
+    assert_eq!(reader.take().unwrap(), push("a"));
+    mailbox.put(push("c")).unwrap();
+    assert_eq!(bodies(&reader), ["bb", "a", "c"]);
     assert_eq!(look(&reader), Mail::Nothing);
 }
 
 #[test]
 fn a_full_mailbox_closes_the_connection() {
     let (mailbox, reader) = Mailbox::new();
-    mailbox.put(latest(1, "old")).unwrap();
-    for _ in 1..PUSHES_MAX {
-        mailbox.put(lasting("x")).unwrap();
+    for _ in 0..PUSHES_MAX {
+        mailbox.put(push("x")).unwrap();
     }
-    // A full mailbox still accepts a newer push for a queued key.
-    mailbox.put(latest(1, "new")).unwrap();
-    assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX + 2 });
-    assert_eq!(mailbox.put(lasting("y")), Err(PushError::TooSlow));
-    assert_eq!(mailbox.put(latest(1, "newer")), Err(PushError::Gone));
+    assert_eq!(look(&reader), Mail::Pushes { bytes: PUSHES_MAX });
+    assert_eq!(mailbox.put(push("y")), Err(PushError::TooSlow));
+    assert_eq!(mailbox.put(push("z")), Err(PushError::Gone));
     assert_eq!(look(&reader), Mail::Kick(Kick::TooSlow));
     assert!(reader.is_empty(), "nothing is kept for a connection that ends");
-
-    // A new key replaces nothing.
-    let (mailbox, _reader) = Mailbox::new();
-    for key in 0..PUSHES_MAX {
-        mailbox.put(latest(u64::try_from(key).unwrap(), "x")).unwrap();
-    }
-    assert_eq!(mailbox.put(latest(u64::MAX, "x")), Err(PushError::TooSlow));
 }
 
 #[test]
 fn bytes_are_bounded_and_a_single_push_always_fits() {
-    let large = |length| Push::lasting(18, Bytes::from(vec![0; length]));
-    let large_latest = |length| Push::latest(CoalescingKey(1), 18, Bytes::from(vec![0; length]));
+    let large = |length| Push { command: 18, body: Bytes::from(vec![0; length]) };
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(large(2 * BYTES_MAX)).unwrap();
     assert_eq!(reader.take().unwrap().body.len(), 2 * BYTES_MAX);
-    mailbox.put(large_latest(1)).unwrap();
-    mailbox.put(large_latest(2 * BYTES_MAX)).unwrap();
-    mailbox.put(large_latest(1)).unwrap();
+    mailbox.put(large(1)).unwrap();
     mailbox.put(large(BYTES_MAX - 1)).unwrap();
     assert_eq!(look(&reader), Mail::Pushes { bytes: BYTES_MAX });
-    assert_eq!(mailbox.put(large_latest(2)), Err(PushError::TooSlow));
+    assert_eq!(mailbox.put(large(1)), Err(PushError::TooSlow));
     let (mailbox, _reader) = Mailbox::new();
     mailbox.put(large(BYTES_MAX)).unwrap();
     assert_eq!(mailbox.put(large(1)), Err(PushError::TooSlow));
@@ -88,38 +68,38 @@ fn bytes_are_bounded_and_a_single_push_always_fits() {
 #[test]
 fn puts_fail_once_the_reader_is_shut_or_dropped() {
     let (mailbox, reader) = Mailbox::new();
-    mailbox.put(lasting("a")).unwrap();
+    mailbox.put(push("a")).unwrap();
     reader.shut();
-    assert_eq!(mailbox.put(lasting("b")), Err(PushError::Gone));
+    assert_eq!(mailbox.put(push("b")), Err(PushError::Gone));
     assert_eq!(bodies(&reader), ["a"]);
     let (mailbox, reader) = Mailbox::new();
-    mailbox.put(lasting("a")).unwrap();
+    mailbox.put(push("a")).unwrap();
     drop(reader);
-    assert_eq!(mailbox.clone().put(lasting("b")), Err(PushError::Gone));
+    assert_eq!(mailbox.clone().put(push("b")), Err(PushError::Gone));
     assert!(lock(&mailbox.0).queue.is_none());
 }
 
 #[test]
 fn the_first_close_reason_wins() {
     let (mailbox, reader) = Mailbox::new();
-    mailbox.put(lasting("a")).unwrap();
+    mailbox.put(push("a")).unwrap();
     mailbox.close(Kick::Superseded);
     mailbox.close(Kick::Silent);
-    assert_eq!(mailbox.put(lasting("b")), Err(PushError::Gone));
+    assert_eq!(mailbox.put(push("b")), Err(PushError::Gone));
     assert_eq!(look(&reader), Mail::Kick(Kick::Superseded));
 }
 
 #[test]
 fn a_connection_is_woken_once_for_several_puts() {
     let (mailbox, reader) = Mailbox::new();
-    mailbox.put(lasting("a")).unwrap();
+    mailbox.put(push("a")).unwrap();
     let woken = Arc::<Woken>::default();
     let waker = woken.clone().into();
     let cx = Context::from_waker(&waker);
     assert_eq!(reader.look(&cx), Mail::Pushes { bytes: 1 });
     assert_eq!(woken.0.load(Ordering::Relaxed), 0);
     for _ in 0..3 {
-        mailbox.put(lasting("b")).unwrap();
+        mailbox.put(push("b")).unwrap();
     }
     assert_eq!(woken.0.load(Ordering::Relaxed), 1);
     reader.look(&cx);
@@ -132,7 +112,7 @@ fn a_connection_is_woken_once_for_several_puts() {
 fn an_empty_mailbox_is_small() {
     let (mailbox, reader) = Mailbox::new();
     assert!(size_of::<Mutex<State>>() <= 64, "{} bytes", size_of::<Mutex<State>>());
-    mailbox.put(lasting("a")).unwrap();
+    mailbox.put(push("a")).unwrap();
     reader.take();
     assert!(lock(&mailbox.0).queue.is_none());
 }

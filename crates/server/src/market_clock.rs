@@ -67,8 +67,27 @@ pub enum CannotStep {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
     use super::*;
+
+    /// A clock that moves on by an hour whenever it is read.
+    #[derive(Debug, Default)]
+    pub(crate) struct Ticking(AtomicI64);
+
+    impl Ticking {
+        /// How often it was read.
+        pub(crate) fn reads(&self) -> i64 {
+            self.0.load(Ordering::Acquire)
+        }
+    }
+
+    impl MarketTime for Ticking {
+        fn as_of(&self) -> AsOf {
+            AsOf::Replay(Timestamp(1_794_708_000 + 3_600 * self.0.fetch_add(1, Ordering::AcqRel)))
+        }
+    }
 
     #[test]
     fn the_wait_follows_from_the_speed() {

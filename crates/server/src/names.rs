@@ -76,17 +76,17 @@ impl SecurityLookup {
 
     /// The stored security; `None` if the lookup fails, so that the push is sent without its name.
     pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
-        let mut kept = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
-        let look = |kept: &mut Option<Reader>| {
-            let mut reader = match kept.take() {
+        let mut state = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = |state: &mut Option<Reader>| {
+            let mut reader = match state.take() {
                 Some(reader) => reader,
                 None => self.store.reader()?,
             };
             let security = reader.view().security(symbol)?;
-            *kept = Some(reader);
+            *state = Some(reader);
             Ok::<_, StoreError>(security)
         };
-        look(&mut kept).unwrap_or_else(|error| {
+        look(&mut state).unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot look up the name of a security");
             None
         })

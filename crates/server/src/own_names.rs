@@ -10,8 +10,8 @@ const HOST_MAX: usize = 255;
 
 /// The host for links: the requested one if it belongs to this service, else the local address of
 /// the connection.
-pub(crate) fn own_host(asked: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
-    match asked.filter(|host| is_own(host, reached, certified)) {
+pub(crate) fn own_host(requested: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
+    match requested.filter(|host| is_own(host, reached, certified)) {
         Some(host) => host.to_owned(),
         None => SocketAddr::new(reached.ip().to_canonical(), reached.port()).to_string(),
     }

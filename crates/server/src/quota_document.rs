@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::kit::doc::words;
+use crate::kit::doc;
 use crate::written::{Day, Instant};
 
 /// Most securities listed in one answer; their number is always given.
@@ -133,7 +133,7 @@ struct ChargedSecurity {
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Right")]
 pub(crate) struct RightDocument {
-    #[schemars(schema_with = "words::package")]
+    #[schemars(schema_with = "doc::package")]
     package: &'static str,
     granted: bool,
     /// Granted, started and not expired, by the market's clock.

@@ -2,7 +2,7 @@
 //! The transport supplies the parser; from there on everything is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
-use history::{Paged, Paging};
+use history::{AsOf, Paged, Paging};
 use market::{FloorTable, Symbol};
 
 use crate::caller::Caller;
@@ -30,7 +30,8 @@ const KNOWN_MAX: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
-    /// Securities that have candles, and the store version for which that is known.
+    /// Securities that have candles, and the store version for which that is known. The clock of an
+    /// account only moves forward, so they stay known.
     known: (i64, Vec<Symbol>),
 }
 
@@ -41,12 +42,12 @@ impl Memory {
     }
 
     /// Whether a symbol has candles, like [`Core::known`].
-    fn known(&mut self, symbol: &Symbol, version: i64, core: &Core) -> Result<(), Refusal> {
+    fn known(&mut self, symbol: &Symbol, version: i64, as_of: AsOf, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
         if *at == version && symbols.contains(symbol) {
             return Ok(());
         }
-        core.known(symbol, version)?;
+        core.known(symbol, version, as_of)?;
         if *at != version || symbols.len() >= KNOWN_MAX {
             *at = version;
             symbols.clear();
@@ -65,7 +66,7 @@ pub(crate) fn admit<C: Command>(
     parse: impl FnOnce(&Context<'_>) -> Result<C, Refusal>,
 ) -> Result<Work<C>, Refusal> {
     let admitted = admit_in_order(core, caller, calls, memory, parse);
-    admitted.map_err(|refusal| lifting::told(refusal, &caller.who, core))
+    admitted.map_err(|refusal| lifting::with_hint(refusal, &caller.who, core))
 }
 
 /// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or
@@ -123,21 +124,21 @@ fn permit(
 ) -> Result<Permit, Refusal> {
     match subject {
         Subject::Security(symbol) => {
-            memory.known(symbol, version, core)?;
+            memory.known(symbol, version, caller.as_of, core)?;
             core.own_region_only(caller)?;
         }
         Subject::Trades(symbol) => {
-            core.known_traded(symbol)?;
+            core.known_traded(symbol, caller.as_of)?;
             core.own_region_only(caller)?;
         }
         Subject::CapitalFlow(symbol) => {
-            core.known_capital_flow(symbol)?;
+            core.known_capital_flow(symbol, caller.as_of)?;
             core.own_region_only(caller)?;
         }
         Subject::Prices => core.own_region_only(caller)?,
         Subject::Open => {}
     }
-    let (access, now) = (&core.access, core.market_now());
+    let (access, now) = (&core.access, caller.now());
     let permit = match (subject, ticket) {
         (Subject::Security(symbol), Some(ticket)) => {
             access.admit_again(&caller.who, ticket, symbol, &mut memory.admission, now)
@@ -151,7 +152,8 @@ fn permit(
         // Spending a permit records a change of the account's level. A request over the quota gets
         // no permit, so the change is recorded here.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
-            && let Err(error) = core.access.settle(caller.who.account(), &Actor::Service, core.present())
+            && let Err(error) =
+                access.settle(caller.who.account(), &Actor::Service, core.present(caller.as_of))
         {
             tracing::error!(%error, "cannot write down that a level has changed");
         }
@@ -172,7 +174,7 @@ impl<C: Command> Work<C> {
         if !self.permit.is_free() {
             return None;
         }
-        let reply = self.command.reply_at_once(core, self.version)?;
+        let reply = self.command.reply_at_once(&self.caller, core, self.version)?;
         Some(reply.inspect(|reply| core.metrics.candles(reply.candles)))
     }
 
@@ -193,7 +195,7 @@ impl Work<HistoryCandles> {
 
     /// Candles in columns, more than the thousand of one answer, and where the next page begins.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
-        let paged = self.command.pages(paging, core)?;
+        let paged = self.command.pages(paging, &self.caller, core)?;
         spend(self.permit, core)?;
         Ok(paged)
     }

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::intake::FILE_BYTES_MAX;
-use crate::limits::Limits;
 use crate::proxies::TrustedProxy;
 use crate::public_url::PublicUrl;
 use crate::tls::TlsFiles;
+use crate::workers;
 
 /// The settings of the server. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
@@ -71,14 +71,19 @@ pub struct NodeSettings {
     pub cache_size: u64,
     /// The offline window: how long known accounts are served from the local copy while the
     /// database is unreachable.
-    pub grace: Duration,
+    pub offline_window: Duration,
     /// The name of this server in reports; `None` for the machine's name.
     pub name: Option<String>,
 }
 
 impl Default for NodeSettings {
     fn default() -> NodeSettings {
-        NodeSettings { cache: None, cache_size: 10_000_000_000, grace: Duration::from_secs(300), name: None }
+        NodeSettings {
+            cache: None,
+            cache_size: 10_000_000_000,
+            offline_window: Duration::from_secs(300),
+            name: None,
+        }
     }
 }
 
@@ -154,6 +159,35 @@ impl Settings {
             let open = open.join(", ");
             format!("other machines reach {open} without TLS: passwords and tokens can be read on the way")
         })
+    }
+}
+
+/// Resource limits of one account across all transports, or of one address before sign-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Quote commands other than history.
+    pub calls: access::CallRule,
+    /// Threads for requests that wait for the disk, for all callers together; at most
+    /// [`THREADS_MAX`](crate::THREADS_MAX).
+    pub threads: usize,
+    /// Refusals per second beyond which a caller's connections are read more slowly; 0 for no
+    /// limit.
+    pub refusals_per_second: u32,
+    /// Unsent answers of one caller, in bytes.
+    pub unsent_bytes: usize,
+    /// Unauthenticated connections of one address; further ones wait for a slot.
+    pub unproven_connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            calls: access::CallRule::SERVICE,
+            threads: workers::threads_of_this_machine(),
+            refusals_per_second: 200,
+            unsent_bytes: 32 << 20,
+            unproven_connections: 128,
+        }
     }
 }
 

@@ -122,11 +122,11 @@ impl Workers {
         share: Share,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<oneshot::Receiver<T>, Full> {
-        let (tell, told) = oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         let job: Job = Box::new(move || {
-            if !tell.is_closed() {
+            if !sender.is_closed() {
                 // The receiver may have been dropped meanwhile.
-                tell.send(work()).ok();
+                sender.send(work()).ok();
             }
         });
         let is_needed = {
@@ -144,7 +144,7 @@ impl Workers {
             let workers = self.clone();
             tokio::task::spawn_blocking(move || workers.work());
         }
-        Ok(told)
+        Ok(receiver)
     }
 
     pub(crate) fn load(&self) -> Load {

@@ -8,21 +8,21 @@ const BOB: Share = Share { who: Who::Account(AccountId(2)), at_once: 5 };
 /// Requests that report their start and run until released.
 struct Gate {
     begun: mpsc::Receiver<&'static str>,
-    tell: mpsc::Sender<&'static str>,
+    sender: mpsc::Sender<&'static str>,
 }
 
 impl Gate {
     fn new() -> Gate {
-        let (tell, begun) = mpsc::channel();
-        Gate { begun, tell }
+        let (sender, begun) = mpsc::channel();
+        Gate { begun, sender }
     }
 
     fn job(&self, name: &'static str) -> (impl FnOnce() + Send + 'static, mpsc::Sender<()>) {
         let (open, opened) = mpsc::channel::<()>();
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         let work = move || {
             // The receiver may be gone.
-            tell.send(name).ok();
+            sender.send(name).ok();
             opened.recv().ok();
         };
         (work, open)
@@ -44,11 +44,11 @@ async fn threads_are_bounded_and_no_caller_exceeds_its_share() {
     let mut gate = Gate::new();
     let mut open = Vec::new();
     let two = Share { at_once: workers.most_at_once(), ..ANN };
-    let mut told = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..10 {
         let (work, opened) = gate.job("ann");
         open.push(opened);
-        told.push(workers.submit(two, work).unwrap());
+        actual.push(workers.submit(two, work).unwrap());
     }
     for _ in 0..2 {
         (gate, _) = gate.next().await;
@@ -62,8 +62,8 @@ async fn threads_are_bounded_and_no_caller_exceeds_its_share() {
     assert_eq!(workers.load().running, 3);
     drop((opened, open, gate));
     of_bob.await.unwrap();
-    for told in told {
-        told.await.unwrap();
+    for actual in actual {
+        actual.await.unwrap();
     }
 }
 
@@ -79,14 +79,14 @@ async fn callers_alternate_however_long_their_queues_are() {
         let order = order.clone();
         move || order.send(name).unwrap()
     };
-    let mut told: Vec<_> = (0..300).map(|_| workers.submit(ANN, note("ann")).unwrap()).collect();
+    let mut actual: Vec<_> = (0..300).map(|_| workers.submit(ANN, note("ann")).unwrap()).collect();
     for _ in 0..3 {
-        told.push(workers.submit(BOB, note("bob")).unwrap());
+        actual.push(workers.submit(BOB, note("bob")).unwrap());
     }
     drop((pull, gate));
     plugged.await.unwrap();
-    for told in told {
-        told.await.unwrap();
+    for actual in actual {
+        actual.await.unwrap();
     }
     let order: Vec<_> = ordered.try_iter().collect();
     let last_of_bob = order.iter().rposition(|name| *name == "bob").unwrap();
@@ -106,22 +106,22 @@ async fn queues_are_bounded_per_caller_and_in_total() {
     let (plug, pull) = gate.job("plug");
     let plugged = workers.submit(BOB, plug).unwrap();
     (gate, _) = gate.next().await;
-    let mut told = Vec::new();
-    let fill = |number: i64, told: &mut Vec<_>| {
+    let mut actual = Vec::new();
+    let fill = |number: i64, actual: &mut Vec<_>| {
         let share = Share { who: Who::Account(AccountId(number)), at_once: 5 };
         let taken = (0..WAITING_EACH + 1).map_while(|_| workers.submit(share, || ()).ok());
-        let before = told.len();
-        told.extend(taken);
-        told.len() - before
+        let before = actual.len();
+        actual.extend(taken);
+        actual.len() - before
     };
     for number in 10..10 + (WAITING_MAX / WAITING_EACH) as i64 {
-        assert_eq!(fill(number, &mut told), WAITING_EACH);
+        assert_eq!(fill(number, &mut actual), WAITING_EACH);
     }
-    assert_eq!(fill(99, &mut told), 0, "nobody has room when all have too much");
+    assert_eq!(fill(99, &mut actual), 0, "nobody has room when all have too much");
     assert_eq!(workers.load().waiting, WAITING_MAX);
     assert_eq!(workers.load().refused, 17);
     // Work whose receiver was dropped is skipped.
-    drop(told);
+    drop(actual);
     drop((pull, gate));
     plugged.await.unwrap();
     while workers.load().waiting > 0 {

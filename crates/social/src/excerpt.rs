@@ -28,8 +28,8 @@ fn cut(text: &str) -> String {
     match folded.char_indices().nth(CHARS_MAX) {
         None => folded,
         Some((end, _)) => {
-            let kept = folded.get(..end).unwrap_or_default();
-            format!("{}…", kept.trim_end())
+            let stored = folded.get(..end).unwrap_or_default();
+            format!("{}…", stored.trim_end())
         }
     }
 }

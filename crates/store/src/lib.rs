@@ -12,62 +12,67 @@
 //! or a right, or the current time.
 //!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (all queries), then [`Batch`] (all
-//! changes). The statements are in `sql.rs` and `accounts/*_sql.rs`, in a dialect that PostgreSQL
-//! shares; the schemas are in `migrations/`.
+//! changes). Statements are in modules `sql` beside the code that runs them, in a dialect that
+//! PostgreSQL shares; the schemas are in `migrations/`.
+//!
+//! Modules import only from below: `ids`, `engine`, `candles`, `cluster`, `accounts`, then `trading` and
+//! `social`, then `backup`, `moving`, `survey`.
 
 mod accounts;
 mod backup;
 mod candles;
-mod check;
-mod count;
+mod cluster;
 mod engine;
-mod error;
-mod file_names;
-mod finding;
+mod ids;
 mod moving;
 mod scratch;
+mod social;
 mod survey;
-mod version;
+mod trading;
 
 pub use accounts::{
-    AccountId, AccountRow, AccountTerms, Accounts, AddOutcome, Addition, AssetReportOutcome, AuditFilter,
-    AuditId, AuditNote, AuditRow, BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX,
-    DEVICES_OF_CLIENT_MAX, DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, FollowedSecurity,
-    Hash, Hiding, JournalCut, JournalEntry, JournalHead, JournalTurn, LevelChange, LevelRow, LinkOutcome,
-    MonthUsage, NamedRequest, NewAccountRow, NewDevice, NewLink, NewReply, NewStatement, NewTokens, NewTopic,
-    OrderReport, PageOf, PaperAssets, PaperTally, Person, RECENT_TOPICS_MAX, RateRow, RecordedLevel,
-    Redemption, Renewal, RenewalOutcome, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow,
-    ReportedAssetsRow, ReportedHolding, ReportedOrdersRow, Rewind, RewindOutcome, RightRow,
-    SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, Spend, StatementBatch, StatementKey, StatementQuery, TallyDays,
-    TokenKind, TokenRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome, WatchlistGroup,
-    WatchlistId, WatchlistIds, Watchlists,
+    AccountRow, AccountTerms, Accounts, AssetReportOutcome, AuditFilter, AuditId, AuditNote, AuditRow,
+    BrowserRow, CLIENTS_MAX, ClientRow, CodeRow, Credential, DEVICES_MAX, DEVICES_OF_CLIENT_MAX,
+    DeviceOutcome, DeviceRow, DeviceState, FAMILIES_MAX, FamilyRow, LevelChange, LevelRow, LinkOutcome,
+    MonthUsage, NewAccountRow, NewDevice, NewLink, NewTokens, OrderReport, PasswordLinkRow, Person, RateRow,
+    RecordedLevel, Redemption, Renewal, RenewalOutcome, ReportedAssetsRow, ReportedHolding,
+    ReportedOrdersRow, Revocation, RightRow, Spend, TokenKind, TokenRow,
 };
-pub use accounts::{
-    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
-};
-pub use accounts::{PasswordLinkRow, Revocation};
 pub use backup::{
     Backup, BackupError, Counts, Existing, KeyFile, Manifest, Part, PartEntry, Prepared, Progress, Restore,
     Restored, Scope, Stage, Watch, check_pages, verify,
 };
 pub use candles::{
     Access, ActionChanges, BLOCK_BYTES_MAX, Batch, BlockEntry, Body, Change, CopyLoad, CopySettings,
-    DatedFigures, ERA_VERSIONS, FIGURES_MAX, FileSizes, ImportChange, ImportId, ImportProgress, ImportRecord,
+    DatedFigures, FIGURES_MAX, FileSizes, Finding, ImportChange, ImportId, ImportProgress, ImportRecord,
     ImportSource, ImportState, Lane, Margin, NewBlock, NewImport, ParseSeriesError, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow, Reader, Security, Series, SeriesInfo, Snapshot, Store,
-    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, View, Writer, era,
+    StoredAction, Tail, Totals, TradeDay, TradeSizes, TradeSource, TradedSymbol, VersionReader, View, Writer,
 };
-pub use engine::lock::JobLock;
+pub use cluster::{
+    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
+    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
+    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow,
+};
+pub use engine::lock::{JobLock, ServerLock};
 pub use engine::sqlite::seal_as_it_is;
-pub use engine::{Address, AddressError, Place, waiting_at_most, without_waiting};
+pub use engine::{Address, AddressError, Place, StoreError, waiting_at_most, without_waiting};
 pub use engine::{Depth, FINDINGS_MAX};
-pub use error::StoreError;
-pub use finding::Finding;
-pub use moving::{Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable};
+pub use ids::{AccountId, Hash};
+pub use moving::{
+    Copied, DatabaseName, Move, MoveError, MoveProgress, MoveStage, MoveWatch, MovedTable, servers,
+};
 pub use scratch::Scratch;
+pub use social::{
+    FollowedSecurity, Hiding, NewReply, NewTopic, PageOf, RECENT_TOPICS_MAX, ReplyHistory, ReplyId,
+    ReplyOrder, ReplyOutcome, ReplyRow, TopicId, TopicList, TopicRow, TopicTarget, VisibilityOutcome,
+    WatchlistGroup, WatchlistId, WatchlistIds, Watchlists,
+};
 pub use survey::{
     Archiving, ConnectionCount, HostSurvey, Occupancy, Replication, ServerFacts, occupancy, survey,
 };
-pub use version::VersionReader;
+pub use trading::{
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, NewStatement,
+    PaperAssets, PaperTally, Rewind, RewindOutcome, SNAPSHOT_BYTES_MAX, STATEMENT_BYTES_MAX, StatementBatch,
+    StatementKey, StatementQuery, TallyDays,
+};

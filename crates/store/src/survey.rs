@@ -1,9 +1,8 @@
 //! Status of each server of an address, for operators. Changes nothing.
 
 use crate::StoreError;
-use crate::engine::Owner;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
-use crate::engine::{Db, Fault, Place, Role, Row, Sql, migrate};
+use crate::engine::{Db, Fault, Owner, Place, Role, Row, Sql, migrate};
 
 /// One host of an address.
 #[derive(Debug)]

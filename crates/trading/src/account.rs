@@ -6,10 +6,10 @@ use market::{Date, Market, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
-use crate::currency::Currency;
 use crate::decimal::div_round;
 use crate::event::Dividend;
 use crate::grid::{Grid, GridId, Grids};
+use crate::money::Currency;
 use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::orders::Orders;
@@ -314,7 +314,7 @@ mod accrual {
     use serde::Serializer;
     use serde::de::{Deserialize, Deserializer, Error};
 
-    use crate::currency::Currency;
+    use crate::money::Currency;
 
     pub(super) fn serialize<S: Serializer>(map: &BTreeMap<Currency, i128>, to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(map.iter().map(|(currency, units)| (currency, units.to_string())))

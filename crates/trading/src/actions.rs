@@ -20,7 +20,7 @@ pub(crate) struct Entitlement<'a> {
     /// The last close before the ex-date.
     pub(crate) close: Option<Price>,
     /// The fraction of a dividend left after tax, in millionths.
-    pub(crate) kept: i64,
+    pub(crate) after_tax: i64,
 }
 
 /// The actions of one ex-date in one formula.
@@ -132,7 +132,7 @@ fn dividends(of: &Entitlement<'_>, actions: &[CorporateAction], date: Date) -> V
     let shares = Fraction::whole(i128::from(quantity.units()));
     let paying = actions.iter().filter(|action| !action.action.cash.is_zero());
     let one = |action: &CorporateAction| {
-        let per_share = fraction(&action.action.cash).times(i128::from(of.kept), i128::from(SHARE_UNIT));
+        let per_share = fraction(&action.action.cash).times(i128::from(of.after_tax), i128::from(SHARE_UNIT));
         let pay_date = action.pay_date.unwrap_or(of.ex_date);
         let dividend = Dividend {
             symbol: of.symbol.clone(),

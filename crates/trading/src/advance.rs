@@ -136,7 +136,7 @@ impl Ahead {
             let mut symbols: Vec<&Symbol> = account.open.keys().chain(held).chain(gridded).collect();
             symbols.sort_unstable();
             symbols.dedup();
-            self.keep(&symbols, now);
+            self.cache(&symbols, now);
         }
         for (symbol, tape) in &mut self.tapes {
             tape.aim(if may_force { Reach::Every } else { Reach::of_symbol(account, symbol) }, now);
@@ -144,12 +144,12 @@ impl Ahead {
     }
 
     /// Retains tapes of exactly these symbols, which are ascending.
-    fn keep(&mut self, symbols: &[&Symbol], now: Timestamp) {
+    fn cache(&mut self, symbols: &[&Symbol], now: Timestamp) {
         let mut known = std::mem::take(&mut self.tapes).into_iter().peekable();
         for symbol in symbols {
             while known.next_if(|(of, _)| of < *symbol).is_some() {}
-            let kept = known.next_if(|(of, _)| of == *symbol);
-            self.tapes.push(kept.unwrap_or_else(|| ((*symbol).clone(), Tape::new(Reach::NONE, now))));
+            let stored = known.next_if(|(of, _)| of == *symbol);
+            self.tapes.push(stored.unwrap_or_else(|| ((*symbol).clone(), Tape::new(Reach::NONE, now))));
         }
     }
 

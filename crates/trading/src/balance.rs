@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use market::{Date, Price};
 
 use crate::account::Account;
-use crate::currency::Currency;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;

@@ -43,12 +43,12 @@ pub(crate) fn admit(
     view: &MarketView<'_>,
     request: &Submit,
 ) -> Result<Admission, Refusal> {
-    let asked = &request.terms;
-    let security = check_symbol(view, &asked.symbol)?;
+    let requested = &request.terms;
+    let security = check_symbol(view, &requested.symbol)?;
     check_type(request, security.kind)?;
-    let terms = shaped(asked, security.kind);
+    let terms = shaped(requested, security.kind);
     check_fields(&terms)?;
-    let placement = check_times(view, &terms, asked.outside_rth, security.kind)?;
+    let placement = check_times(view, &terms, requested.outside_rth, security.kind)?;
     // Lots and ticks are those of the first day on which it can trade.
     let security = view.security_on(&terms.symbol, placement.day).unwrap_or(security);
     check_quantity(settings, &terms, &security)?;
@@ -85,37 +85,37 @@ fn check_type(request: &Submit, kind: Kind) -> Result<(), Refusal> {
 
 /// Whether a submission has the same terms as an accepted order of the same kind. Effective forms
 /// are compared: a field that is ignored or that equals the default makes no difference.
-pub fn has_same_terms(asked: &Terms, accepted: &Terms, kind: Kind) -> bool {
-    shaped(asked, kind) == *accepted
+pub fn has_same_terms(requested: &Terms, accepted: &Terms, kind: Kind) -> bool {
+    shaped(requested, kind) == *accepted
 }
 
 /// The terms without fields that their type ignores, and with the lanes in which they can trade.
-fn shaped(asked: &Terms, kind: Kind) -> Terms {
-    let order_type = asked.order_type;
+fn shaped(requested: &Terms, kind: Kind) -> Terms {
+    let order_type = requested.order_type;
     let is_trailing = order_type.is_trailing();
     let only = |price: Option<Price>, has: bool| price.filter(|_| has);
     Terms {
-        price: only(asked.price, order_type.has_limit()),
-        trigger_price: only(asked.trigger_price, order_type.is_touch()),
-        limit_offset: only(asked.limit_offset, order_type.trails_to_limit()),
-        trailing_amount: only(asked.trailing_amount, order_type.trails_by_amount()),
-        trailing_percent: asked.trailing_percent.filter(|_| order_type.trails_by_percent()),
-        monitor_price: only(asked.monitor_price, is_trailing),
-        expire_date: asked.expire_date.filter(|_| asked.time_in_force == TimeInForce::GoodTilDate),
-        outside_rth: Some(lanes(asked, kind)),
-        ..asked.clone()
+        price: only(requested.price, order_type.has_limit()),
+        trigger_price: only(requested.trigger_price, order_type.is_touch()),
+        limit_offset: only(requested.limit_offset, order_type.trails_to_limit()),
+        trailing_amount: only(requested.trailing_amount, order_type.trails_by_amount()),
+        trailing_percent: requested.trailing_percent.filter(|_| order_type.trails_by_percent()),
+        monitor_price: only(requested.monitor_price, is_trailing),
+        expire_date: requested.expire_date.filter(|_| requested.time_in_force == TimeInForce::GoodTilDate),
+        outside_rth: Some(lanes(requested, kind)),
+        ..requested.clone()
     }
 }
 
-fn lanes(asked: &Terms, kind: Kind) -> OutsideRth {
-    let is_market = asked.order_type.is_market();
-    match asked.outside_rth {
-        _ if asked.symbol.market() != Market::Us => OutsideRth::NotApplicable,
+fn lanes(requested: &Terms, kind: Kind) -> OutsideRth {
+    let is_market = requested.order_type.is_market();
+    match requested.outside_rth {
+        _ if requested.symbol.market() != Market::Us => OutsideRth::NotApplicable,
         _ if kind == Kind::Option => OutsideRth::RegularOnly,
         // Market orders trade in regular hours only, and this is shown.
         Some(OutsideRth::AnyTime) if is_market => OutsideRth::RegularOnly,
         Some(OutsideRth::NotApplicable) | None => OutsideRth::RegularOnly,
-        Some(asked) => asked,
+        Some(requested) => requested,
     }
 }
 
@@ -169,7 +169,7 @@ pub(crate) fn check_fields(terms: &Terms) -> Result<(), Refusal> {
 fn check_times(
     view: &MarketView<'_>,
     terms: &Terms,
-    asked: Option<OutsideRth>,
+    requested: Option<OutsideRth>,
     kind: Kind,
 ) -> Result<Placement, Refusal> {
     use OrderType::*;
@@ -179,7 +179,7 @@ fn check_times(
         return Err(wrong(format!("{} is for the day alone", terms.order_type)));
     }
     let is_stock = terms.symbol.market() == market::Market::Us && kind != Kind::Option;
-    match asked {
+    match requested {
         Some(OutsideRth::Overnight) if is_stock && (terms.order_type != Limit || !is_day) => {
             return Err(wrong("overnight there are limit orders for the day alone".to_owned()));
         }

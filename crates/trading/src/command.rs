@@ -2,8 +2,8 @@
 
 use market::{Price, Symbol};
 
-use crate::currency::Currency;
 use crate::grid::{GridId, GridRuleInput};
+use crate::money::Currency;
 use crate::money::Money;
 use crate::order::OrderId;
 use crate::quantity::Quantity;

@@ -6,10 +6,10 @@ use market::{Market, Symbol};
 use crate::account::Account;
 use crate::balance::balance;
 use crate::command::Command;
-use crate::currency::Currency;
 use crate::event::Event;
 use crate::feed::Security;
 use crate::grid;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::order::Facts;
 use crate::place_order::{cancel, replace, submit};
@@ -37,7 +37,7 @@ pub fn decide(account: &Account, command: &Command, view: &MarketView<'_>) -> Re
         Command::Submit(request) => submit(account, view, request)?,
         Command::Replace { id, changes } => replace(account, view, *id, changes)?,
         Command::Cancel { id } => cancel(account, view, *id)?,
-        Command::SubmitGrid(asked) => return grid::submit(account, view, asked),
+        Command::SubmitGrid(requested) => return grid::submit(account, view, requested),
         Command::ReplaceGrid { id, rule } => return grid::replace(account, view, *id, rule),
         Command::CancelGrid { id } => return grid::cancel(account, view, *id),
         Command::SuspendGrid { id } => return grid::suspend(account, *id),

@@ -36,13 +36,13 @@ pub(crate) fn parse_units(text: &str, scale: u32) -> Result<(i128, bool), Decima
     if fraction.len() > FRACTION_DIGITS_MAX {
         return Err(DecimalError::Decimals(scale));
     }
-    let kept = fraction.get(..scale as usize).unwrap_or(fraction);
-    let exact = fraction.get(kept.len()..).is_none_or(|rest| rest.bytes().all(|byte| byte == b'0'));
+    let stored = fraction.get(..scale as usize).unwrap_or(fraction);
+    let exact = fraction.get(stored.len()..).is_none_or(|rest| rest.bytes().all(|byte| byte == b'0'));
     let mut units: i128 = 0;
-    for digit in whole.bytes().chain(kept.bytes()) {
+    for digit in whole.bytes().chain(stored.bytes()) {
         units = units * 10 + i128::from(digit - b'0');
     }
-    let missing = u32::try_from(kept.len()).map_or(0, |kept| scale.saturating_sub(kept));
+    let missing = u32::try_from(stored.len()).map_or(0, |stored| scale.saturating_sub(stored));
     units = units.checked_mul(10i128.pow(missing)).ok_or(DecimalError::Range)?;
     Ok((if negative { -units } else { units }, exact))
 }

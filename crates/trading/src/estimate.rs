@@ -7,8 +7,8 @@ use crate::checks::{NO_QUOTES, check_symbol, hours, quantity_most, quantity_step
 use crate::event::AcceptedOrder;
 use crate::fold::new_order;
 use crate::funds::{Demand, check_cash, check_funds, largest};
+use crate::matching::market_reserve;
 use crate::order::{Facts, OrderId, Standing};
-use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::{Auction, Placement, place};

@@ -8,9 +8,9 @@ use market::{Candle, Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
-use crate::currency::Currency;
 use crate::feed::EffectiveCandle;
 use crate::grid::{GridId, GridOrigin, GridRule};
+use crate::money::Currency;
 use crate::money::{Fraction, Money, Rate};
 use crate::order::{Facts, OrderId, Standing, Watch};
 use crate::quantity::Quantity;

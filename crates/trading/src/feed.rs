@@ -4,8 +4,8 @@
 use market::adjust::Amount;
 use market::{Candle, Date, Market, Price, Session, Slot, Symbol, Timestamp, Venue};
 
-use crate::currency::Currency;
 use crate::decimal::{DecimalError, parse_units};
+use crate::money::Currency;
 use crate::money::Rate;
 use crate::quantity::Quantity;
 use crate::words::Kind;

@@ -6,8 +6,8 @@ use market::Symbol;
 
 use crate::account::Account;
 use crate::balance::{Balance, balances};
-use crate::currency::Currency;
 use crate::feed::FACTOR_UNIT;
+use crate::money::Currency;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::position::Position;
 use crate::refusal::Refusal;
@@ -96,9 +96,13 @@ pub fn figures(account: &Account, view: &MarketView<'_>) -> Result<Figures, Refu
 
 /// The figures of an account in a currency, by default HKD. `asked` is the currency that a client
 /// named. An account that has only that currency needs no rate for it.
-pub fn report(account: &Account, view: &MarketView<'_>, asked: Option<Currency>) -> Result<Report, Refusal> {
-    let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, asked);
-    match asked.map(|currency| (currency, view.rate(currency))) {
+pub fn report(
+    account: &Account,
+    view: &MarketView<'_>,
+    requested: Option<Currency>,
+) -> Result<Report, Refusal> {
+    let in_unit = |view: &MarketView<'_>| figures(account, view)?.report(account, view, requested);
+    match requested.map(|currency| (currency, view.rate(currency))) {
         // The credit line is in HKD.
         Some((currency, Err(refusal))) if account.usable_credit().is_zero() => {
             in_unit(&view.within(currency)).map_err(|_| refusal)
@@ -132,14 +136,14 @@ impl Figures {
         self,
         account: &Account,
         view: &MarketView<'_>,
-        asked: Option<Currency>,
+        requested: Option<Currency>,
     ) -> Result<Report, Refusal> {
-        let currency = asked.unwrap_or(Currency::HKD);
+        let currency = requested.unwrap_or(Currency::HKD);
         let rate = view.rate(currency)?;
         let credit = Rate::ONE.convert(account.usable_credit());
         let mut remaining = credit;
         for (of, balance) in &self.balances {
-            if asked.is_none_or(|asked| asked == *of) {
+            if requested.is_none_or(|requested| requested == *of) {
                 remaining = remaining.plus(view.convert(*of, balance.available())?);
             }
         }

@@ -4,8 +4,8 @@
 use market::{Date, Price, Symbol, Timestamp};
 
 use crate::account::{ACCRUAL_YEARS, Account, UnsettledAmount};
-use crate::currency::Currency;
 use crate::event::{AcceptedOrder, Dividend, Entry, Event, Execution};
+use crate::money::Currency;
 use crate::money::{Fraction, Money};
 use crate::order::{Facts, Fill, HistoryRow, Order, OrderId, Since, Watch};
 use crate::position::Position;

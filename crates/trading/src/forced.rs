@@ -5,9 +5,9 @@ use market::{Symbol, Timestamp};
 
 use crate::event::{AcceptedOrder, Event};
 use crate::figures::{figures, value};
+use crate::matching::market_reserve;
 use crate::money::{HkdAmount, Rate};
 use crate::order::{Facts, Standing};
-use crate::pricing::market_reserve;
 use crate::quantity::Quantity;
 use crate::sessions::{Hours, place};
 use crate::terms::Terms;

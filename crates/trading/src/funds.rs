@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::account::Account;
 use crate::balance::{balance, held, reserve_for};
-use crate::currency::Currency;
 use crate::feed::{FACTOR_UNIT, Factors};
 use crate::figures::figures;
+use crate::money::Currency;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;

@@ -3,8 +3,8 @@
 
 use market::{Date, Symbol, Timestamp};
 
-use crate::currency::Currency;
 use crate::event::{Entry, Event, Execution};
+use crate::money::Currency;
 use crate::money::Money;
 use crate::quantity::Quantity;
 

@@ -12,13 +12,13 @@
 //!
 //! | subject | files |
 //! |---|---|
-//! | values | `money`, `quantity`, `currency`, `decimal`, `words` (closed sets with their literals), `settings`, `terms` |
+//! | values | `money`, `quantity`, `decimal`, `words` (closed sets with their literals), `settings`, `terms` |
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; their text in `tables/*.csv` of the crate |
 //! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in the order of effect) |
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the sums behind F, cached), `figures` (assets, margins, risk), `funds` (the requirements of a buy), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `pricing`, `release`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | time | `advance` (the order of work), `timers`, `reach` (which candles can matter), `candle_step`, `matching`, `triggers`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | answers | `push`, `ledger` (legs, cash flow), `statement/` (dates and months), `views`; `paper` explains orders from these entries |
 //!
@@ -55,6 +55,41 @@
 //! | a grid that was submitted on a coarse day | falls asleep at the end of the day, even if it was submitted after the opening |
 //! | a trailing market order | trades in regular hours only and needs no offset; it accepts every time in force, as MIT does |
 //! | options before 2024-05-28 | settle the next day, as always |
+//! ```
+//! # use market::{Date, Market, Price, Symbol, Venue, Venues};
+//! # use trading::{CorporateAction, EffectiveCandle, Factors, Feed, Rate, Security};
+//! use market::Timestamp;
+//! use trading::{Account, Command, Currency, Engine, Money, Settings, Tables};
+//!
+//! # struct NoData(Venues);
+//! # impl Feed for NoData {
+//! #     fn venue(&self, market: Market) -> &Venue { self.0.of(market) }
+//! #     fn security(&self, _: &Symbol, _: Date) -> Option<Security> { None }
+//! #     fn candles(&self, _: &Symbol, _: Timestamp, _: Timestamp, _: &mut Vec<EffectiveCandle>) {}
+//! #     fn mark(&self, _: &Symbol, _: Timestamp) -> Option<Price> { None }
+//! #     fn close_before(&self, _: &Symbol, _: Date) -> Option<Price> { None }
+//! #     fn newest(&self, _: &Symbol, _: Timestamp) -> Option<EffectiveCandle> { None }
+//! #     fn intraday_close(&self, _: &Symbol, _: Date) -> Option<Price> { None }
+//! #     fn actions(&self, _: &Symbol, _: Date, _: Date) -> Vec<CorporateAction> { Vec::new() }
+//! #     fn rate(&self, _: Currency, _: Date) -> Option<Rate> { None }
+//! #     fn factors(&self, _: &Symbol) -> Option<Factors> { None }
+//! # }
+//! // `NoData` implements `Feed` for a market without securities.
+//! let (feed, tables) = (NoData(Venues::built_in()?), Tables::built_in()?);
+//! let engine = Engine::new(&feed, &tables);
+//!
+//! let (mut account, mut journal) = (Account::default(), Vec::new());
+//! let open = Command::Open { account: 1, settings: Settings::default() };
+//! let deposit = Command::Deposit { currency: Currency::HKD, amount: Money::whole(10_000) };
+//! for command in [open, deposit] {
+//!     let outcome = engine.handle(&mut account, &command, Timestamp(1_704_159_000));
+//!     assert_eq!(outcome.refusal, None);
+//!     journal.extend(outcome.entries);
+//! }
+//! assert_eq!(account.cash(Currency::HKD), Money::whole(10_000));
+//! assert_eq!(Account::fold(&journal), account);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod account;
 mod actions;
@@ -64,7 +99,6 @@ mod candle_step;
 mod checks;
 mod codec;
 mod command;
-mod currency;
 mod decide;
 mod decimal;
 mod engine;
@@ -80,18 +114,15 @@ mod grid;
 pub mod ledger;
 mod matching;
 mod money;
-mod numbered;
 mod option_expiry;
 mod order;
 mod orders;
 mod place_order;
 mod position;
-mod pricing;
 mod push;
 mod quantity;
 mod reach;
 mod refusal;
-mod release;
 mod reserves;
 mod roll;
 mod sessions;
@@ -113,7 +144,6 @@ pub use advance::AdvanceLimit;
 pub use balance::{Balance, balance, balances, fees_at};
 pub use checks::has_same_terms;
 pub use command::{Command, Submit, SubmitGrid};
-pub use currency::{Currency, ParseCurrencyError};
 pub use decide::decide;
 pub use decimal::{DecimalError, PRICE_MAX, Plain, exact_price, parse_exact_price, parse_price, plain_price};
 pub use engine::Engine;
@@ -130,6 +160,7 @@ pub use grid::{
     Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
     GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,
 };
+pub use money::{Currency, ParseCurrencyError};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
 pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
 pub use orders::Orders;

@@ -4,10 +4,10 @@ use market::{Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::codec;
-use crate::currency::Currency;
 use crate::decimal::{Plain, exact_price, price_quotient};
 use crate::feed::Security;
 use crate::grid::GridOrigin;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;

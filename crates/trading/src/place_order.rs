@@ -9,8 +9,8 @@ use crate::checks::{
 use crate::command::Submit;
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
+use crate::matching::market_reserve;
 use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
-use crate::pricing::market_reserve;
 use crate::refusal::Refusal;
 use crate::sessions::{Placement, no_cancel};
 use crate::terms::{Changes, Terms};
@@ -52,9 +52,9 @@ pub(crate) fn submit(account: &Account, view: &MarketView<'_>, request: &Submit)
 /// Activates a held order at its time: runs all checks, and any failure rejects it.
 pub(crate) fn activate(account: &Account, view: &MarketView<'_>, order: &Order) -> Event {
     let attempt = || -> Result<Event, Refusal> {
-        let asked = Terms { delayed_until: None, ..order.terms.clone() };
+        let requested = Terms { delayed_until: None, ..order.terms.clone() };
         // A type withdrawn meanwhile was accepted at submission.
-        let request = Submit { terms: asked, takes_withdrawn: true };
+        let request = Submit { terms: requested, takes_withdrawn: true };
         let admission = admit(&account.settings, view, &request)?;
         let standing = stand(account, view, &admission)?;
         let mut active = order.clone();

@@ -3,8 +3,8 @@
 use market::Price;
 use serde::{Deserialize, Serialize};
 
-use crate::currency::Currency;
 use crate::decimal::{Plain, price_quotient};
+use crate::money::Currency;
 use crate::money::{Fraction, Money};
 use crate::quantity::Quantity;
 use crate::words::CostMethod;

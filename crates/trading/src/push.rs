@@ -4,10 +4,10 @@
 use market::{Price, Symbol, Timestamp};
 
 use crate::account::Account;
-use crate::currency::Currency;
 use crate::decimal::Plain;
 use crate::event::{Entry, Event};
 use crate::grid::GridPush;
+use crate::money::Currency;
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;
 use crate::terms::Percent;
@@ -67,8 +67,8 @@ impl Account {
     pub fn take_in(&mut self, entry: &Entry) -> Vec<Push> {
         let rows = self.apply(entry);
         if let Some(grid) = entry.event.grid() {
-            let told = self.grid(grid).filter(|_| rows > 0);
-            return told.map(|grid| Push::Grid(Box::new(GridPush::of(grid)))).into_iter().collect();
+            let report = self.grid(grid).filter(|_| rows > 0);
+            return report.map(|grid| Push::Grid(Box::new(GridPush::of(grid)))).into_iter().collect();
         }
         let order = entry.event.order().filter(|_| rows > 0).and_then(|id| self.order(id));
         let fill = match &entry.event {

@@ -3,7 +3,7 @@ use std::fmt;
 use market::Date;
 use serde::{Deserialize, Serialize};
 
-use crate::currency::Currency;
+use crate::money::Currency;
 
 /// Why a command was refused, with the text for the client and the failed check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

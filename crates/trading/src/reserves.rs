@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use market::Date;
 
-use crate::currency::Currency;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::tables::FeeTableId;
 use crate::words::FeePlan;

@@ -114,7 +114,8 @@ fn apply_actions(
                 Market::Us => work.tables.dividend_tax.us,
                 Market::Hk | Market::Cn => work.tables.dividend_tax.hk,
             };
-            let entitlement = Entitlement { symbol: &symbol, position, ex_date, close, kept: kept(tax) };
+            let entitlement =
+                Entitlement { symbol: &symbol, position, ex_date, close, after_tax: after_tax(tax) };
             for event in actions::events(&entitlement, of_day, date) {
                 work.record(Some(at), event);
             }
@@ -126,7 +127,7 @@ fn apply_actions(
 }
 
 /// The fraction left after tax, in millionths.
-fn kept(tax: Share) -> i64 {
+fn after_tax(tax: Share) -> i64 {
     SHARE_UNIT - tax.units()
 }
 

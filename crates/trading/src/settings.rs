@@ -4,8 +4,8 @@ use market::Market;
 use serde::{Deserialize, Serialize};
 
 use crate::codec::serde_as_text;
-use crate::currency::Currency;
 use crate::decimal::{DecimalError, Plain, parse_units};
+use crate::money::Currency;
 use crate::money::Money;
 use crate::refusal::Refusal;
 use crate::words::{AccountType, CostMethod, FeePlan, Touch};

@@ -72,7 +72,7 @@ impl Tape {
             last = Some((effective.at, place));
             // Of candles that arrived together, one may move the base of a grid, and so bring later
             // ones into reach.
-            let follows = candles.last().is_some_and(|(_, kept)| kept.at == effective.at);
+            let follows = candles.last().is_some_and(|(_, stored)| stored.at == effective.at);
             if follows || reach.holds(effective) {
                 candles.push((place, *effective));
             }

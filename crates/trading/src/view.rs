@@ -2,8 +2,8 @@
 
 use market::{Date, Market, Price, Symbol, Timestamp, Venue};
 
-use crate::currency::Currency;
 use crate::feed::{Factors, Feed, Security};
+use crate::money::Currency;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;

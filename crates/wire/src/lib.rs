@@ -14,6 +14,30 @@
 //! its cost: a thousand candles are five thousand decimal strings. See [`encode_candles`]. A
 //! repeated field is a concatenation in protobuf, so an answer may also be assembled from
 //! [`encode_symbol`] and pieces encoded earlier by [`encode_page`].
+//! A request as a client sends it, and its answer:
+//!
+//! ```
+//! use prost::Message as _;
+//! use wire::quote::{SecurityCandlestickRequest, SecurityCandlestickResponse};
+//! use wire::{Decoder, Limits, Packet, Packing, Row, Status, command};
+//!
+//! let request = SecurityCandlestickRequest { symbol: "700.HK".into(), count: 1, ..Default::default() };
+//! let body = request.encode_to_vec().into();
+//! let mut sent = Vec::from(wire::HANDSHAKE);
+//! Packet::Request { command: command::CANDLESTICKS, id: 7, timeout_ms: 10_000, body }.encode(&mut sent)?;
+//!
+//! let mut decoder = Decoder::new(Limits::REQUEST);
+//! let packet = decoder.decode(&mut sent.as_slice())?.ok_or("an unfinished packet")?;
+//! assert_eq!(SecurityCandlestickRequest::decode(packet.body())?, request);
+//!
+//! // Prices in millionths, with three decimals in the answer.
+//! let mut answer = Vec::new();
+//! wire::encode_candles("700.HK", 3, [Row { close: 301_200_000, ..Row::default() }], &mut answer);
+//! let header = wire::response_header(packet.command(), 7, Status::Success, Packing::Plain, answer.len())?;
+//! assert_eq!(usize::from(header[9]), answer.len());
+//! assert_eq!(SecurityCandlestickResponse::decode(answer.as_slice())?.candlesticks[0].close, "301.200");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod candle;
 pub mod command;
@@ -22,7 +46,6 @@ mod frame;
 mod gzip;
 mod packet;
 mod pen;
-mod refusal;
 mod schema;
 mod secret;
 mod stream;
@@ -52,5 +75,5 @@ pub use gzip::{COMPRESS_MIN, INFLATED_MAX, compress};
 pub use packet::{
     BODY_MAX, Limits, Packet, PacketError, Packing, Status, push_header, request_header, response_header,
 };
-pub use refusal::{code, refusal_body};
+pub use packet::{code, refusal_body};
 pub use stream::{Decoder, HANDSHAKE};

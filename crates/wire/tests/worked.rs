@@ -178,9 +178,9 @@ fn closing_pushes_with_and_without_a_code_on_the_wire() {
 
 #[test]
 fn a_heartbeat_and_its_echo_after_the_handshake() {
-    let beat = Heartbeat { timestamp: 1_700_000_000_000, heartbeat_id: Some(7) };
-    check(HEARTBEAT, &request(1, 7, 0, &beat), &beat);
-    check(HEARTBEAT_ANSWER, &response(1, 7, Status::Success, &beat), &beat);
+    let heartbeat = Heartbeat { timestamp: 1_700_000_000_000, heartbeat_id: Some(7) };
+    check(HEARTBEAT, &request(1, 7, 0, &heartbeat), &heartbeat);
+    check(HEARTBEAT_ANSWER, &response(1, 7, Status::Success, &heartbeat), &heartbeat);
     assert_eq!(HANDSHAKE, bytes("11 09")[..]);
 }
 

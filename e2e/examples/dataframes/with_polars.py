@@ -9,7 +9,7 @@ TOKEN = os.environ["CHANDLER_TOKEN"]
 days = pl.read_csv(f"{URL}?symbol=9001.HK&period=day&start=2026-01-01&format=csv&access_token={TOKEN}")
 print(days.select("time", "open", "high", "low", "close", "volume").tail(2))
 
-# Parquet keeps prices exact.
+# Prices in Parquet are exact decimals.
 exact = pl.read_parquet(f"{URL}?symbol=9001.HK&period=day&start=2026-01-01&format=parquet&access_token={TOKEN}")
 print(exact.schema["close"])
 

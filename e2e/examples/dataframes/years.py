@@ -9,12 +9,12 @@ URL = os.environ["CHANDLER_URL"] + "/v1/quote/history-candlesticks"
 HEAD = {"Authorization": "Bearer " + os.environ["CHANDLER_TOKEN"]}
 
 
-def history(**asked):
-    """Everything that a question selects, ten thousand candles at a time."""
-    asked |= {"limit": 10_000, "format": "parquet"}
+def history(**query):
+    """All candles of a query, ten thousand at a time."""
+    query |= {"limit": 10_000, "format": "parquet"}
     pages = []
     while True:
-        answer = requests.get(URL, headers=HEAD, params=asked, timeout=60)
+        answer = requests.get(URL, headers=HEAD, params=query, timeout=60)
         if answer.status_code == 429:
             time.sleep(int(answer.headers["Retry-After"]))
             continue
@@ -22,7 +22,7 @@ def history(**asked):
         pages.append(pl.read_parquet(io.BytesIO(answer.content)))
         if "x-next" not in answer.headers:
             return pl.concat(pages).sort("time")
-        asked["next"] = answer.headers["x-next"]
+        query["next"] = answer.headers["x-next"]
 
 
 minutes = history(symbol="CNDL.US", period="1m", session="extended", start="2026-09-01")

@@ -30,10 +30,10 @@ async function main() {
   });
   await trade.subscribe([TopicType.Private]);
 
-  // The market stands still until it is moved on. For that the account has to be an operator's.
+  // The market's clock moves only by this request, which requires the operator's role.
   const moveClock = (to) => http.request("post", "/v1/admin/clock", null, { now: to.toISOString() });
 
-  // Whether the last closes are above those of the hour, on average. The candle that runs is left out.
+  // Whether the last closes are above those of the hour, on average. The forming candle is left out.
   const signal = async () => {
     const candles = await quotes.candlesticks(
       SYMBOL, Period.Min_5, SLOW.toNumber() + 1, AdjustType.NoAdjust, TradeSessions.Intraday);

@@ -19,7 +19,7 @@ trade.subscribe([TopicType.Private])
 
 
 def move_clock(hour, minute):
-    """The market stands still until it is moved on. For that the account has to be an operator's."""
+    """The market's clock moves only by this request, which requires the operator's role."""
     to = datetime.datetime.combine(DAY, datetime.time(hour, minute), MARKET)
     http.request("post", "/v1/admin/clock", body={"now": to.isoformat()})
 

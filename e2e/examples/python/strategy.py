@@ -25,7 +25,7 @@ def at(hour, minute):
 
 
 def move_clock(to):
-    """The market stands still until it is moved on. For that the account has to be an operator's."""
+    """The market's clock moves only by this request, which requires the operator's role."""
     http.request("post", "/v1/admin/clock", body={"now": to.isoformat()})
 
 
@@ -37,7 +37,7 @@ def every_five_minutes():
 
 
 def signal():
-    """Whether the last closes are above those of the hour, on average. The candle that runs is left out."""
+    """Whether the last closes are above those of the hour, on average. The forming candle is left out."""
     candles = quotes.candlesticks(SYMBOL, Period.Min_5, SLOW + 1, AdjustType.NoAdjust)
     closes = [candle.close for candle in candles[:-1]]
     return sum(closes[-FAST:]) * SLOW > sum(closes[-SLOW:]) * FAST

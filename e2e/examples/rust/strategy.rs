@@ -27,18 +27,18 @@ struct Strategy {
 }
 
 impl Strategy {
-    /// The market stands still until it is moved on. For that the account has to be an operator's.
+    /// The market's clock moves only by this request, which requires the operator's role.
     async fn move_clock(&self, to: OffsetDateTime) -> Result<(), Box<dyn Error>> {
         let body = Json(json!({"now": to.unix_timestamp()}));
         self.http.request(Method::POST, "/v1/admin/clock").body(body).response::<Json<Value>>().send().await?;
         Ok(())
     }
 
-    /// Whether the last closes are above those of the hour, on average. The candle that runs is left out.
+    /// Whether the last closes are above those of the hour, on average. The forming candle is left out.
     async fn signal(&self) -> Result<bool, Box<dyn Error>> {
-        let asked = self.quotes.candlesticks(
+        let request = self.quotes.candlesticks(
             SYMBOL, Period::FiveMinute, SLOW + 1, AdjustType::NoAdjust, TradeSessions::Intraday);
-        let candles = asked.await?;
+        let candles = request.await?;
         let closes = candles.iter().rev().skip(1).map(|candle| candle.close);
         let sum = |count: usize| closes.clone().take(count).sum::<Decimal>();
         Ok(sum(FAST) * Decimal::from(SLOW) > sum(SLOW) * Decimal::from(FAST))

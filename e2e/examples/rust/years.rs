@@ -20,9 +20,9 @@ async fn history(
 ) -> longbridge::Result<Vec<Candlestick>> {
     let (mut point, mut candles) = (since, Vec::<Candlestick>::new());
     loop {
-        let asked = quotes.history_candlesticks_by_offset(
+        let request = quotes.history_candlesticks_by_offset(
             symbol, period, AdjustType::NoAdjust, true, Some(point), PAGE, TradeSessions::Intraday);
-        let mut page = match asked.await {
+        let mut page = match request.await {
             Ok(page) => page,
             Err(error) if error.openapi_error_code() == Some(TOO_FAST) => {
                 tokio::time::sleep(Duration::from_secs(5)).await;

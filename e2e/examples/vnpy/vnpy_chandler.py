@@ -32,16 +32,16 @@ class Datafeed(BaseDatafeed):
         if req.exchange not in REGIONS or req.interval not in PERIODS:
             output(f"not served: {req.vt_symbol} {req.interval}")
             return []
-        asked = {
+        query = {
             "symbol": f"{req.symbol}.{REGIONS[req.exchange]}", "period": PERIODS[req.interval],
             "start": req.start.strftime("%Y-%m-%d"), "limit": 10000,
         }
         if req.end:
-            asked["end"] = req.end.strftime("%Y-%m-%d")
+            query["end"] = req.end.strftime("%Y-%m-%d")
         bars = []
         while True:
             try:
-                page = self.ask(asked)
+                page = self.fetch(query)
             except urllib.error.HTTPError as error:
                 if error.code == TOO_FAST:
                     time.sleep(int(error.headers["Retry-After"]))
@@ -53,10 +53,10 @@ class Datafeed(BaseDatafeed):
             bars = found + bars if req.end else bars + found
             if not page["next"]:
                 return bars
-            asked["next"] = page["next"]
+            query["next"] = page["next"]
 
-    def ask(self, asked):
-        address = f"{self.url}/v1/quote/history-candlesticks?{urllib.parse.urlencode(asked)}"
+    def fetch(self, query):
+        address = f"{self.url}/v1/quote/history-candlesticks?{urllib.parse.urlencode(query)}"
         request = urllib.request.Request(address, headers={"Authorization": f"Bearer {self.token}"})
         with urllib.request.urlopen(request, timeout=30) as answer:
             return json.load(answer)["data"]

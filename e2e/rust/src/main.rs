@@ -15,14 +15,14 @@ use question::Question;
 #[tokio::main]
 async fn main() {
     let mut failures = 0;
-    let mut asked = 0;
+    let mut total = 0;
     let generous = Account::of("");
     for (name, transport) in [("ws", QuoteTransport::WebSocket), ("http", QuoteTransport::Http)] {
         let quotes = generous.quotes(transport, Overnight::Unwanted);
         for question in Question::load("questions.json") {
             let found = question.ask(&quotes).await.map_err(|error| error.to_string());
             let wanted = question.kline("extended");
-            asked += 1;
+            total += 1;
             if found.as_ref() != Ok(&wanted) {
                 failures += 1;
                 eprintln!("{name}: {question:?}\n  {found:?}\n  instead of {wanted:?}");
@@ -32,7 +32,7 @@ async fn main() {
         for question in Question::load("refusals.json") {
             let quotes = if question.is_for_part() { &part } else { &quotes };
             let code = question.ask(quotes).await.err().and_then(|error| error.openapi_error_code());
-            asked += 1;
+            total += 1;
             if code != question.code() {
                 failures += 1;
                 eprintln!("{name}: {question:?}\n  {code:?}");
@@ -41,22 +41,22 @@ async fn main() {
     }
     let quotes = generous.quotes(QuoteTransport::WebSocket, Overnight::Wanted);
     for question in Question::load("questions.json").filter(|one| one.sessions() == TradeSessions::All) {
-        asked += 1;
+        total += 1;
         let found = question.ask(&quotes).await.map_err(|error| error.to_string());
         if found.as_ref() != Ok(&question.kline("all")) {
             failures += 1;
             eprintln!("overnight: {question:?}");
         }
     }
-    failures += by_token_file(&mut asked).await;
+    failures += by_token_file(&mut total).await;
     failures += three_securities_a_month().await;
-    println!("{asked} questions, {failures} failures");
+    println!("{total} questions, {failures} failures");
     std::process::exit(i32::from(failures > 0));
 }
 
 /// Some of the queries in OAuth mode. The handle comes from the token file in the home folder named
 /// by the environment.
-async fn by_token_file(asked: &mut u32) -> u32 {
+async fn by_token_file(total: &mut u32) -> u32 {
     let builder = OAuthBuilder::new(question::environment("E2E_CLIENT_ID"));
     let oauth = builder.build(|_| panic!("the SDK wants a browser: there is no token file")).await.unwrap();
     let mut failures = 0;
@@ -65,7 +65,7 @@ async fn by_token_file(asked: &mut u32) -> u32 {
         let quotes = QuoteContext::new(Arc::new(config)).0;
         for question in Question::load("questions.json").step_by(7) {
             let found = question.ask(&quotes).await.map_err(|error| error.to_string());
-            *asked += 1;
+            *total += 1;
             if found.as_ref() != Ok(&question.kline("extended")) {
                 failures += 1;
                 eprintln!("by token file: {question:?}\n  {found:?}");

@@ -77,7 +77,7 @@ impl Access {
         moment: Moment,
     ) -> Result<Registered, OAuthError> {
         let client = Registration::of(new, moment.now)?;
-        self.keep_pace(&self.oauth.registrations, network_of(from), moment.uptime).map_err(
+        self.keep_pace(&self.limits.oauth.registrations, network_of(from), moment.uptime).map_err(
             |retry_after| OAuthError::Unavailable {
                 text: "too many clients register from one address: try later",
                 retry_after,

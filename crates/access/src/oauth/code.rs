@@ -103,23 +103,23 @@ impl Access {
         if query.len() > QUERY_MAX {
             return Err(AuthorizationError::Page("the address is too long to be a request of a client"));
         }
-        let asked = Parameters::parse(query);
-        if asked.twice.is_some_and(|name| ["client_id", "redirect_uri"].contains(&name)) {
+        let requested = Parameters::parse(query);
+        if requested.twice.is_some_and(|name| ["client_id", "redirect_uri"].contains(&name)) {
             return Err(AuthorizationError::Page(
                 "the request names its client or its redirect address twice",
             ));
         }
-        let client = match &asked.client_id {
+        let client = match &requested.client_id {
             Some(id) => self.client(id)?,
             None => None,
         };
         let client = client.ok_or(AuthorizationError::Page(
             "the program that sent you here is not registered with this service: start again from it",
         ))?;
-        let redirect_uri = destination(&client, asked.redirect_uri.as_deref())?;
+        let redirect_uri = destination(&client, requested.redirect_uri.as_deref())?;
         let refuse = |code: &'static str, text: &str| {
             let mut pairs = vec![("error", code), ("error_description", text)];
-            if let Some(state) = asked.state.as_deref().filter(|state| state.len() <= STATE_MAX) {
+            if let Some(state) = requested.state.as_deref().filter(|state| state.len() <= STATE_MAX) {
                 pairs.push(("state", state));
             }
             AuthorizationError::Client(Box::new(BadRequest {
@@ -130,13 +130,13 @@ impl Access {
                 redirect_uri: redirect_uri.clone(),
             }))
         };
-        if asked.twice.is_some() {
+        if requested.twice.is_some() {
             return Err(refuse("invalid_request", "a parameter is there twice"));
         }
-        if asked.state.as_deref().is_some_and(|state| state.len() > STATE_MAX) {
+        if requested.state.as_deref().is_some_and(|state| state.len() > STATE_MAX) {
             return Err(refuse("invalid_request", "state is longer than 1024 bytes"));
         }
-        match asked.response_type.as_deref() {
+        match requested.response_type.as_deref() {
             Some("code") => {}
             None => return Err(refuse("invalid_request", "response_type is missing: it is code")),
             Some(_) => return Err(refuse("unsupported_response_type", "the one response_type here is code")),
@@ -147,21 +147,21 @@ impl Access {
                 "the client has not registered for authorization codes",
             ));
         }
-        let scope = scope::parse(asked.scope.as_deref().unwrap_or_default())
+        let scope = scope::parse(requested.scope.as_deref().unwrap_or_default())
             .map_err(|error| refuse(error.code(), &error.to_string()))?;
         let challenge =
-            pkce::remember(asked.code_challenge.as_deref(), asked.code_challenge_method.as_deref())
+            pkce::remember(requested.code_challenge.as_deref(), requested.code_challenge_method.as_deref())
                 .map_err(|text| refuse("invalid_request", text))?;
-        if challenge.is_none() && client.secret_hash.is_none() && self.pkce.asks(&redirect_uri) {
+        if challenge.is_none() && client.secret_hash.is_none() && self.identity.pkce.asks(&redirect_uri) {
             let text = "code_challenge is missing: a client without a secret shows a proof key (RFC 7636)";
             return Err(refuse("invalid_request", text));
         }
         Ok(AuthorizationRequest {
             client: client.into(),
-            named: asked.redirect_uri.is_some(),
+            named: requested.redirect_uri.is_some(),
             redirect_uri,
             scope: scope.to_owned(),
-            state: asked.state,
+            state: requested.state,
             challenge,
         })
     }

@@ -58,14 +58,14 @@ impl Access {
         let client = self.prove(credentials, grant_type::DEVICE)?;
         let scope = scope::parse(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
-        self.keep_pace(&self.oauth.devices, network_of(from), moment.uptime).map_err(|retry_after| {
-            unavailable("too many devices ask from one address: try later", retry_after)
-        })?;
+        self.keep_pace(&self.limits.oauth.devices, network_of(from), moment.uptime).map_err(
+            |retry_after| unavailable("too many devices ask from one address: try later", retry_after),
+        )?;
         for _ in 0..TRIES {
             let (device_code, user_code) = (opaque("dc_")?, UserCode::new()?);
             let device = NewDevice {
                 device_hash: hash_token(device_code.expose()),
-                user_hash: self.keys.hash_user_code(user_code.as_bytes()),
+                user_hash: self.identity.keys.hash_user_code(user_code.as_bytes()),
                 client_id: &client.id,
                 scope,
                 created_at: moment.now,
@@ -92,7 +92,7 @@ impl Access {
         now: Timestamp,
     ) -> Result<Option<DeviceRequest>, AccessError> {
         let Some(code) = UserCode::typed(user_code) else { return Ok(None) };
-        let device = self.accounts.device_of_user(&self.keys.hash_user_code(code.as_bytes()))?;
+        let device = self.accounts.device_of_user(&self.identity.keys.hash_user_code(code.as_bytes()))?;
         let waits = |device: &DeviceRow| device.state == DeviceState::Pending && device.expires_at > now;
         let Some(device) = device.filter(waits) else { return Ok(None) };
         let Some(client) = self.client(&device.client_id)? else { return Ok(None) };
@@ -127,7 +127,7 @@ impl Access {
     ) -> Result<bool, AccessError> {
         let Some(request) = self.pending_device(user_code, now)? else { return Ok(false) };
         let Some(code) = UserCode::typed(user_code) else { return Ok(false) };
-        let hash = self.keys.hash_user_code(code.as_bytes());
+        let hash = self.identity.keys.hash_user_code(code.as_bytes());
         let ClientInfo { id, name, .. } = request.client;
         let (actor, reason) = (by.to_string(), format!("client {id} {name:?}"));
         let note = AuditNote { at: now, actor: &actor, reason: &reason };
@@ -157,11 +157,12 @@ impl Access {
             return Err(OAuthError::ExpiredToken);
         }
         let name = poller.map_or("", Region::as_str);
-        let wait = || match self.polls_too_fast(hash, poller, moment.uptime) {
-            Ok(true) => OAuthError::SlowDown,
-            Ok(false) => OAuthError::AuthorizationPending,
-            Err(error) => error.into(),
-        };
+        let wait =
+            || match self.cluster.asked(self.limits.guesses.polls_too_fast(hash, poller, moment.uptime)) {
+                Ok(true) => OAuthError::SlowDown,
+                Ok(false) => OAuthError::AuthorizationPending,
+                Err(error) => error.into(),
+            };
         let account = match (device.state, device.account) {
             (DeviceState::Denied, _) => return Err(OAuthError::AccessDenied),
             (DeviceState::Redeemed, _) if device.redeemed_by.as_deref() == Some(name) => {
@@ -176,7 +177,7 @@ impl Access {
         }
         let issue = self.issue(client, &account, &device.scope, "a device code", moment.now)?;
         if self.accounts.redeem_device(&hash, name, &issue.row(), &issue.note())? {
-            self.forget_poller(&hash)?;
+            self.cluster.asked(self.limits.guesses.forget_poller(&hash, moment.uptime))?;
             return Ok(issue.tokens());
         }
         // Another poll redeemed it first.

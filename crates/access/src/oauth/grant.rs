@@ -118,7 +118,7 @@ impl Access {
         if serves.is_some_and(|region| region != account.region) {
             return Err(unknown());
         }
-        self.keep_pace(&self.oauth.refreshes, account.id.0, moment.uptime).map_err(|retry_after| {
+        self.keep_pace(&self.limits.oauth.refreshes, account.id.0, moment.uptime).map_err(|retry_after| {
             OAuthError::Unavailable {
                 text: "the tokens of this account are refreshed too often: try later",
                 retry_after,

@@ -1,7 +1,6 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::pollers::Pollers;
 use crate::{Pace, RateLimit};
 
 const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
@@ -13,7 +12,6 @@ const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_s
 /// Rate limits of the OAuth endpoints.
 #[derive(Debug)]
 pub(crate) struct Limiters {
-    pub(crate) pollers: Pollers,
     pub(super) registrations: Pace<IpAddr>,
     pub(super) devices: Pace<IpAddr>,
     /// By account id.
@@ -23,7 +21,6 @@ pub(crate) struct Limiters {
 impl Default for Limiters {
     fn default() -> Limiters {
         Limiters {
-            pollers: Pollers::default(),
             registrations: Pace::of_addresses("registration", REGISTRATIONS),
             devices: Pace::of_addresses("device", STARTS),
             refreshes: Pace::of_accounts("refresh", REFRESHES),

@@ -15,7 +15,6 @@ mod error;
 mod grant;
 mod limiters;
 mod pkce;
-pub(crate) mod pollers;
 mod redirect;
 mod scope;
 mod user_code;
@@ -34,11 +33,9 @@ pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
 pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
 pub use pkce::{ParsePkceRuleError, PkceRule};
-pub use pollers::POLL_INTERVAL_S;
 pub use scope::SCOPE;
 
 pub(crate) use limiters::Limiters;
-pub(crate) use pollers as poll;
 pub(crate) use scope::granted;
 
 /// Grant types on the wire.

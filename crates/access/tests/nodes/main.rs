@@ -238,11 +238,11 @@ fn offline_a_node_serves_paid_securities_at_its_share_and_charges_nothing() {
 
     nodes.wire.set(Mode::Pass);
     nodes.come_back(at(101));
-    assert_eq!(nodes.two.reached(at(101)), DatabaseState::Settling, "others may not have found it yet");
-    nodes.two.heartbeat("two", &[], at(103)).unwrap();
-    assert_eq!(nodes.two.reached(at(103)), DatabaseState::Settling);
-    nodes.two.heartbeat("two", &[], at(104)).unwrap();
-    assert_eq!(nodes.two.reached(at(104)), DatabaseState::Yes);
+    assert_eq!(nodes.two.reached(at(101)), DatabaseState::Settling, "its admissions are missing there");
+    nodes.two.heartbeat("two", &[], at(130)).unwrap();
+    assert_eq!(nodes.two.reached(at(130)), DatabaseState::Settling);
+    nodes.two.heartbeat("two", &[], at(131)).unwrap();
+    assert_eq!(nodes.two.reached(at(131)), DatabaseState::Yes);
     ask(&nodes.two, &ann, "5.HK", at(101)).unwrap();
     let charged = nodes.one.charged(ann.account(), NOW).unwrap();
     let mut charged: Vec<String> = charged.iter().map(|(of, _)| of.to_string()).collect();
@@ -344,47 +344,13 @@ fn credentials_withdrawn_elsewhere_stay_void_when_the_database_is_unreachable() 
     assert!(ask(&nodes.two, &revoked, "700.HK", at(3)).is_err());
 }
 
-#[test]
-fn offline_admissions_count_when_the_database_is_back() {
-    let nodes = Nodes::new();
-    let ann = nodes.caller("ann", Terms::default());
-    ask(&nodes.two, &ann, "700.HK", START).unwrap();
-    nodes.wire.set(Mode::Refuse);
-    let served = (0..60).filter(|_| ask(&nodes.two, &ann, "700.HK", START).is_ok()).count();
-    assert_eq!(served, 29);
-    nodes.wire.set(Mode::Pass);
-    nodes.come_back(START);
-    let served = (0..60).filter(|_| ask(&nodes.one, &ann, "700.HK", START).is_ok()).count();
-    assert_eq!(served, 30, "sixty, with thirty before");
-}
-
 /// How many of a hundred immediate requests a node admits.
 fn admitted(node: &Access, caller: &Caller, uptime: Duration) -> usize {
     (0..100).filter(|_| node.admit_rate(caller, uptime).is_ok()).count()
 }
 
 #[test]
-fn admissions_while_other_nodes_settle_count_at_the_next_heartbeat() {
-    let nodes = Nodes::new();
-    let ann = nodes.caller("ann", Terms::default());
-    assert!(nodes.two.admit_rate(&ann, START).is_ok());
-    // A third node has not written back its admissions yet.
-    nodes.place.sql(
-        "accounts",
-        "insert into node select decode('ff', 'hex'), 'three', started_us, seen_us, 'before' from node limit 1",
-    );
-    nodes.two.heartbeat("two", &[], START).unwrap();
-    assert_eq!(nodes.two.reached(START), DatabaseState::Settling);
-    assert_eq!(admitted(&nodes.two, &ann, START), 19, "a third of sixty, with one before");
-    // It settles, and the second node notices.
-    nodes.place.sql("accounts", "delete from node where name = 'three'");
-    nodes.two.heartbeat("two", &[], at(1)).unwrap();
-    assert_eq!(nodes.two.reached(at(1)), DatabaseState::Yes);
-    assert_eq!(admitted(&nodes.one, &ann, at(1)), 40, "sixty, with twenty before");
-}
-
-#[test]
-fn after_an_outage_rates_are_shares_until_all_nodes_have_written_back() {
+fn after_an_outage_all_nodes_together_admit_the_limit() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
     for node in [&nodes.one, &nodes.two] {
@@ -399,55 +365,80 @@ fn after_an_outage_rates_are_shares_until_all_nodes_have_written_back() {
     beat_until_it_is_back(&nodes.one, "one", at(1));
     assert_eq!(nodes.one.reached(at(1)), DatabaseState::Settling);
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 0, "its share is half, whoever has come back");
+    assert_eq!(nodes.one.allowance(&ann, at(1)).unwrap().unwrap().remaining, 0);
     nodes.come_back(at(2));
-    nodes.one.heartbeat("one", &[], at(4)).unwrap();
-    assert_eq!(nodes.one.reached(at(4)), DatabaseState::Yes);
-    assert_eq!(admitted(&nodes.one, &ann, at(4)), 0, "all sixty are there");
+    for (node, name) in [(&nodes.one, "one"), (&nodes.two, "two")] {
+        node.heartbeat(name, &[], at(4)).unwrap();
+        assert_eq!(admitted(node, &ann, at(4)), 0, "sixty were admitted in this window");
+    }
+    // A window later all of those have left it, and the database alone decides. By its own clock it
+    // still counts the two before the outage.
+    for (node, name, left) in [(&nodes.one, "one", 58), (&nodes.two, "two", 0)] {
+        node.heartbeat(name, &[], at(34)).unwrap();
+        assert_eq!(node.reached(at(34)), DatabaseState::Yes);
+        assert_eq!(admitted(node, &ann, at(34)), left);
+    }
 }
 
 #[test]
-fn admissions_the_server_lost_count_after_a_reconnect() {
+fn once_the_database_is_back_it_counts_all_requests() {
     let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
-    assert_eq!((0..60).filter(|_| nodes.two.admit_rate(&ann, START).is_ok()).count(), 60);
-    // As when one of its processes is killed: all connections end, and it is the same server.
-    nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
-    nodes.wire.reset();
-    assert!(nodes.two.admit_rate(&ann, at(1)).is_err());
-    nodes.come_back(at(1));
-    assert_eq!(admitted(&nodes.one, &ann, at(1)), 0);
+    ask(&nodes.two, &ann, "700.HK", START).unwrap();
+    nodes.wire.set(Mode::Refuse);
+    let served = (0..60).filter(|_| ask(&nodes.two, &ann, "700.HK", START).is_ok()).count();
+    assert_eq!(served, 29);
+    nodes.wire.set(Mode::Pass);
+    nodes.come_back(START);
+    // The node that was cut off has used its share. The other one was not affected, and the
+    // database has counted one request before the outage.
+    assert_eq!(admitted(&nodes.two, &ann, at(29)), 0);
+    assert_eq!(admitted(&nodes.one, &ann, START), 59);
+    // A request has to pass both, and the database is full.
+    assert_eq!(admitted(&nodes.two, &ann, at(30)), 0);
 }
 
 #[test]
-fn a_replaced_server_decides_nothing_until_all_nodes_have_written_back() {
-    let place = harness::server().database("");
-    // The role `plain` may not read the server's start time and sees all servers as the same, so the
-    // test can replace the server without a restart.
-    place
-        .database_sql(&format!(
-            "create role plain login; grant create on database {} to plain; \
-             grant execute on function pg_current_wal_lsn(), pg_walfile_name(pg_lsn) to plain",
-            place.database()
-        ))
-        .unwrap();
-    let nodes = Nodes::at(place, "plain");
+fn in_the_window_after_an_outage_a_request_has_to_pass_both_limits() {
+    let nodes = Nodes::new();
     let ann = nodes.caller("ann", Terms::default());
+    nodes.wires().for_each(|wire| wire.set(Mode::Refuse));
+    // Detected by a heartbeat; no node admits anything.
+    for (node, name) in [(&nodes.one, "one"), (&nodes.two, "two")] {
+        node.heartbeat(name, &[], START).unwrap_err();
+    }
+    nodes.wires().for_each(|wire| wire.set(Mode::Pass));
+    beat_until_it_is_back(&nodes.one, "one", at(1));
+    nodes.come_back(at(1));
+    assert_eq!(admitted(&nodes.one, &ann, at(1)), 30);
+    assert_eq!(nodes.one.allowance(&ann, at(1)).unwrap().unwrap().remaining, 0);
+    assert_eq!(admitted(&nodes.two, &ann, at(1)), 30);
+    // A window later the database alone decides, and it counts all of them.
+    assert_eq!(admitted(&nodes.two, &ann, at(31)), 0);
+    nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
+    assert_eq!(admitted(&nodes.one, &ann, at(31)), 60);
+}
+
+#[test]
+fn a_server_that_crashed_or_was_replaced_lacks_no_more_than_the_shares() {
+    let nodes = Nodes::new();
+    let (ann, bob) = (nodes.caller("ann", Terms::default()), nodes.caller("bob", Terms::default()));
     for node in [&nodes.one, &nodes.two] {
         assert!((0..10).all(|_| node.admit_rate(&ann, START).is_ok()));
     }
-    let change = "update rate_window set times = decode('', 'hex'); \
-        revoke execute on function pg_postmaster_start_time() from public";
-    nodes.place.sql("accounts", change);
+    assert_eq!(admitted(&nodes.two, &bob, START), 60);
+    // As when one of its processes is killed, or a standby takes over: all connections end.
+    nodes.place.sql("accounts", "update rate_window set times = decode('', 'hex')");
     nodes.wires().for_each(Wire::reset);
-    assert_eq!(admitted(&nodes.two, &ann, START), 20, "half of sixty, with ten before");
-    assert_ne!(nodes.two.reached(START), DatabaseState::Yes);
+    assert!(nodes.two.admit_rate(&bob, at(1)).is_err(), "it has admitted sixty itself");
+    assert_eq!(admitted(&nodes.two, &ann, at(1)), 20, "half of sixty, with ten before");
+    assert_ne!(nodes.two.reached(at(1)), DatabaseState::Yes);
     nodes.come_back(at(1));
     assert_eq!(nodes.two.reached(at(1)), DatabaseState::Settling);
-    beat_until_it_is_back(&nodes.one, "one", at(1));
     assert_eq!(admitted(&nodes.one, &ann, at(1)), 20);
-    nodes.two.heartbeat("two", &[], at(2)).unwrap();
-    nodes.one.heartbeat("one", &[], at(2)).unwrap();
+    beat_until_it_is_back(&nodes.one, "one", at(2));
     nodes.two.heartbeat("two", &[], at(4)).unwrap();
-    assert_eq!(nodes.two.reached(at(4)), DatabaseState::Yes);
-    assert_eq!(admitted(&nodes.two, &ann, at(4)), 0, "all sixty are there");
+    assert_eq!(nodes.two.reached(at(4)), DatabaseState::Settling);
+    assert_eq!(admitted(&nodes.two, &ann, at(4)), 0, "all sixty were admitted");
+    assert_eq!(admitted(&nodes.one, &ann, at(4)), 0);
 }

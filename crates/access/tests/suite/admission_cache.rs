@@ -13,7 +13,7 @@ const SYMBOLS: [&str; 4] = ["700.HK", "5.HK", "AAPL.US", "600519.SH"];
 const DAY: i64 = 86_400;
 
 /// The result of an admission as text.
-fn told(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
+fn describe(access: &Access, admitted: &Result<Permit, Refusal>) -> String {
     match admitted {
         Ok(permit) => {
             let (standing, overnight) = (access.standing_for(permit).unwrap(), permit.overnight());
@@ -96,8 +96,8 @@ fn the_admission_cache_changes_no_admission() {
             let once = forgetful(here, caller, text, now);
             let scoped = permitted(here, caller, text, now);
             let context = format!("seed {seed}, turn {turn}, {text} at {now}");
-            assert_eq!(told(here, &again), told(here, &once), "{context}");
-            assert_eq!(told(here, &scoped), told(here, &once), "{context}");
+            assert_eq!(describe(here, &again), describe(here, &once), "{context}");
+            assert_eq!(describe(here, &scoped), describe(here, &once), "{context}");
             if let Ok(permit) = again {
                 here.spend(permit, NOW).unwrap();
             }

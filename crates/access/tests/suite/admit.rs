@@ -57,14 +57,14 @@ fn the_allowance_follows_the_rate_rule_of_the_account() {
     let terms = |text: &str| Terms { rate: Some(text.parse().unwrap()), ..Terms::default() };
     let (slow, free) = (fresh.caller("slow", terms("3/10")), fresh.caller("free", terms("unlimited")));
     let allowance = |caller, at| fresh.access.allowance(caller, START + Duration::from_secs(at)).unwrap();
-    let told = |remaining, more_in| {
+    let describe = |remaining, more_in| {
         Some(Allowance { limit: 3, seconds: 10, remaining, more_in: Duration::from_secs(more_in) })
     };
-    assert_eq!(allowance(&slow, 0), told(3, 0));
+    assert_eq!(allowance(&slow, 0), describe(3, 0));
     drop(fresh.access.admit_rate_of(&slow, 2, Freshness::Fresh, START).unwrap());
-    assert_eq!(allowance(&slow, 4), told(1, 6));
+    assert_eq!(allowance(&slow, 4), describe(1, 6));
     fresh.access.admit_rate_of(&slow, 2, Freshness::Fresh, START + Duration::from_secs(4)).unwrap_err();
-    assert_eq!(allowance(&slow, 4), told(1, 6));
+    assert_eq!(allowance(&slow, 4), describe(1, 6));
     assert_eq!(allowance(&free, 0), None);
     assert!(fresh.access.revoke(slow.account(), &Actor::Operator, "", NOW).unwrap());
     assert_eq!(allowance(&slow, 4), None);

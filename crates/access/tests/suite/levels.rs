@@ -31,10 +31,10 @@ fn table(columns: &[&str], fields: &[&str]) -> Table {
 }
 
 /// `2026-10-30 80000 HKD`, `orders 2026-10-30 161`, `order 2026-10-30 A7`, `rate 2026-10-01 7.8 USD`.
-pub(crate) fn tell(access: &Access, account: &str, line: &str, present: Present) {
+pub(crate) fn report(access: &Access, account: &str, line: &str, present: Present) {
     let words: Vec<&str> = line.split_whitespace().collect();
     let by = &Actor::Operator;
-    let told = match *words.as_slice() {
+    let actual = match *words.as_slice() {
         ["orders", day, count] => {
             access.report_orders(&table(&["account", "day", "count"], &[account, day, count]), by, present)
         }
@@ -51,7 +51,7 @@ pub(crate) fn tell(access: &Access, account: &str, line: &str, present: Present)
         ),
         _ => panic!("{line:?}"),
     };
-    told.unwrap_or_else(|error| panic!("{line:?}: {error}"));
+    actual.unwrap_or_else(|error| panic!("{line:?}: {error}"));
 }
 
 pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
@@ -59,17 +59,17 @@ pub(crate) fn level(access: &Access, id: AccountId, at: &str) -> u32 {
 }
 
 /// The reports, one line each; then times in Hong Kong with their levels.
-fn check(told: &[&str], expected: &[(&str, u32)]) {
+fn check(actual: &[&str], expected: &[(&str, u32)]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    told.iter().for_each(|line| tell(&fresh.access, "ann", line, present(LATER)));
+    actual.iter().for_each(|line| report(&fresh.access, "ann", line, present(LATER)));
     for (at, number) in expected {
-        assert_eq!(level(&fresh.access, id, at), *number, "{told:?} at {at}");
+        assert_eq!(level(&fresh.access, id, at), *number, "{actual:?} at {at}");
     }
     // Another process, with empty caches, gives the same levels in any order.
     let other = fresh.other();
     for (at, number) in expected.iter().rev() {
-        assert_eq!(level(&other, id, at), *number, "{told:?} at {at}, looked at anew");
+        assert_eq!(level(&other, id, at), *number, "{actual:?} at {at}, looked at anew");
     }
 }
 
@@ -215,19 +215,19 @@ fn an_order_counts_once_on_the_day_of_its_first_report() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
     for number in 0..80 {
-        tell(&fresh.access, "ann", &format!("order 2026-11-02 A{number}"), present(LATER));
-        tell(&fresh.access, "ann", &format!("order 2026-11-03 A{number}"), present(LATER));
+        report(&fresh.access, "ann", &format!("order 2026-11-02 A{number}"), present(LATER));
+        report(&fresh.access, "ann", &format!("order 2026-11-03 A{number}"), present(LATER));
     }
-    tell(&fresh.access, "ann", "orders 2026-11-03 80", present(LATER));
+    report(&fresh.access, "ann", "orders 2026-11-03 80", present(LATER));
     assert_eq!(
         fresh.access.reported_orders(id, 10).unwrap().iter().map(|(_, count)| *count).collect::<Vec<_>>(),
         [80, 80]
     );
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
-    tell(&fresh.access, "ann", "order 2026-11-03 B1", present(LATER));
+    report(&fresh.access, "ann", "order 2026-11-03 B1", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 4);
     // A number replaces the number of that day, not the orders reported by id.
-    tell(&fresh.access, "ann", "orders 2026-11-03 79", present(LATER));
+    report(&fresh.access, "ann", "orders 2026-11-03 79", present(LATER));
     assert_eq!(level(&fresh.access, id, "2026-11-04"), 1);
 }
 
@@ -273,11 +273,11 @@ fn a_later_report_of_a_day_replaces_the_earlier_one() {
 #[test]
 fn daylight_saving_elsewhere_moves_no_level() {
     // New York turns its clocks on 2026-03-08 and 2026-11-01, both Sundays.
-    for (told, before, after) in [
+    for (actual, before, after) in [
         ("2026-03-06 80000 HKD", "2026-03-08 23:59:59", "2026-03-09 00:00:00"),
         ("2026-10-30 80000 HKD", "2026-11-01 23:59:59", "2026-11-02 00:00:00"),
     ] {
-        check(&[told], &[(before, 1), (after, 3)]);
+        check(&[actual], &[(before, 1), (after, 3)]);
     }
     // A weekday in Hong Kong begins 16:00 UTC in summer and in winter alike.
     for (date, utc) in [("2026-07-07", "2026-07-06T16:00:00Z"), ("2026-12-08", "2026-12-07T16:00:00Z")] {
@@ -290,7 +290,7 @@ fn beyond_the_calendar_weekdays_are_trading_days() {
     // 2028-01-03 is a Monday after the last official date.
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    tell(&fresh.access, "ann", "2028-01-03 80000 HKD", present("2028-01-03 12:00:00"));
+    report(&fresh.access, "ann", "2028-01-03 80000 HKD", present("2028-01-03 12:00:00"));
     assert_eq!(level(&fresh.access, id, "2028-01-03 23:59:59"), 1);
     assert_eq!(level(&fresh.access, id, "2028-01-04 00:00:00"), 3);
 }
@@ -305,7 +305,7 @@ fn reasons_and_the_outlook_are_shown_as_text() {
     assert_eq!(opened.usage.standing.reason, Reason::Opened);
     assert!(!opened.next.changes);
     assert_eq!(opened.next.standing.day.to_string(), "2026-11-02");
-    tell(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
+    report(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     let friday = quota("2026-10-30");
     assert_eq!((friday.usage.limit, friday.next.changes), (100, true));
     assert_eq!((friday.next.standing.level.number(), friday.next.standing.limit), (3, 600));
@@ -315,7 +315,7 @@ fn reasons_and_the_outlook_are_shown_as_text() {
     assert_eq!(sunday.next.standing.day.to_string(), "2026-11-02");
     let monday = quota("2026-11-02 00:00:00");
     assert_eq!((monday.usage.limit, monday.next.changes), (600, false));
-    tell(access, "ann", "orders 2026-11-02 1601", present("2026-11-02"));
+    report(access, "ann", "orders 2026-11-02 1601", present("2026-11-02"));
     let tuesday = quota("2026-11-03");
     assert_eq!(
         tuesday.usage.standing.reason.to_string(),
@@ -329,7 +329,7 @@ fn reasons_and_the_outlook_are_shown_as_text() {
 fn an_amount_below_a_threshold_is_not_rounded_up_to_it() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    tell(&fresh.access, "ann", "2026-10-29 79999.9999 HKD", present(LATER));
+    report(&fresh.access, "ann", "2026-10-29 79999.9999 HKD", present(LATER));
     let standing = fresh.access.usage(id, hk("2026-10-30")).unwrap().unwrap().standing;
     assert_eq!(standing.reason.to_string(), "assets HKD 79,999.99 on 2026-10-29 reach level 2");
 }
@@ -339,7 +339,7 @@ fn the_operator_overrides_a_level_and_a_number() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
-    tell(access, "ann", "2026-10-29 80000 HKD", present(LATER));
+    report(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     let usage = || access.usage(id, hk("2026-10-30")).unwrap().unwrap();
     let set =
         |terms: Terms| access.change_terms(id, &terms, &Actor::Operator, present("2026-10-30")).unwrap();
@@ -357,7 +357,7 @@ fn the_ladder_can_be_changed_and_stays_valid() {
     let fresh = fresh();
     let access = &fresh.access;
     let id = fresh.create("ann", Terms::default()).account_id;
-    tell(access, "ann", "2026-10-29 80000 HKD", present(LATER));
+    report(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     let step =
         |number, quota, assets, orders| Step { level: Level::new(number).unwrap(), quota, assets, orders };
     let change = |step: Step| access.change_level(step, &Actor::Operator, present("2026-10-30"));
@@ -475,7 +475,7 @@ fn a_level_change_is_recorded_once_by_the_first_request() {
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
     // Reported on Friday for Friday: it takes effect by itself on Monday.
-    tell(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
+    report(access, "ann", "2026-10-30 80000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     assert_eq!(level_rows(&fresh, id), []);
     let other = fresh.other();
@@ -486,7 +486,7 @@ fn a_level_change_is_recorded_once_by_the_first_request() {
     let monday = "level 1 to 3 on 2026-11-02: assets HKD 80,000.00 on 2026-10-30 reach level 3".to_owned();
     assert_eq!(level_rows(&fresh, id), [("service".to_owned(), monday)]);
     // A correction of a past day counts immediately, and the audit names the operator.
-    tell(&other, "ann", "2026-10-30 5000 HKD", present("2026-11-02"));
+    report(&other, "ann", "2026-10-30 5000 HKD", present("2026-11-02"));
     history(access, &caller, "1.HK", "2026-11-02").unwrap();
     let rows = level_rows(&fresh, id);
     assert_eq!(rows.len(), 2, "{rows:?}");
@@ -504,7 +504,7 @@ fn a_higher_level_admits_a_request_that_was_just_refused() {
         |number, quota, assets| Step { level: Level::new(number).unwrap(), quota, assets, orders: None };
     access.change_level(step(1, 1, None), &Actor::Operator, PRESENT).unwrap();
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
-    tell(access, "ann", "2026-10-30 10000 HKD", present("2026-10-30"));
+    report(access, "ann", "2026-10-30 10000 HKD", present("2026-10-30"));
     history(access, &caller, "1.HK", "2026-11-01 23:59:59").unwrap();
     let refusal = history(access, &caller, "2.HK", "2026-11-01 23:59:59").unwrap_err();
     assert_eq!(
@@ -524,8 +524,8 @@ fn usage_stays_when_the_level_falls() {
         |number, quota, assets| Step { level: Level::new(number).unwrap(), quota, assets, orders: None };
     access.change_level(step(1, 1, None), &Actor::Operator, PRESENT).unwrap();
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
-    tell(access, "ann", "2026-11-10 10000 HKD", present(LATER));
-    tell(access, "ann", "2026-11-11 0 HKD", present(LATER));
+    report(access, "ann", "2026-11-10 10000 HKD", present(LATER));
+    report(access, "ann", "2026-11-11 0 HKD", present(LATER));
     for text in ["1.HK", "2.HK", "3.HK"] {
         history(access, &caller, text, "2026-11-11").unwrap();
     }
@@ -546,7 +546,7 @@ fn a_cached_level_is_not_queried_again() {
     let fresh = fresh();
     let access = &fresh.access;
     let caller = fresh.caller("ann", Terms { rate: Some("unlimited".parse().unwrap()), ..Terms::default() });
-    tell(access, "ann", "2026-10-29 80000 HKD", present(LATER));
+    report(access, "ann", "2026-10-29 80000 HKD", present(LATER));
     history(access, &caller, "1.HK", "2026-10-30").unwrap();
     // Deleted behind the service's back: only the cache still has it.
     let conn = rusqlite::Connection::open(fresh.dir.path().join("accounts.db")).unwrap();

@@ -6,7 +6,7 @@ use market::Date;
 use store::{Accounts, Addition, PaperAssets, PaperTally};
 
 use crate::fixture::{NOW, fresh};
-use crate::levels::{LATER, hk, level, present, tell};
+use crate::levels::{LATER, hk, level, present, report};
 
 /// An account has a journal, or it has nothing on paper.
 fn begin(accounts: &Accounts, id: AccountId) -> u64 {
@@ -52,16 +52,16 @@ fn tally(accounts: &Accounts, id: AccountId, lines: &[&str]) {
 
 /// Reports and paper tallies, a line each; then times in Hong Kong with their levels: with `auto`,
 /// `reported` and `paper`.
-fn check(told: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
+fn check(actual: &[&str], paper: &[&str], expected: &[(&str, [u32; 3])]) {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    told.iter().for_each(|line| tell(&fresh.access, "ann", line, present(LATER)));
-    tally(&fresh.access.journals(), id, paper);
+    actual.iter().for_each(|line| report(&fresh.access, "ann", line, present(LATER)));
+    tally(&fresh.access.database(), id, paper);
     let sources = [LevelsFrom::Auto, LevelsFrom::Reported, LevelsFrom::Paper];
     for (index, source) in sources.into_iter().enumerate() {
         let access = fresh.other().with_levels_from(source);
         for (at, levels) in expected {
-            assert_eq!(level(&access, id, at), levels[index], "{source}: {told:?} and {paper:?} at {at}");
+            assert_eq!(level(&access, id, at), levels[index], "{source}: {actual:?} and {paper:?} at {at}");
         }
     }
 }
@@ -140,14 +140,14 @@ fn other_currencies_count_by_the_rate_of_their_day_and_for_nothing_without_one()
 fn a_level_says_that_it_follows_from_the_paper_account() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    tally(&fresh.access.journals(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
+    tally(&fresh.access.database(), id, &["2026-10-29 80000 HKD", "orders 2026-10-30 161"]);
     let reason = |at| fresh.access.usage(id, hk(at)).unwrap().unwrap().standing.reason.to_string();
     assert_eq!(reason("2026-10-30"), "assets HKD 80,000.00 of the paper account on 2026-10-29 reach level 3");
     assert_eq!(
         reason("2026-11-02"),
         "161 completed orders of the paper account in 2026-10 are more than the 160 of level 4"
     );
-    tell(&fresh.access, "ann", "2026-10-30 4000000 HKD", present(LATER));
+    report(&fresh.access, "ann", "2026-10-30 4000000 HKD", present(LATER));
     assert_eq!(reason("2026-11-02"), "assets HKD 4,000,000.00 on 2026-10-30 reach level 5");
 }
 
@@ -155,7 +155,7 @@ fn a_level_says_that_it_follows_from_the_paper_account() {
 fn without_the_tallies_no_level_rests_on_paper() {
     let fresh = fresh();
     let id = fresh.create("ann", Terms::default()).account_id;
-    let accounts = fresh.access.journals();
+    let accounts = fresh.access.database();
     tally(&accounts, id, &["2026-10-29 80000 HKD", "orders 2026-10-29 161"]);
     assert_eq!(level(&fresh.access, id, "2026-10-30"), 4);
     accounts.drop_paper_tallies().unwrap();
@@ -177,9 +177,9 @@ fn the_days_that_matter_are_the_last_of_the_month_before_and_the_last_before_tod
         ("2026-10-30 23:59:59", "2026-09-30 2026-10-29", "2026-09-01"),
     ] {
         let days = access.tally_days(hk(now));
-        let told: Vec<String> = days.ends.iter().map(ToString::to_string).collect();
+        let actual: Vec<String> = days.ends.iter().map(ToString::to_string).collect();
         assert_eq!(
-            (told.join(" ").as_str(), days.orders_from.to_string().as_str()),
+            (actual.join(" ").as_str(), days.orders_from.to_string().as_str()),
             (ends, orders_from),
             "{now}"
         );

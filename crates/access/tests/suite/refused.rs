@@ -101,8 +101,8 @@ fn wrong_client_secrets_and_reused_grants_are_audited() {
     let grant = Grant::Device { device_code: start.device_code.expose(), poller: None };
     access.redeem(&good, &grant, None, MOMENT).unwrap();
     let wrong = PresentedClient { id, secret: Some("cs_wrong") };
-    let nobody = PresentedClient { id: "cs_typed_here", secret: None };
-    for (credentials, grant) in [(wrong, Some(grant)), (good, Some(grant)), (nobody, Some(grant))] {
+    let stranger = PresentedClient { id: "cs_typed_here", secret: None };
+    for (credentials, grant) in [(wrong, Some(grant)), (good, Some(grant)), (stranger, Some(grant))] {
         let error = access.redeem(&credentials, &grant.unwrap(), None, MOMENT).unwrap_err();
         access.note_declined(Offered::Client(credentials, grant), &error, FROM, MOMENT).unwrap();
     }

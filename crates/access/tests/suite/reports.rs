@@ -35,18 +35,18 @@ fn accounts_are_named_or_numbered_and_days_written_either_way() {
         bob.0
     );
     assert_eq!(report(&fresh, &text).unwrap(), (3, 2));
-    let told = |id| {
+    let describe = |id| {
         let assets = fresh.access.reported_assets(id, 10).unwrap();
         assets
             .into_iter()
             .map(|one| format!("{} {} {}", one.day, one.amount, one.currency))
             .collect::<Vec<_>>()
     };
-    assert_eq!(told(ann), ["2026-08-13 80000.00 HKD"]);
-    assert_eq!(told(bob), ["2026-08-13 1.50 HKD", "2026-08-12 0.00 HKD"]);
+    assert_eq!(describe(ann), ["2026-08-13 80000.00 HKD"]);
+    assert_eq!(describe(bob), ["2026-08-13 1.50 HKD", "2026-08-12 0.00 HKD"]);
     // Without a day it is today's, in Hong Kong.
     assert_eq!(report(&fresh, "account,currency,amount\nann,HKD,0.0001\n").unwrap(), (1, 1));
-    assert_eq!(told(ann), ["2026-08-14 0.0001 HKD", "2026-08-13 80000.00 HKD"]);
+    assert_eq!(describe(ann), ["2026-08-14 0.0001 HKD", "2026-08-13 80000.00 HKD"]);
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             minute.unwrap_or_default(),
         ]);
         if left <= CALENDAR_WARNING_DAYS {
-            output::tell(format_args!(
+            output::note(format_args!(
                 "chandler: the {market} calendar is known through {through}; later dates count weekdays as trading days \
                  (chandler calendar --write DIR, edit, then --calendars DIR)"
             ));

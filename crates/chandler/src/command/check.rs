@@ -39,23 +39,23 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let report = watched(&store, context.history.venues(), arguments.progress)?;
     let accounts = accounts(context.place()?);
     let pages = Pages::of(&store)?;
-    let told = arguments.tell(&report, &accounts, pages);
+    let reported = arguments.note(&report, &accounts, pages);
     if matches!(&accounts, AccountsReport::Damaged(_)) {
-        output::tell(
+        output::note(
             "chandler: the accounts are damaged: restore them from a backup with --only accounts --replace",
         );
     }
     if report.damage.is_empty() {
-        return if accounts.is_well() { told } else { failure::found(told, Err(Failure::Reported)) };
+        return if accounts.is_well() { reported } else { failure::found(reported, Err(Failure::Reported)) };
     }
     let around = report.damage.iter().any(|damage| damage.remedy == Remedy::Restore);
-    output::tell(match around {
+    output::note(match around {
         false => "chandler: the store is damaged: import the files of the named series again with --again",
         true => {
             "chandler: the store is damaged around its blocks: restore a backup, or import the files into a new store"
         }
     });
-    failure::found(told, Err(Failure::Reported))
+    failure::found(reported, Err(Failure::Reported))
 }
 
 /// How the pages of the database are verified.
@@ -151,7 +151,7 @@ fn accounts(place: &Place) -> AccountsReport {
 }
 
 impl Arguments {
-    fn tell(&self, report: &CheckReport, accounts: &AccountsReport, pages: Pages) -> Result<(), Failure> {
+    fn note(&self, report: &CheckReport, accounts: &AccountsReport, pages: Pages) -> Result<(), Failure> {
         if self.format == Format::Json {
             let damage: Vec<Value> = report
                 .damage
@@ -161,14 +161,14 @@ impl Arguments {
                     json!({"series": series, "time": damage.at.map(|at| at.to_string()), "problem": damage.problem})
                 })
                 .collect();
-            let mut told = json!({
+            let mut reported = json!({
                 "blocks": report.blocks, "candles": report.rows, "trades": report.trades, "bytes": report.bytes,
                 "damage": damage, "accounts": accounts.problems(), "accounts_note": accounts.note(),
             });
-            if let (Pages::OfServer { has_checksums }, Some(told)) = (pages, told.as_object_mut()) {
-                told.insert("page_checksums".to_owned(), has_checksums.into());
+            if let (Pages::OfServer { has_checksums }, Some(reported)) = (pages, reported.as_object_mut()) {
+                reported.insert("page_checksums".to_owned(), has_checksums.into());
             }
-            return Ok(output::json(&told)?);
+            return Ok(output::json(&reported)?);
         }
         let mut out = output::stdout();
         for damage in &report.damage {
@@ -185,9 +185,9 @@ impl Arguments {
         };
         writeln!(out, "{candles}{trades} in {blocks}: {verdict}")?;
         let problems = accounts.problems().unwrap_or_default();
-        for told in problems.iter().map(String::as_str).chain(accounts.note()) {
+        for reported in problems.iter().map(String::as_str).chain(accounts.note()) {
             let name = if pages == Pages::Checked { "accounts.db" } else { "accounts" };
-            writeln!(out, "{name}: {}", output::printable(told))?;
+            writeln!(out, "{name}: {}", output::printable(reported))?;
         }
         if let Some(note) = pages.note() {
             writeln!(out, "pages: {note}")?;

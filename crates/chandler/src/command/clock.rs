@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failure> {
     let wish = arguments.to.as_deref().map(Wish::parse).transpose()?;
     let session = Session::open(&arguments.remote)?;
-    let get = || session.get(PATH).map_err(|error| session.told(error));
+    let get = || session.get(PATH).map_err(|error| session.to_failure(error));
     let document = match wish {
         None => get()?,
         Some(wish) => {
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
                     Timestamp(now.as_second().saturating_add(seconds))
                 }
             };
-            session.post(PATH, json!({"now": to.to_string()})).map_err(|error| session.told(error))?
+            session.post(PATH, json!({"now": to.to_string()})).map_err(|error| session.to_failure(error))?
         }
     };
     if arguments.format == Format::Json {

@@ -39,7 +39,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("account", name).finish();
         path = format!("{path}?{query}");
     }
-    let data = session.get(&path).map_err(|error| session.told(error))?;
+    let data = session.get(&path).map_err(|error| session.to_failure(error))?;
     if format == Format::Json {
         return Ok(output::json(&data)?);
     }
@@ -68,7 +68,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
 fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
     // Listed ids need no encoding; the server refuses others.
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
-    let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.told(error))?;
+    let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.to_failure(error))?;
     if format == Format::Json {
         return Ok(output::json(&data)?);
     }

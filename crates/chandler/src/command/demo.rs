@@ -13,7 +13,7 @@ use market::{Candles, Floors, Grain, Minutes, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Reader};
 
-use super::{demo_serve, local_serve};
+use super::{demo_serve, demo_store, local_serve};
 use crate::chart;
 use crate::context::{CommandContext, shell_word, symbol};
 use crate::demo::{self, DemoSecurity};
@@ -41,6 +41,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    demo_store::replace_if_too_old(context)?;
     let store = context.open(Access::Write { now: context.now() })?;
     let mut reader = store.reader()?;
     let make_it = arguments.again || !is_there(context, &mut reader)?;
@@ -91,7 +92,7 @@ fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failu
 }
 
 fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) -> Result<u64, Failure> {
-    let directory = context.work_folder(None)?.join("demo");
+    let directory = context.work_folder(None)?.join(demo_store::FILES);
     let now = context.now();
     let paths = write_files(context, &directory, now, flags)?;
     // What an older version made is the demo's own to replace.

@@ -58,7 +58,7 @@ pub(crate) fn prepare(context: &CommandContext, access: &Access, account: Accoun
     if lists.groups.is_empty() && lists.followed.is_empty() {
         follow(context, access, account)?;
     }
-    let community = Community::new(access.journals());
+    let community = Community::new(access.database());
     if community.topics(Listing::Mine, account, None, PageOf { limit: 1, offset: 0 })?.is_empty() {
         write_topics(&community, account)?;
     }

@@ -21,7 +21,7 @@ use crate::{log, output, progress};
 
 /// The file with the demo account's credentials, readable only by its owner. Other accounts have no
 /// such file.
-const FILE: &str = "demo-account.json";
+pub(super) const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
 /// The number of account names to try: a name whose credentials are lost cannot be used again.
 const NAMES_MAX: u32 = 100;
@@ -110,8 +110,8 @@ fn is_of_demo(account: &Account) -> bool {
 
 /// The account of these credentials, if it is valid and an operator.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
-    let stands = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
-    for account in access.list()?.iter().filter(stands) {
+    let is_valid = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
+    for account in access.list()?.iter().filter(is_valid) {
         if access.app_keys(account.id)?.iter().any(|(key, _)| *key == credentials.app_key) {
             return Ok(Some(account.id));
         }

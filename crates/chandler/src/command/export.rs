@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use files::CandleSink;
-use history::{HistoryError, Keep, Plan, Query, Select};
+use history::{HistoryError, Plan, Query, Select, Take};
 use market::{Floors, Period, Symbol, Timestamp};
 use serde_json::json;
 use store::{Access, Store};
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Some(path) => {
             let rows = output::file(path, write)?;
             // A pipe or a device gets only the candles; it may be our own stdout.
-            if path.is_file() { arguments.tell(rows, symbols.len(), path) } else { Ok(()) }
+            if path.is_file() { arguments.note(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
 }
@@ -102,7 +102,7 @@ impl Arguments {
         if self.trades { "trades" } else { "candles" }
     }
 
-    fn tell(&self, rows: u64, securities: usize, path: &Path) -> Result<(), Failure> {
+    fn note(&self, rows: u64, securities: usize, path: &Path) -> Result<(), Failure> {
         let shown = path.display();
         if self.summary == output::Format::Json {
             let bytes = path.metadata()?.len();
@@ -203,7 +203,7 @@ fn write(
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));
-        let plan = Plan::over(&query, venue, as_of, from..until, Keep::First(PAGE));
+        let plan = Plan::over(&query, venue, as_of, from..until, Take::First(PAGE));
         for page in context.history.pages(&mut reader, &query, plan, as_of) {
             let page = match page {
                 Ok(page) => page,

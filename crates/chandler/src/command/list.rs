@@ -139,14 +139,14 @@ impl Arguments {
         if self.worst {
             parameters.push(("order", "worst"));
         }
-        let mut asked = form_urlencoded::Serializer::new(String::new());
-        asked.extend_pairs(&parameters).append_pair("limit", "1");
-        let address = format!("{PATH}?{}", asked.finish());
+        let mut requested = form_urlencoded::Serializer::new(String::new());
+        requested.extend_pairs(&parameters).append_pair("limit", "1");
+        let address = format!("{PATH}?{}", requested.finish());
         // Each request makes the server compare a few more securities with the calendar. The order
         // is known only when all have been compared.
         let mut uncounted = u64::MAX;
         let (total, store_is_empty) = loop {
-            let data = session.get(&address).map_err(|error| session.told(error))?;
+            let data = session.get(&address).map_err(|error| session.to_failure(error))?;
             let left = field(&data, "uncounted").as_u64().unwrap_or_default();
             if left == 0 || left >= uncounted {
                 let total = field(&data, "total").as_u64().unwrap_or_default();

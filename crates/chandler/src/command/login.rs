@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let name = account_name(&session);
     match arguments.format {
         Format::Json => Ok(output::json(&signed_in_json(&home, &url, &registration, &token, name))?),
-        Format::Table => tell(&home, &url, &registration, &token, name),
+        Format::Table => note(&home, &url, &registration, &token, name),
     }
 }
 
@@ -190,7 +190,7 @@ fn signed_in_json(
     })
 }
 
-fn tell(
+fn note(
     home: &UserFiles,
     url: &Url,
     registration: &Registration,

@@ -36,28 +36,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     let home = UserFiles::of_user()?;
     let mut logins = home.logins()?;
     let url = arguments.remote.server(&logins)?;
-    let told = match logins.servers.remove(url.as_str()) {
+    let report = match logins.servers.remove(url.as_str()) {
         None => LogoutReport {
             lines: vec![format!("nobody has signed in to {} from here", url.as_str())],
             ..LogoutReport::default()
         },
         Some(registration) => {
-            let told = end(&home, &url, &registration)?;
+            let report = end(&home, &url, &registration)?;
             if logins.current.as_deref() == Some(url.as_str()) {
                 logins.current = logins.servers.keys().next().cloned();
             }
             home.save_logins(&logins)?;
-            told
+            report
         }
     };
     if arguments.format == Format::Json {
         return Ok(output::json(&json!({
-            "server": url.as_str(), "was_signed_in": told.was_signed_in, "token_revoked": told.is_revoked,
-            "registration_removed": told.is_unregistered, "files_removed": told.removed,
+            "server": url.as_str(), "was_signed_in": report.was_signed_in, "token_revoked": report.is_revoked,
+            "registration_removed": report.is_unregistered, "files_removed": report.removed,
         }))?);
     }
     let mut out = output::stdout();
-    for line in &told.lines {
+    for line in &report.lines {
         writeln!(out, "{line}")?;
     }
     Ok(out.flush()?)
@@ -66,12 +66,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<LogoutReport, Failure> {
     let network = Network::to(url);
     let provider = Provider { server: url, http: &network };
-    let mut told = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
+    let mut report = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
     // A file that cannot be read does not prevent the removal of the others.
     let revoked = match home.token(&registration.client_id).ok().flatten() {
         Some(token) => match provider.revoke(&token, &registration.client_id) {
             Ok(true) => {
-                told.is_revoked = true;
+                report.is_revoked = true;
                 "the token is revoked".to_owned()
             }
             Ok(false) => "the server did not revoke the token: it ends by itself".to_owned(),
@@ -81,17 +81,17 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
     };
     let unregistered = match provider.unregister(registration) {
         Ok(true) => {
-            told.is_unregistered = true;
+            report.is_unregistered = true;
             "the registration of this machine is removed".to_owned()
         }
         Ok(false) => "the server did not remove the registration of this machine".to_owned(),
         Err(error) => format!("the registration of this machine stays at the server: {error:#}"),
     };
-    told.lines = vec![revoked, unregistered];
+    report.lines = vec![revoked, unregistered];
     for path in home.remove_tokens(registration)? {
-        told.lines.push(format!("removed {}", path.display()));
-        told.removed.push(path.display().to_string());
+        report.lines.push(format!("removed {}", path.display()));
+        report.removed.push(path.display().to_string());
     }
-    told.lines.push(format!("signed out of {}", url.as_str()));
-    Ok(told)
+    report.lines.push(format!("signed out of {}", url.as_str()));
+    Ok(report)
 }

@@ -20,6 +20,7 @@ pub(crate) mod demo;
 pub(crate) mod demo_desk;
 pub(crate) mod demo_paper;
 pub(crate) mod demo_serve;
+pub(crate) mod demo_store;
 pub(crate) mod doctor;
 pub(crate) mod executions;
 pub(crate) mod export;

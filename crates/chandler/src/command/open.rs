@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let account = arguments.account(&serving.links, context)?;
     let link = serving.links.issue(account, &next)?;
     let link = link.ok_or_else(|| anyhow!("this server gives out no one-time links"))?;
-    arguments.tell(&serving, &link, context)?;
+    arguments.note(&serving, &link, context)?;
     if !arguments.no_browser && output::stdout_is_terminal() && browser::open(link.expose()) {
         arguments.import.progress.note("opening it in the browser …");
     }
@@ -113,7 +113,7 @@ impl Arguments {
         }
     }
 
-    fn tell(&self, serving: &Serving, link: &Secret, context: &CommandContext) -> Result<(), Failure> {
+    fn note(&self, serving: &Serving, link: &Secret, context: &CommandContext) -> Result<(), Failure> {
         let (http, tcp) = (serving.addresses.http, serving.addresses.tcp);
         output::announce(match self.import.format {
             Format::Json => {

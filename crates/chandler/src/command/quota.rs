@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             let query = form_urlencoded::Serializer::new(String::new()).append_pair("account", name).finish();
             path = format!("{path}?{query}");
         }
-        let document = session.get(&path).map_err(|error| session.told(error))?;
+        let document = session.get(&path).map_err(|error| session.to_failure(error))?;
         return print(&document, arguments.format);
     }
     context.open(store::Access::Read)?;
@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
             print(&server::quota_document(&quota, context.now()), arguments.format)?;
             if quota.usage.remaining() == 0 && arguments.format == Format::Table {
                 let lift = context.hint(&format!("account set {} --unlimited", quota.account.id.0));
-                output::tell(format_args!("`{lift}` lifts its limits"));
+                output::note(format_args!("`{lift}` lifts its limits"));
             }
             Ok(())
         }

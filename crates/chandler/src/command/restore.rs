@@ -1,4 +1,4 @@
-//! `chandler restore`: replaces the store by a backup, even while a server serves it.
+//! `chandler restore`: replaces a store that no server has open by a backup.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Verify the backup and change nothing
     #[arg(long, conflicts_with_all = ["replace", "only", "key", "no_verify", "discard"])]
     check: bool,
-    /// Replace an existing store by the backup; a server may continue to run
+    /// Replace an existing store by the backup; stop its server first
     #[arg(long)]
     replace: bool,
     /// With --replace: do not back up the store that is replaced
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Format::Json => Ok(output::json(&json!({
             "store": directory.display().to_string(), "manifest": manifest_json(&restored.manifest),
             "restored": restored.parts.iter().map(|part| part.file_name()).collect::<Vec<_>>(),
-            "kept": restored.kept.as_ref().map(|path| path.display().to_string()),
+            "kept": restored.previous.as_ref().map(|path| path.display().to_string()),
             "still_revoked": restored.still_revoked, "gone": restored.gone,
         }))?),
         Format::Table => report(&restored, directory),
@@ -143,8 +143,8 @@ fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {
     };
     names(&mut out, "revoked since the backup, and still so", &restored.still_revoked)?;
     names(&mut out, "not in the backup, and gone", &restored.gone)?;
-    if let Some(kept) = &restored.kept {
-        writeln!(out, "what was there before is kept in {}", kept.display())?;
+    if let Some(stored) = &restored.previous {
+        writeln!(out, "what was there before is kept in {}", stored.display())?;
     }
     Ok(out.flush()?)
 }

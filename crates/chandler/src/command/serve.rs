@@ -70,7 +70,7 @@ fn tell_link(links: &SignInLinks) {
     }
     let issued = links.local_account().and_then(|account| links.issue(account.id, "/"));
     match issued {
-        Ok(Some(link)) => output::tell(format_args!("{LINK_LEAD}\n\n    {}\n", link.expose())),
+        Ok(Some(link)) => output::note(format_args!("{LINK_LEAD}\n\n    {}\n", link.expose())),
         Ok(None) => {}
         Err(error) => tracing::warn!(%error, "cannot give out a one-time link"),
     }
@@ -137,8 +137,8 @@ impl Serving {
         let store = match store.dir() {
             Some(_) => store,
             None => {
-                let (bytes_max, grace) = (settings.node.cache_size, settings.node.grace);
-                store.with_copy(&CopySettings { dir: folder.clone(), bytes_max, grace })?
+                let (bytes_max, offline_window) = (settings.node.cache_size, settings.node.offline_window);
+                store.with_copy(&CopySettings { dir: folder.clone(), bytes_max, offline_window })?
             }
         };
         let access = open_accounts(context)?;
@@ -254,12 +254,12 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
     match failure {
         Failure::Data(error) if is_outdated(&error) && place.path().is_none() => {
             context.open(store::Access::Write { now: Clock::Machine.now() })?;
-            output::tell(format_args!("brought the schema of {place} forward"));
+            output::note(format_args!("brought the schema of {place} forward"));
             Ok(())
         }
         Failure::Data(error) if is_absent(&error) && !Accounts::is_there(place)? => {
             context.open(store::Access::Write { now: context.now() })?;
-            output::tell(format_args!(
+            output::note(format_args!(
                 "created an empty store at {place}: `{}` fills it",
                 context.hint("import FILES")
             ));

@@ -187,7 +187,7 @@ impl Download {
         let usual = || PathBuf::from(format!("statement-{file_type}-{}.{ending}", date.replace('-', "")));
         let path = self.output.clone().unwrap_or_else(usual);
         output::file(&path, |out| Ok(out.write_all(&bytes)?))?;
-        output::tell(format_args!("wrote {}", path.display()));
+        output::note(format_args!("wrote {}", path.display()));
         Ok(())
     }
 }

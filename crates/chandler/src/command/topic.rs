@@ -69,16 +69,16 @@ struct Restore {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     context.open(store::Access::Read)?;
-    let community = Community::new(open_accounts(context)?.journals());
+    let community = Community::new(open_accounts(context)?.database());
     let (now, actor) = (Clock::Machine.now(), Actor::Operator.to_string());
     match &arguments.action {
         Action::List(list) => list.run(&community),
         Action::Hide(Hide { id, reason, format }) => {
             let reason = hide_reason(reason).map_err(usage)?;
-            told(*id, "hidden", community.hide(*id, reason, (now, &actor)), *format)
+            to_failure(*id, "hidden", community.hide(*id, reason, (now, &actor)), *format)
         }
         Action::Restore(Restore { id, format }) => {
-            told(*id, "shown", community.restore(*id, (now, &actor)), *format)
+            to_failure(*id, "shown", community.restore(*id, (now, &actor)), *format)
         }
     }
 }
@@ -192,7 +192,7 @@ impl Post {
     }
 }
 
-fn told(
+fn to_failure(
     id: i64,
     state: &str,
     done: Result<VisibilityOutcome, SocialError>,

@@ -413,7 +413,7 @@ keys! {
         /// The offline window: how long known accounts are served from the local copy while the
         /// database is unreachable, as in "90s", "5m" or "1h"; "0s" for not at all.
         #[serde(with = "text")]
-        grace: Span, of settings.node.grace, {
+        grace: Span, of settings.node.offline_window, {
             flag: "grace", variable: "CHANDLER_GRACE", value: "TIME",
             help: "On PostgreSQL: for how long known accounts are served without the database",
         }

@@ -1,5 +1,5 @@
-use super::random::Random;
 use super::walk::DayPlan;
+use super::walk::Random;
 
 /// The course of a regular day: from the open over both extremes to the close. It comes near an extreme where it has to and turns away
 /// by itself; a walk that is cut off there would lie flat on it.

@@ -3,8 +3,8 @@ use std::ops::Range;
 use market::{Candle, Candles, Market, Price, Segment, Session, Timestamp, Turnover, Venue};
 
 use super::course::{Course, bridge};
-use super::random::Random;
 use super::securities::DemoSecurity;
+use super::walk::Random;
 use super::walk::{DayPlan, day_key};
 
 /// A minute that may see trades.

@@ -10,7 +10,6 @@ mod course;
 mod events;
 mod intraday;
 mod options;
-mod random;
 mod securities;
 #[cfg(test)]
 mod tests;

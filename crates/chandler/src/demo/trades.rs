@@ -2,8 +2,8 @@
 
 use market::{Candle, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Trades};
 
-use super::random::Random;
 use super::securities::DemoSecurity;
+use super::walk::Random;
 
 /// Trades of a minute beyond those that its prices need.
 const MORE_MAX: usize = 3;

@@ -4,7 +4,7 @@ use access::Account;
 use market::Timestamp;
 use paper::{Moment, Paper};
 
-use super::refused::told;
+use super::refused::to_failure;
 use crate::clock::{Clock, IsServed, NoticePath};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
@@ -58,7 +58,7 @@ impl AccountClock {
     /// refused if the clock was given, or is that of a running server.
     pub(super) fn check(&self, account: &Account, paper: &Paper) -> Result<(), Failure> {
         let ClockSource::Default { was_set } = self.source else { return Ok(()) };
-        let (horizon, now) = (paper.standing(account.id).map_err(told)?.horizon, self.moment.machine);
+        let (horizon, now) = (paper.standing(account.id).map_err(to_failure)?.horizon, self.moment.machine);
         let why = match horizon {
             Some(at) if at < account.created_at => "which is before it was created",
             Some(at) if now.0.saturating_sub(at.0) > LONG_AGO_S => "which is long ago",

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use access::Account;
 use history::History;
 use market::Timestamp;
-use paper::{Audit, Done, NoListener, Opening, Paper, PaperError, Travel};
+use paper::{Audit, Done, NoListener, Opening, Paper, PaperAccount, PaperError, Travel};
 use store::Reader;
 use trading::Command;
 
 use super::account_clock::AccountClock;
 use super::accounts::open_accounts;
-use super::refused::told;
+use super::refused::to_failure;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 
@@ -31,7 +31,7 @@ impl Books {
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
         // Events need no listener in this process: a server with listeners reads the journal.
-        let paper = Paper::new(access.journals(), history, context.tables()?, Arc::new(NoListener));
+        let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener));
         Ok(Books { paper: paper.for_command_line(), reader, clock: AccountClock::of(context) })
     }
 
@@ -45,8 +45,7 @@ impl Books {
     ) -> Result<Done, Failure> {
         self.clock.check(account, &self.paper)?;
         let audit = Audit { event, actor: OPERATOR.to_owned(), reason };
-        let at = (&mut self.reader, self.clock.moment);
-        let done = self.paper.commands(account.id, commands, None, Some(audit), at).map_err(told)?;
+        let done = self.at(account).commands(commands, None, Some(audit)).map_err(to_failure)?;
         self.clock.leave();
         Ok(done)
     }
@@ -58,26 +57,30 @@ impl Books {
 
     /// Runs a command of a client. Returns false if it is refused.
     pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
-        match self.paper.command(account.id, command, None, None, (&mut self.reader, self.clock.moment)) {
+        match self.at(account).command(command, None, None) {
             Ok(_) => Ok(true),
             Err(PaperError::Refused(_)) => Ok(false),
-            Err(error) => Err(told(error)),
+            Err(error) => Err(to_failure(error)),
         }
     }
 
     /// Whether an account could be opened like this, before it is created.
     pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
-        self.paper.check_opening(opening, (&mut self.reader, self.clock.moment)).map_err(told)
+        self.paper.check_opening(opening, &mut self.reader, &self.clock.moment).map_err(to_failure)
     }
 
     /// Opens an account with the given settings and cash.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
-        self.paper.open(account.id, opening, (&mut self.reader, self.clock.moment)).map_err(told)
+        self.at(account).open(opening).map_err(to_failure)
     }
 
     /// The parameters of an operation on a whole journal: actor, reason, and the name of the
     /// archived part.
     pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
         Travel { name, actor: OPERATOR, reason, machine: self.clock.moment.machine }
+    }
+
+    fn at(&mut self, account: &Account) -> PaperAccount<'_> {
+        self.paper.at(account.id, &mut self.reader, &self.clock.moment)
     }
 }

@@ -11,4 +11,4 @@ mod refused;
 pub(crate) use accounts::{named, open_accounts};
 pub(crate) use books::Books;
 pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
-pub(crate) use refused::told;
+pub(crate) use refused::to_failure;

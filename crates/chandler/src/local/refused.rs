@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::field_flags::in_flags;
 
 /// Converts an error, with the check that failed and its numbers.
-pub(crate) fn told(error: PaperError) -> Failure {
+pub(crate) fn to_failure(error: PaperError) -> Failure {
     match error {
         PaperError::Refused(refusal) => anyhow!(in_flags(&Reason::of(&refusal).words)).into(),
         error => error.into(),

@@ -129,8 +129,8 @@ enum PageError {
     Stopped,
 }
 
-fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
-    let error = match asked {
+fn failure_of(session: &Session, symbol: &Symbol, requested: PageError) -> Failure {
+    let error = match requested {
         PageError::Refused(error) => error,
         PageError::Stopped => {
             return Failure::Interrupted("stopped before all candles were there".to_owned());
@@ -147,7 +147,7 @@ fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
                     session.lifting(message)
                 )
                 .into(),
-                _ => session.told(error),
+                _ => session.to_failure(error),
             }
         }
         ApiError::Refused { status: 400, code: INVALID, message, .. }
@@ -156,7 +156,7 @@ fn failure_of(session: &Session, symbol: &Symbol, asked: PageError) -> Failure {
             let names = suggestions(session, symbol.as_str());
             anyhow::anyhow!("{server}: {message}{}", suggest::question(&names)).into()
         }
-        _ => session.told(error),
+        _ => session.to_failure(error),
     }
 }
 

@@ -17,7 +17,7 @@ struct Server {
     decimals: usize,
     lets_in: Mutex<u32>,
     rate: Option<u64>,
-    asked: Mutex<Vec<String>>,
+    requests: Mutex<Vec<String>>,
 }
 
 /// Records pauses instead of waiting. Ctrl-C is simulated after a number of checks for it.
@@ -51,7 +51,7 @@ impl Http for Arc<Server> {
                 .find(|(known, _)| known == name)
                 .map(|(_, text)| text.into_owned())
         };
-        self.asked.lock().unwrap().push(query.to_owned());
+        self.requests.lock().unwrap().push(query.to_owned());
         let refusal = |status: u16, code: i64, message: &str, headers: &[(&'static str, &str)]| {
             let body = json!({"code": code, "message": message, "data": null}).to_string().into_bytes();
             Ok(Answer { status, headers: Headers::with(headers), body })
@@ -114,7 +114,7 @@ const LATEST: Select =
 
 struct Outcome {
     gathered: Result<CandlePages, Failure>,
-    asked: Vec<String>,
+    requests: Vec<String>,
     pauses: Vec<u64>,
 }
 
@@ -131,34 +131,34 @@ fn ask_until(server: Server, symbol: &str, limit: u64, looks: u32) -> Outcome {
     let gathered = gather(&session, &query(symbol, LATEST), limit, &bar, &pauses);
     Outcome {
         gathered,
-        asked: std::mem::take(&mut *server.asked.lock().unwrap()),
+        requests: std::mem::take(&mut *server.requests.lock().unwrap()),
         pauses: pauses.taken.take(),
     }
 }
 
 fn server(days: u64) -> Server {
-    Server { days, decimals: 3, lets_in: Mutex::new(u32::MAX), rate: None, asked: Mutex::default() }
+    Server { days, decimals: 3, lets_in: Mutex::new(u32::MAX), rate: None, requests: Mutex::default() }
 }
 
-fn limits(asked: &[String]) -> Vec<String> {
+fn limits(requests: &[String]) -> Vec<String> {
     let limit = |query: &String| {
         form_urlencoded::parse(query.as_bytes())
             .find(|(name, _)| name == "limit")
             .map(|(_, text)| text.into_owned())
     };
-    asked.iter().filter_map(limit).collect()
+    requests.iter().filter_map(limit).collect()
 }
 
 #[test]
 fn pages_grow_to_the_rate_limit_of_the_account() {
-    let Outcome { gathered, asked, .. } = ask(server(30_000), "700.HK", 25_500);
+    let Outcome { gathered, requests: request, .. } = ask(server(30_000), "700.HK", 25_500);
     let gathered = gathered.unwrap();
-    assert_eq!(limits(&asked)[..4], ["1000", "10000", "10000", "4500"]);
+    assert_eq!(limits(&request)[..4], ["1000", "10000", "10000", "4500"]);
     assert_eq!(gathered.pages.iter().map(Candles::len).sum::<usize>(), 25_500);
     assert!(!gathered.ended);
     let slow = Server { rate: Some(3), ..server(5_000) };
-    let Outcome { gathered, asked, .. } = ask(slow, "700.HK", 1_000_000);
-    assert_eq!(limits(&asked)[..3], ["1000", "3000", "3000"]);
+    let Outcome { gathered, requests: request, .. } = ask(slow, "700.HK", 1_000_000);
+    assert_eq!(limits(&request)[..3], ["1000", "3000", "3000"]);
     assert!(gathered.unwrap().ended);
 }
 
@@ -178,9 +178,9 @@ fn a_rate_limit_pauses_between_pages_and_fails_before_the_first() {
 
 #[test]
 fn ctrl_c_stops_before_the_next_page() {
-    let Outcome { gathered, asked, .. } = ask_until(server(30_000), "700.HK", 25_500, 2);
+    let Outcome { gathered, requests: request, .. } = ask_until(server(30_000), "700.HK", 25_500, 2);
     assert!(matches!(gathered, Err(Failure::Interrupted(_))));
-    assert_eq!(limits(&asked), ["1000", "10000"]);
+    assert_eq!(limits(&request), ["1000", "10000"]);
 }
 
 #[test]
@@ -196,8 +196,8 @@ fn refusals_give_advice() {
 #[test]
 fn decimals_are_requested_only_if_prices_are_not_conclusive() {
     // Every price here ends in a five.
-    let Outcome { gathered, asked, .. } = ask(server(2), "700.HK", 2);
-    assert_eq!((gathered.unwrap().decimals, asked.len()), (2, 2));
+    let Outcome { gathered, requests: request, .. } = ask(server(2), "700.HK", 2);
+    assert_eq!((gathered.unwrap().decimals, request.len()), (2, 2));
     let decimals = |prices: &[&str]| {
         let mut written = PriceDecimals::default();
         for text in prices {

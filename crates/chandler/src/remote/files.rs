@@ -335,8 +335,11 @@ mod tests {
         logins.servers.insert("http://127.0.0.1:1".to_owned(), registration(&[]));
         home.save_logins(&logins).unwrap();
         let mut logins = home.logins().unwrap();
-        let kept = &logins.servers["http://127.0.0.1:1"];
-        assert_eq!((kept.client_id.as_str(), kept.registration_access_token.expose()), ("5f0c-77", "rat_1"));
+        let stored = &logins.servers["http://127.0.0.1:1"];
+        assert_eq!(
+            (stored.client_id.as_str(), stored.registration_access_token.expose()),
+            ("5f0c-77", "rat_1")
+        );
         logins.servers.clear();
         home.save_logins(&logins).unwrap();
         assert!(!home.logins.exists());

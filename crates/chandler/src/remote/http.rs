@@ -340,7 +340,7 @@ mod tests {
     fn answer(with: &'static [u8]) -> (Url, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::of(listener.local_addr().unwrap());
-        let asked = std::thread::spawn(move || {
+        let requests = std::thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
             let (mut text, mut room) = (String::new(), [0; 4096]);
             while !is_whole(&text) {
@@ -350,7 +350,7 @@ mod tests {
             stream.write_all(with).unwrap();
             text
         });
-        (url, asked)
+        (url, requests)
     }
 
     /// Whether head and body are complete; they may arrive separately.
@@ -362,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_form_is_encoded_and_an_error_status_is_an_answer() {
-        let (url, asked) =
+        let (url, requests) =
             answer(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
         let mut request =
             Request::form(format!("{}/oauth2/token", url.as_str()), &[("a", "b c&"), ("d", "z")]);
@@ -370,7 +370,7 @@ mod tests {
         request.bearer = Some(Secret::new("ap_token".to_owned()));
         let answer = Network::to(&url).send(&request).unwrap();
         assert_eq!(answer, Answer { status: 400, headers: Headers::default(), body: b"{}".to_vec() });
-        let asked = asked.join().unwrap().to_ascii_lowercase();
+        let requests = requests.join().unwrap().to_ascii_lowercase();
         for part in [
             "post /oauth2/token http/1.1\r\n",
             "x-dc-region: ap\r\n",
@@ -379,16 +379,16 @@ mod tests {
             "content-type: application/x-www-form-urlencoded\r\n",
             "\r\n\r\na=b+c%26&d=z",
         ] {
-            assert!(asked.contains(part), "{part:?} is not in {asked:?}");
+            assert!(requests.contains(part), "{part:?} is not in {requests:?}");
         }
     }
 
     #[test]
     fn a_redirect_is_reported_and_not_followed() {
-        let (url, asked) =
+        let (url, requests) =
             answer(b"HTTP/1.1 302 Found\r\nlocation: https://example.org/\x1b\r\ncontent-length: 0\r\n\r\n");
         let error = Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
-        asked.join().unwrap();
+        requests.join().unwrap();
         let text = error.to_string();
         assert!(!text.contains('\u{1b}'), "{text:?}");
         assert!(text.contains("--server") || text.contains("cannot reach"), "{text}");
@@ -396,9 +396,9 @@ mod tests {
 
     #[test]
     fn an_endless_answer_is_not_read_completely() {
-        let (url, asked) = answer(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx");
+        let (url, requests) = answer(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx");
         Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
-        asked.join().unwrap();
+        requests.join().unwrap();
     }
 
     #[test]

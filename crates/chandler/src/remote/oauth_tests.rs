@@ -10,7 +10,7 @@ const NOW: Timestamp = Timestamp(1_794_708_000);
 /// A server with prepared answers. It records requests as `METHOD path region body`.
 struct Script {
     answers: RefCell<VecDeque<Option<(u16, Value)>>>,
-    asked: RefCell<Vec<String>>,
+    requests: RefCell<Vec<String>>,
 }
 
 impl Script {
@@ -20,11 +20,11 @@ impl Script {
 
     /// With `None` as an answer, the server is unreachable.
     fn with_gaps(answers: impl IntoIterator<Item = Option<(u16, Value)>>) -> Script {
-        Script { answers: RefCell::new(answers.into_iter().collect()), asked: RefCell::default() }
+        Script { answers: RefCell::new(answers.into_iter().collect()), requests: RefCell::default() }
     }
 
-    fn asked(&self) -> Vec<String> {
-        self.asked.borrow().clone()
+    fn requests(&self) -> Vec<String> {
+        self.requests.borrow().clone()
     }
 }
 
@@ -40,7 +40,7 @@ impl Http for Script {
         };
         let path = request.url.strip_prefix("http://127.0.0.1:1").unwrap_or(&request.url);
         let region = request.region.unwrap_or("-");
-        self.asked.borrow_mut().push(format!("{:?} {path} {region} {body}", request.method));
+        self.requests.borrow_mut().push(format!("{:?} {path} {region} {body}", request.method));
         let answer = self.answers.borrow_mut().pop_front().expect("one more answer than was prepared");
         let (status, body) = answer.ok_or_else(|| anyhow!("cannot reach it"))?;
         Ok(Answer { status, headers: Default::default(), body: body.to_string().into_bytes() })
@@ -122,9 +122,9 @@ fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static 
         Outcome::Expired => "expired",
         Outcome::Interrupted => "interrupted",
     });
-    for asked in script.asked().iter().skip(1) {
+    for request in script.requests().iter().skip(1) {
         let form = "client_id=c1&grant_type=urn:ietf:params:oauth:grant-type:device_code&device_code=dc";
-        assert_eq!(*asked, format!("Post /oauth2/token ap {form}"));
+        assert_eq!(*request, format!("Post /oauth2/token ap {form}"));
     }
     (outcome, time.pauses.into_inner())
 }
@@ -226,7 +226,7 @@ fn the_address_of_a_registration_has_to_be_at_the_same_server() {
         )
     };
     let own = "http://127.0.0.1:1/oauth2/register/c1";
-    for (uri, kept) in [
+    for (uri, stored) in [
         ("http://127.0.0.1:1/elsewhere/c1", "http://127.0.0.1:1/elsewhere/c1"),
         ("http://127.0.0.1:18/oauth2/register/c1", own),
         ("https://example.org/steal", own),
@@ -235,7 +235,7 @@ fn the_address_of_a_registration_has_to_be_at_the_same_server() {
         let script = Script::new([answer("c1", uri), (204, json!(null))]);
         let provider = Provider { server: &server, http: &script };
         let Ok(registration) = provider.register("a test") else { panic!("{uri}") };
-        assert_eq!(registration.registration_client_uri, kept);
+        assert_eq!(registration.registration_client_uri, stored);
         assert!(provider.unregister(&registration).unwrap());
     }
     let script = Script::new([answer("../../.ssh/id", own)]);
@@ -281,7 +281,7 @@ fn fresh(
     let token = fresh_token(&home, Provider { server: &server, http: &script }, &registration, NOW);
     let token =
         token.map(|token| token.access_token.expose().to_owned()).map_err(|failure| failure.to_string());
-    (token, script.asked(), home, dir)
+    (token, script.requests(), home, dir)
 }
 
 /// The same for a token that was stored this many seconds ago.
@@ -293,7 +293,7 @@ fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Res
     let token = fresh_token(&home, Provider { server: &server, http: &script }, &registration, NOW);
     let token =
         token.map(|token| token.access_token.expose().to_owned()).map_err(|failure| failure.to_string());
-    (token, script.asked().len())
+    (token, script.requests().len())
 }
 
 #[test]
@@ -313,15 +313,15 @@ fn a_token_is_renewed_after_half_of_its_lifetime() {
 
 #[test]
 fn a_token_is_renewed_when_fewer_than_300_seconds_remain() {
-    let (token_used, asked, ..) = fresh(300, vec![]);
-    assert_eq!((token_used.unwrap().as_str(), asked.len()), ("us_old", 0));
-    let (token_used, asked, home, _dir) = fresh(299, vec![Some((200, token("us_new")))]);
+    let (token_used, requests, ..) = fresh(300, vec![]);
+    assert_eq!((token_used.unwrap().as_str(), requests.len()), ("us_old", 0));
+    let (token_used, requests, home, _dir) = fresh(299, vec![Some((200, token("us_new")))]);
     assert_eq!(token_used.unwrap(), "us_new");
-    assert_eq!(asked, ["Post /oauth2/token us grant_type=refresh_token&refresh_token=r1&client_id=c1"]);
+    assert_eq!(requests, ["Post /oauth2/token us grant_type=refresh_token&refresh_token=r1&client_id=c1"]);
     for name in ["c1", "other"] {
-        let kept = home.token(name).unwrap().unwrap();
-        assert_eq!((kept.access_token.expose(), kept.expires_at), ("us_new", NOW.0 + 1000));
-        assert_eq!(kept.refresh_token.unwrap().expose(), "again");
+        let stored = home.token(name).unwrap().unwrap();
+        assert_eq!((stored.access_token.expose(), stored.expires_at), ("us_new", NOW.0 + 1000));
+        assert_eq!(stored.refresh_token.unwrap().expose(), "again");
     }
 }
 
@@ -329,8 +329,8 @@ fn a_token_is_renewed_when_fewer_than_300_seconds_remain() {
 fn an_answer_without_a_refresh_token_retains_the_old_one() {
     let body = json!({"access_token": "us_new", "token_type": "Bearer"});
     let (_, _, home, _dir) = fresh(0, vec![Some((200, body))]);
-    let kept = home.token("c1").unwrap().unwrap();
-    assert_eq!((kept.refresh_token.unwrap().expose(), kept.expires_at), ("r1", NOW.0 + 3600));
+    let stored = home.token("c1").unwrap().unwrap();
+    assert_eq!((stored.refresh_token.unwrap().expose(), stored.expires_at), ("r1", NOW.0 + 3600));
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn revoking_sends_the_refresh_token_which_also_revokes_the_others() {
     assert!(provider.revoke(&token, "c1").unwrap());
     assert!(!provider.revoke(&token, "c1").unwrap());
     assert_eq!(
-        script.asked()[0],
+        script.requests()[0],
         "Post /oauth2/revoke - token=r1&token_type_hint=refresh_token&client_id=c1"
     );
 }

@@ -154,7 +154,8 @@ impl Session {
             query.extend_pairs(parameters);
             query.append_pair("limit", &(count - rows.len()).min(ROWS_A_PAGE).to_string());
             query.extend_pairs(next.iter().map(|next| (onward, next)));
-            let data = self.get(&format!("{path}?{}", query.finish())).map_err(|error| self.told(error))?;
+            let data =
+                self.get(&format!("{path}?{}", query.finish())).map_err(|error| self.to_failure(error))?;
             let page = field(&data, list).as_array().map(Vec::as_slice).unwrap_or_default();
             rows.extend_from_slice(page);
             // An empty page ends the list.
@@ -199,7 +200,7 @@ impl Session {
     }
 
     /// Converts an error for the user, with the server's name and advice.
-    pub(crate) fn told(&self, error: ApiError) -> Failure {
+    pub(crate) fn to_failure(&self, error: ApiError) -> Failure {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),

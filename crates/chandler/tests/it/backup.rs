@@ -90,6 +90,22 @@ fn a_store_is_replaced_only_on_request_and_the_way_back_is_kept() {
 }
 
 #[test]
+fn a_restore_refuses_a_store_that_a_server_has_open_and_names_the_process() {
+    let world = world();
+    world.ok(&["backup", "saved"]);
+    let before = export(&world);
+    let store = store::Store::open(world.path("store").as_path(), store::Access::Read).unwrap();
+    let server = store.server_lock().unwrap();
+    let (code, says) = world.fails(&["restore", "saved", "--replace"]);
+    let named = format!("is open in a server (process {}): stop the server, restore", std::process::id());
+    assert!(code == 1 && says.contains(&named) && says.lines().count() == 1, "{code} {says}");
+    assert_eq!(export(&world), before);
+    drop(server);
+    world.ok(&["restore", "saved", "--replace"]);
+    assert_eq!(export(&world), before);
+}
+
+#[test]
 fn a_backup_can_be_verified_and_damage_is_told() {
     let world = world();
     let report = world.ok(&["backup", "saved", "--no-verify"]);
@@ -114,39 +130,29 @@ fn a_backup_can_be_verified_and_damage_is_told() {
 }
 
 #[test]
-fn blocks_of_an_older_schema_are_not_called_verified_and_are_looked_at_before_they_go_live() {
+fn a_store_older_than_the_baseline_is_not_backed_up() {
     let world = world();
-    let before = export(&world);
     let old = rusqlite::Connection::open(world.path("store/candles.db")).unwrap();
-    old.execute_batch(
-        "drop table sealed_table; alter table counter drop column seal; alter table corporate_action drop column seal;
-             alter table series drop column seal; alter table security drop column seal;
-             alter table security drop column series_count; alter table security drop column action_count;
-             alter table block_index drop column next_at; alter table block_index drop column tail;
-             alter table block_index drop column seal; drop table adjustment; drop table margin;
-             drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
-             alter table security drop column trade_day_count; delete from counter where name = 'trade';
-             alter table security drop column kind; alter table security drop column delisted_on;
-             alter table security drop column dated_figures;
-             alter table corporate_action drop column pay_date; delete from migration where version > 1",
-    )
-    .unwrap();
+    old.execute_batch("update migration set version = 8").unwrap();
     drop(old);
-    let report = world.ok(&["backup", "saved"]);
-    assert!(report.contains("blocks not verified"), "{report}");
-    assert_eq!(world.json(&["backup", "more"])["verified"], false);
-    assert_eq!(world.json(&["restore", "saved", "--check"])["verified"], false);
-    assert!(world.ok(&["restore", "saved", "--check"]).contains("blocks not verified"));
-    world.ok(&["restore", "saved", "--store", "sqlite:fresh"]);
-    assert_eq!(world.ok(&["export", "--format", "csv", "--store", "sqlite:fresh"]), before);
+    let (code, says) = world.fails(&["backup", "saved"]);
+    assert!(code == 1 && says.lines().count() == 1 && says.contains("commit 6fde5fb4"), "{says}");
+    assert!(!world.path("saved").exists());
+}
 
-    // A block that was damaged before it was backed up: the checksums of the files are right.
+/// The checksums of the files are right, because the block was damaged before the backup.
+#[test]
+fn a_backup_of_a_damaged_block_does_not_go_live() {
+    let world = world();
     let path = world.path("store/candles.db");
+    let conn = rusqlite::Connection::open(&path).unwrap();
+    conn.execute_batch("pragma wal_checkpoint(truncate)").unwrap();
+    drop(conn);
     let mut bytes = fs::read(&path).unwrap();
     let block = bytes.windows(4).rposition(|four| four == b"CNDL").unwrap();
     bytes[block + 40] ^= 1;
     fs::write(&path, bytes).unwrap();
-    world.ok(&["backup", "bent"]);
+    world.run(&["backup", "bent"]);
     let (code, says) = world.fails(&["restore", "bent", "--store", "sqlite:other"]);
     assert!(code == 1 && says.contains("the backup is damaged"), "{says}");
     assert!(!world.path("other/candles.db").exists() && !world.path("other/restore.partial").exists());

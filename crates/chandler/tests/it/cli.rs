@@ -187,8 +187,8 @@ fn a_mistyped_symbol_or_period_gets_a_suggestion() {
         (&["inspect", "9989.HK"], 1, "did you mean 9988.HK?"),
         (&["coverage", "9989.HK"], 1, "did you mean 9988.HK?"),
         (&["export", "9989.HK"], 1, "did you mean 9988.HK?"),
-        (&["kline", "700.HK", "--period", "dya"], 2, "did you mean day?"),
-        (&["kline", "700.HK", "--period", "7m"], 2, "did you mean 5m?"),
+        (&["kline", "700.HK", "--period", "yaer"], 2, "a similar value exists: 'year'"),
+        (&["kline", "700.HK", "--period", "7m"], 2, "[possible values: 1m, 2m, "),
         (&["kline", "700.HK", "-p", "1M"], 2, "did you mean 1m or month?"),
     ] {
         let (found, said) = world.fails(arguments);

@@ -26,6 +26,34 @@ fn the_demo_draws_a_market_and_is_created_once() {
     a_served_demo_keeps_its_account(&world);
 }
 
+#[test]
+fn a_demo_store_of_too_old_a_schema_is_replaced_and_no_other() {
+    let world = World::new();
+    let too_old = |name: &str, is_made: bool| {
+        let path = world.path(name);
+        world.ok(&["import", "a.csv", "--store", &format!("sqlite:{name}")]);
+        if is_made {
+            std::fs::create_dir(path.join("demo")).unwrap();
+        }
+        let conn = rusqlite::Connection::open(path.join("candles.db")).unwrap();
+        conn.execute_batch("update migration set version = 8").unwrap();
+    };
+    world.write("a.csv", crate::world::days("700.HK"));
+    std::fs::create_dir(world.path("of-user")).unwrap();
+    for (name, is_made) in [("mine", true), ("of-user/demo", false)] {
+        too_old(name, is_made);
+        let (code, says) = world.fails(&["demo", "-q", "--store", &format!("sqlite:{name}")]);
+        assert!(code == 1 && says.lines().count() == 1 && says.contains("commit 6fde5fb4"), "{says}");
+        assert!(!world.path(name).join("older-store").exists());
+    }
+    too_old("demo", true);
+    let ran = world.run(&["demo", "-q", "--store", "sqlite:demo"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), ""), "{}", ran.stderr);
+    assert!(ran.stderr.contains("has an older schema: moved it to"), "{}", ran.stderr);
+    assert!(world.path("demo/older-store/candles.db").exists());
+    assert!(world.ok(&["check", "--store", "sqlite:demo"]).contains("all whole"));
+}
+
 /// Files of several kinds, including one with errors and one without minutes.
 fn every_page_has_something_to_show(world: &World) {
     let refused = world.json(&["quarantine"]);
@@ -141,20 +169,21 @@ fn it_has_traded(world: &World) {
 fn a_served_demo_listens_where_it_is_told(world: &World) {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let (code, told) = world.fails(&["demo", "-q", "--serve", "--listen", &address, "--tcp", "127.0.0.1:0"]);
-    assert_eq!(code, 1, "{told}");
-    assert!(told.contains(&format!("cannot listen on {address}: it is in use")), "{told}");
+    let (code, message) =
+        world.fails(&["demo", "-q", "--serve", "--listen", &address, "--tcp", "127.0.0.1:0"]);
+    assert_eq!(code, 1, "{message}");
+    assert!(message.contains(&format!("cannot listen on {address}: it is in use")), "{message}");
     let by_variable = |name: &str, value: &str, arguments: &[&str]| {
         let output = world.command(arguments).env(name, value).output().unwrap();
         (output.status.code(), String::from_utf8(output.stderr).unwrap())
     };
     let serve = ["demo", "-q", "--serve", "--listen", "127.0.0.1:0"];
-    let (code, told) = by_variable("CHANDLER_TCP", &address, &serve);
-    assert_eq!(code, Some(1), "{told}");
-    assert!(told.contains(&address), "{told}");
-    let (code, told) = by_variable("CHANDLER_TCP", "here", &serve);
-    assert_eq!(code, Some(2), "{told}");
-    assert!(told.contains("CHANDLER_TCP") && told.contains("\"here\""), "{told}");
+    let (code, message) = by_variable("CHANDLER_TCP", &address, &serve);
+    assert_eq!(code, Some(1), "{message}");
+    assert!(message.contains(&address), "{message}");
+    let (code, message) = by_variable("CHANDLER_TCP", "here", &serve);
+    assert_eq!(code, Some(2), "{message}");
+    assert!(message.contains("CHANDLER_TCP") && message.contains("\"here\""), "{message}");
     // Without a server the variable is ignored.
     assert_eq!(by_variable("CHANDLER_TCP", "here", &["demo", "-q"]).0, Some(0));
 }

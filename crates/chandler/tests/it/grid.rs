@@ -177,13 +177,13 @@ fn the_inputs_of_a_grid_are_shown_and_its_risks_accepted() {
 fn a_grid_is_changed_paused_and_ended() {
     for world in desks() {
         world.ok(&submit(&["--spread", "0.4"]));
-        let told = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
+        let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
         let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
-        assert_eq!(told(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
-        has_lines(&told(&["grid", "show", ID]), &["state        paused: asked for"]);
-        assert_eq!(told(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
+        assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
+        has_lines(&describe(&["grid", "show", ID]), &["state        paused: asked for"]);
+        assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
         let replaced =
-            told(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
+            describe(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
         assert_eq!(replaced, "grid 1900000001 is replaced\n");
         let grid = shown();
         for (key, value) in [
@@ -199,8 +199,8 @@ fn a_grid_is_changed_paused_and_ended() {
             assert_eq!(grid[key], value, "{key}");
         }
         // A date includes its last second in the market's zone.
-        told(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
-        has_lines(&told(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
+        describe(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
+        has_lines(&describe(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
         assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
         assert_eq!(shown()["status"], "Canceled");
         let (code, said) = world.fails(&at(BEFORE, &["grid", "cancel", ID]));

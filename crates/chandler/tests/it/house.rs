@@ -2,13 +2,15 @@
 //! files of each crate.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::import_circles::{Import, circles, imports};
 
 /// Files that import each other in a cycle have to be read together. A reader can manage this many.
 const CIRCLE_MAX: usize = 3;
+/// Lines of the server that read the market's clock.
+const CLOCK_READS_MAX: usize = 15;
 
 #[test]
 fn dependencies_point_only_downwards() {
@@ -86,6 +88,26 @@ fn no_more_than_three_files_import_each_other_in_a_cycle() {
     assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
 }
 
+/// The modules of `store` from the lowest to the highest. `lib.rs` re-exports from all of them.
+const STORE: [&str; 11] = [
+    "ids", "engine", "candles", "cluster", "accounts", "trading", "social", "backup", "moving", "survey",
+    "scratch",
+];
+
+#[test]
+fn modules_of_the_store_import_only_from_below() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("store/src");
+    let imports = imports("lib.rs", &|file| std::fs::read_to_string(source.join(file)).ok());
+    let layer = |file: &str| {
+        let module = file.split('/').next().unwrap().trim_end_matches(".rs");
+        STORE.iter().position(|name| *name == module).unwrap_or_else(|| panic!("{file} has no layer"))
+    };
+    let upwards = imports.iter().filter(|import| import.from != "lib.rs");
+    let upwards = upwards.filter(|import| layer(&import.from) < layer(&import.to));
+    let upwards: Vec<String> = upwards.map(Import::to_string).collect();
+    assert!(upwards.is_empty(), "{}", upwards.join("\n"));
+}
+
 /// The groups of endpoints, and the pages, are built on the kit, and are as independent as two
 /// crates.
 #[test]
@@ -96,6 +118,42 @@ fn groups_of_endpoints_do_not_import_each_other() {
     assert!(groups.len() >= 10 && groups.contains("pages") && groups.contains("quote"), "{groups:?}");
     let found = between_groups(&imports);
     assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// A request takes the market's time from its caller. Jobs, pages, monitoring and signed links have
+/// no caller and read a clock.
+#[test]
+fn few_places_of_the_server_read_the_market_clock() {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join("server/src");
+    let mut reads = Vec::new();
+    for file in files(&source) {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for line in code.lines().filter(|line| !line.contains("fn market_now")) {
+            let calls = ["market_now(", "market_now_of(", "market.as_of(", "market_clock().as_of("];
+            if calls.iter().any(|call| line.contains(call)) {
+                reads.push(format!("{}: {}", file.strip_prefix(&source).unwrap().display(), line.trim()));
+            }
+        }
+    }
+    assert!((1..=CLOCK_READS_MAX).contains(&reads.len()), "{}:\n{}", reads.len(), reads.join("\n"));
+}
+
+/// The files of a folder and the folders in it, without those of tests.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.to_str().unwrap().ends_with("tests.rs")
+        {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
 }
 
 /// The group of a file: its folder under `http`, or `pages`.

@@ -474,9 +474,9 @@ fn a_five_minute_file_is_stored_as_such_and_answers_its_multiples() {
     let fives: String = (570..720).chain(780..960).step_by(5).map(|minute| row(minute, 5)).collect();
     let world = World::new();
     world.write("fives.csv", format!("{header}{fives}700.HK,2026-11-13 10:02,10,11,9,10,5\n"));
-    let told = world.ok(&["import", "fives.csv"]);
-    assert!(told.contains("taken as 5-minute candles, a guess"), "{told}");
-    assert!(told.contains("not the start of a 5-minute candle"), "{told}");
+    let output = world.ok(&["import", "fives.csv"]);
+    assert!(output.contains("taken as 5-minute candles, a guess"), "{output}");
+    assert!(output.contains("not the start of a 5-minute candle"), "{output}");
     let all = world.json(&["inspect"]);
     assert_eq!((all.as_array().unwrap().len(), &all[0]["series"]), (1, &"700.HK/own5m".into()));
     let volumes = |period: &str| -> Vec<u64> {
@@ -502,8 +502,8 @@ fn a_five_minute_file_is_stored_as_such_and_answers_its_multiples() {
     assert_eq!((&again["files"][0]["unchanged"], &again["files"][0]["added"]), (&66.into(), &0.into()));
     let minutes: String = (570..720).chain(780..960).map(|minute| row(minute, 2)).collect();
     world.write("minutes.csv", format!("{header}{minutes}"));
-    let told = world.ok(&["import", "minutes.csv"]);
-    assert!(told.contains("700.HK has candles of 1m and 5m over the same time"), "{told}");
+    let output = world.ok(&["import", "minutes.csv"]);
+    assert!(output.contains("700.HK has candles of 1m and 5m over the same time"), "{output}");
     assert_eq!((volumes("5m"), volumes("15m")), (vec![10, 10], vec![30, 30]));
     assert_eq!(world.json(&["check"])["damage"].as_array().unwrap().len(), 0);
 }

@@ -324,8 +324,8 @@ fn times_in_json_are_rfc_3339() {
             let words: Vec<&str> = line.split(' ').chain(JSON).collect();
             let mut command = world.command(&words);
             command.env("CHANDLER_CLOCK", clock).env("HOME", world.path("home"));
-            let told = checked(line, &Ran::of(command.output().unwrap()), &mut wrong);
-            tokens.extend(told["access_token"].as_str().map(str::to_owned));
+            let actual = checked(line, &Ran::of(command.output().unwrap()), &mut wrong);
+            tokens.extend(actual["access_token"].as_str().map(str::to_owned));
             if tokens.len() == 1 && line.starts_with("account create ann") {
                 add_topic(&world);
             }
@@ -346,10 +346,10 @@ fn at_a_server(world: &World, tokens: &[String], wrong: &mut Vec<String>) {
             server.token = tokens[1].clone();
         }
         let line = line.replace("ORDER", &order);
-        let told =
+        let actual =
             checked(&line, &server.run(world, &line.split(' ').chain(JSON).collect::<Vec<_>>()), wrong);
         if line.starts_with("order buy") {
-            order = told["order_id"].as_str().unwrap().to_owned();
+            order = actual["order_id"].as_str().unwrap().to_owned();
         }
     }
 }

@@ -118,9 +118,9 @@ fn requests_are_repeated_until_the_server_has_counted() {
     });
     let page = json!({"rows": [row], "total": 300, "uncounted": 0, "next": null});
     let asked_for = ["list", "lamp", "--market", "hk", "--worst", "-n", "1"];
-    let (ran, asked) = run(&asked_for, vec![answer(100), answer(0), page]);
+    let (ran, requests) = run(&asked_for, vec![answer(100), answer(0), page]);
     let address = "GET /v1/inventory?query=lamp&market=HK&order=worst&limit=1";
-    assert_eq!(asked.iter().map(|(line, _)| line.as_str()).collect::<Vec<_>>(), [address; 3]);
+    assert_eq!(requests.iter().map(|(line, _)| line.as_str()).collect::<Vec<_>>(), [address; 3]);
     assert!(ran.stdout.contains("灯芯") && ran.stdout.contains("2004-06-01 to 2026-11-13"), "{}", ran.stdout);
     assert!(ran.stderr.contains("1 of 300 securities"), "{}", ran.stderr);
 }

@@ -15,15 +15,15 @@ const SECRETS: [&str; 4] = ["us_secret", "refresh_secret", "rat_secret", "device
 /// A server that answers by a table, and records its requests. It ends with the test.
 struct Stub {
     url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Stub {
     fn start(answer: impl Fn(&str, &str) -> (u16, Value) + Send + 'static) -> Stub {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::<Mutex<Vec<String>>>::default();
-        let heard = asked.clone();
+        let request = Arc::<Mutex<Vec<String>>>::default();
+        let heard = request.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = BufReader::new(stream.unwrap());
@@ -55,14 +55,14 @@ impl Stub {
                 stream.get_mut().write_all(format!("{head}{answer}").as_bytes()).unwrap();
             }
         });
-        Stub { url, asked }
+        Stub { url, requests: request }
     }
 
     /// The first lines of the requests, without duplicates, in order of their first occurrence.
-    fn asked(&self) -> Vec<String> {
+    fn requests(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        for asked in self.asked.lock().unwrap().iter() {
-            let line = asked.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
+        for request in self.requests.lock().unwrap().iter() {
+            let line = request.lines().next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
             if !lines.contains(&line) {
                 lines.push(line);
             }
@@ -71,7 +71,7 @@ impl Stub {
     }
 
     fn count(&self, line: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|asked| asked.starts_with(line)).count()
+        self.requests.lock().unwrap().iter().filter(|request| request.starts_with(line)).count()
     }
 }
 
@@ -161,7 +161,7 @@ fn a_login_stores_a_token_where_sdks_look_and_a_logout_removes_it() {
         );
         assert!(file["expires_at"].is_i64());
     }
-    let registered = &stub.asked.lock().unwrap()[0].clone();
+    let registered = &stub.requests.lock().unwrap()[0].clone();
     assert!(registered.contains("ana@lab (chandler)"), "{registered}");
 
     let status: Value = serde_json::from_str(&ok(&world, &["auth", "status", "--format", "json"])).unwrap();
@@ -184,7 +184,7 @@ fn a_login_stores_a_token_where_sdks_look_and_a_logout_removes_it() {
 
     let said = ok(&world, &["logout"]);
     assert!(said.contains("token is revoked") && said.contains("signed out"), "{said}");
-    assert!(stub.asked().contains(&format!("DELETE /oauth2/register/{CLIENT}")), "{:?}", stub.asked());
+    assert!(stub.requests().contains(&format!("DELETE /oauth2/register/{CLIENT}")), "{:?}", stub.requests());
     assert_eq!(std::fs::read_dir(&tokens).unwrap().count(), 0);
     assert!(!world.path("home/.config/chandler/login.json").exists());
     assert!(ok(&world, &["logout", "--server", &stub.url]).contains("nobody has signed in"));
@@ -282,8 +282,9 @@ fn a_token_that_is_about_to_expire_is_renewed() {
     let (world, stub) = (World::new(), decided("approve", 200));
     login(&world, &stub, &[]);
     ok(&world, &["connections"]);
-    let asked = stub.asked.lock().unwrap();
-    let renewed = asked.iter().find(|asked| asked.contains("grant_type=refresh_token")).expect("a renewal");
+    let request = stub.requests.lock().unwrap();
+    let renewed =
+        request.iter().find(|request| request.contains("grant_type=refresh_token")).expect("a renewal");
     assert!(renewed.contains("x-dc-region: us"), "{renewed}");
 }
 
@@ -349,7 +350,7 @@ fn errors_before_a_request_are_one_line() {
     let ran = Ran::of(unknown.env("CHANDLER_TOKEN", "us_given").output().unwrap());
     assert_eq!(ran.code, Some(1), "{}", ran.stdout);
     assert!(ran.stderr.contains("not found") && ran.stderr.contains("404"), "{}", ran.stderr);
-    let asked = stub.asked.lock().unwrap();
-    let last = asked.last().unwrap();
+    let request = stub.requests.lock().unwrap();
+    let last = request.last().unwrap();
     assert!(last.contains("account=bo+b") && last.to_ascii_lowercase().contains("bearer us_given"), "{last}");
 }

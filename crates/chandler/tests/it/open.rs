@@ -144,9 +144,9 @@ fn an_invalid_argument_is_reported_and_nothing_is_served() {
 fn a_dry_run_serves_nothing_and_writes_nothing() {
     let world = World::new();
     world.write("days.csv", days("700.HK"));
-    let told = world.ok(&["open", "days.csv", "--dry-run"]);
-    assert!(told.contains("not imported") && told.contains("700.HK"), "{told}");
-    assert!(!told.contains("/signin/once"), "{told}");
+    let output = world.ok(&["open", "days.csv", "--dry-run"]);
+    assert!(output.contains("not imported") && output.contains("700.HK"), "{output}");
+    assert!(!output.contains("/signin/once"), "{output}");
     let (code, stderr) = world.fails(&["list"]);
     assert_eq!(code, 1);
     assert!(stderr.contains("there is no store"), "{stderr}");

@@ -120,8 +120,8 @@ fn an_order_whose_server_is_killed_before_it_answers_exists_once_or_not_at_all()
             for place in 0..EACH {
                 again.submit(&server, &name(number, place));
                 let id = again.order_id().unwrap();
-                if let Some((_, told)) = answered.iter().find(|(known, _)| *known == name(number, place)) {
-                    assert_eq!(*told, id, "what was answered is on the disk");
+                if let Some((_, actual)) = answered.iter().find(|(known, _)| *known == name(number, place)) {
+                    assert_eq!(*actual, id, "what was answered is on the disk");
                 }
                 ids.push(id);
             }

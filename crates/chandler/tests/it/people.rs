@@ -66,8 +66,8 @@ fn a_password_comes_from_a_pipe_and_is_shown_nowhere() {
 #[test]
 fn a_link_is_passed_on_and_sets_the_password_once() {
     let world = world();
-    let told = world.ok(&["account", "password", "ann", "--link", "--url", "https://charts.example"]);
-    let address = told.lines().next().unwrap();
+    let output = world.ok(&["account", "password", "ann", "--link", "--url", "https://charts.example"]);
+    let address = output.lines().next().unwrap();
     let token = address.strip_prefix("https://charts.example/password?link=").unwrap();
     let password = Secret::new(PASSWORD.to_owned());
     let set = || accounts(&world).set_password_by_link(token, &password, HERE, moment()).is_ok();

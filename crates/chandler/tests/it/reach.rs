@@ -50,19 +50,19 @@ fn the_first_ctrl_c_ends_a_command_that_waits_for_a_silent_server() {
     for arguments in [&["kline", "700.HK"][..], &["login"]] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (tell, asked) = mpsc::channel();
+        let (sender, request) = mpsc::channel();
         // It reads the head of the request, and holds the connection open as long as the client
         // does.
         let silent = std::thread::spawn(move || {
             let mut lines = BufReader::new(listener.accept().unwrap().0).lines();
             while !lines.next().unwrap().unwrap().is_empty() {}
-            tell.send(()).unwrap();
+            sender.send(()).unwrap();
             lines.for_each(drop);
         });
         let world = World::new();
         let mut command = bare(&world, &[arguments, &["--server", &url]].concat(), "ap_x");
         let mut child = command.env("HOME", world.path("home")).spawn().unwrap();
-        asked.recv().unwrap();
+        request.recv().unwrap();
         send(&child, "INT");
         // Waiting for the answer would have failed with 1.
         assert_eq!(child.wait().unwrap().code(), Some(130), "{arguments:?}");

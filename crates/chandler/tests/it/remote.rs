@@ -237,22 +237,22 @@ fn a_store_on_the_command_line_overrides_a_server_from_the_environment() {
 fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (tell, told) = std::sync::mpsc::channel();
+    let (sender, receiver) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let mut asked = 0;
+        let mut requested = 0;
         for stream in listener.incoming() {
             let mut stream = stream.unwrap();
             let head = request(&mut stream);
             let (kind, body) = if head.contains("history-candlesticks") {
-                asked += 1;
+                requested += 1;
                 let columns = "symbol,time,open,high,low,close,volume,turnover,session";
                 let row = "700.HK,2026-11-13T00:00:00+08:00,1.0,2.0,0.5,1.5,7,10.25,intraday";
                 ("text/csv", format!("{columns}\n{row}\n"))
             } else {
                 ("application/json", r#"{"code":0,"message":"","data":{"decimals":2}}"#.to_owned())
             };
-            if asked == 2 {
-                tell.send(()).unwrap();
+            if requested == 2 {
+                sender.send(()).unwrap();
                 stream.read_to_end(&mut Vec::new()).ok();
                 return;
             }
@@ -263,7 +263,7 @@ fn falls_silent() -> (String, std::sync::mpsc::Receiver<()>) {
             write!(stream, "{head}\r\n\r\n{body}").unwrap();
         }
     });
-    (url, told)
+    (url, receiver)
 }
 
 fn request(stream: &mut TcpStream) -> String {

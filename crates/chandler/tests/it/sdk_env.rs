@@ -49,7 +49,7 @@ fn the_shim_folder_is_prepended_to_pythonpath() {
     {
         let line = format!("{}\nprintf %s \"$PYTHONPATH\"", ran.stdout);
         let mut shell = std::process::Command::new("/bin/sh");
-        let told = shell.args(["-c", &line]).env_clear().env("PYTHONPATH", before).output().unwrap();
-        assert_eq!(String::from_utf8(told.stdout).unwrap(), after);
+        let actual = shell.args(["-c", &line]).env_clear().env("PYTHONPATH", before).output().unwrap();
+        assert_eq!(String::from_utf8(actual.stdout).unwrap(), after);
     }
 }

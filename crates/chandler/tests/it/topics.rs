@@ -52,14 +52,14 @@ fn a_topic_and_a_reply_are_hidden_and_shown_again() {
     assert_eq!(world.ok(&["topic", "restore", "2"]), "reply 2 of ana is now shown\n");
     assert_eq!(ids(&world.json(&["topic", "list", "--hidden"])), [""; 0]);
     let audit = world.json(&["audit", "--account", "ana", "--limit", "4"]);
-    let told: Vec<(&str, &str)> = audit
+    let actual: Vec<(&str, &str)> = audit
         .as_array()
         .unwrap()
         .iter()
         .map(|row| (row["event"].as_str().unwrap(), row["reason"].as_str().unwrap()))
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             ("reply.restored", "reply 2: restored"),
             ("topic.restored", "topic 1: restored"),

@@ -95,8 +95,8 @@ fn a_limit_order_is_filled_at_the_open_and_explained() {
         ] {
             assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
         }
-        let told = world.json(&at(FILLED, &["order", "why", &id]));
-        let fill = &told["steps"][1]["fill"];
+        let output = world.json(&at(FILLED, &["order", "why", &id]));
+        let fill = &output["steps"][1]["fill"];
         assert_eq!(
             (&fill["price_of"], &fill["rule"], &fill["budget"]),
             (&json!("open"), &json!("open"), &json!("5000"))
@@ -130,9 +130,9 @@ fn events_are_shown_as_text() {
         let shown = world.ok(&at(FILLED, &["order", "show", &id]));
         assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
         assert!(!shown.contains("Status"), "states are words in\n{shown}");
-        let told = world.ok(&at(FILLED, &["cashflow"]));
+        let output = world.ok(&at(FILLED, &["cashflow"]));
         for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
-            assert!(told.contains(words), "{words:?} is not in\n{told}");
+            assert!(output.contains(words), "{words:?} is not in\n{output}");
         }
         let assets = world.ok(&at(FILLED, &["assets"]));
         assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
@@ -172,8 +172,8 @@ fn a_statement_is_listed_shown_and_written_into_a_file() {
     for world in desks() {
         buy(&world, BEFORE, &["200", "--limit", "306"]);
         assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
-        let (code, told) = world.fails(&at(LATER, &["statement", "show"]));
-        assert!(code == 1 && told.contains("there is no daily statement yet"), "{told}");
+        let (code, message) = world.fails(&at(LATER, &["statement", "show"]));
+        assert!(code == 1 && message.contains("there is no daily statement yet"), "{message}");
         let row = json!({"dt": "2026-03-18", "file_key": "/statement_data/data/lb/1/20260318/1.json"});
         assert_eq!(world.json(&at(OVER, &["statement", "list"])), json!({"list": [row]}));
         assert!(world.ok(&at(OVER, &["statement", "list", "--monthly"])).contains("no statements yet"));

@@ -15,9 +15,9 @@ use crate::world::{Ran, World};
 fn answering(answers: Vec<Value>) -> (String, JoinHandle<Vec<(String, Value)>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let asked =
+    let requests =
         std::thread::spawn(move || answers.into_iter().map(|data| answer(&listener, &data)).collect());
-    (url, asked)
+    (url, requests)
 }
 
 fn answer(listener: &TcpListener, data: &Value) -> (String, Value) {
@@ -40,12 +40,12 @@ fn answer(listener: &TcpListener, data: &Value) -> (String, Value) {
 }
 
 pub(crate) fn run(arguments: &[&str], answers: Vec<Value>) -> (Ran, Vec<(String, Value)>) {
-    let (world, (url, asked)) = (World::new(), answering(answers));
+    let (world, (url, requests)) = (World::new(), answering(answers));
     let mut command = world.command(&[arguments, &["--server", &url]].concat());
     command.env_remove("CHANDLER_STORE").env("CHANDLER_TOKEN", "ap_x").env("HOME", world.path("home"));
     let ran = Ran::of(command.output().unwrap());
     assert_eq!(ran.code, Some(0), "{arguments:?}: {}", ran.stderr);
-    (ran, asked.join().unwrap())
+    (ran, requests.join().unwrap())
 }
 
 fn order() -> Value {
@@ -73,36 +73,36 @@ fn an_order_is_sent_in_the_form_of_the_interface() {
         "--format",
         "json",
     ];
-    let (ran, asked) = run(&arguments, vec![json!({"order_id": "1000000001"}), order()]);
-    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(told, json!({"order_id": "1000000001", "status": "NewStatus", "msg": ""}));
+    let (ran, requests) = run(&arguments, vec![json!({"order_id": "1000000001"}), order()]);
+    let output: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(output, json!({"order_id": "1000000001", "status": "NewStatus", "msg": ""}));
     let body = json!({
         "symbol": "700.HK", "side": "Sell", "order_type": "LO", "submitted_quantity": "200", "submitted_price": "306",
         "time_in_force": "GTD", "expire_date": "2026-12-31",
     });
-    assert_eq!(asked[0], ("POST /v1/trade/order".to_owned(), body));
-    assert_eq!(asked[1].0, "GET /v1/trade/order?order_id=1000000001");
+    assert_eq!(requests[0], ("POST /v1/trade/order".to_owned(), body));
+    assert_eq!(requests[1].0, "GET /v1/trade/order?order_id=1000000001");
 }
 
 #[test]
 fn orders_are_listed_replaced_and_cancelled_at_a_server() {
-    let (ran, asked) = run(&["order", "list", "--symbol", "700.HK"], vec![json!({"orders": [order()]})]);
+    let (ran, requests) = run(&["order", "list", "--symbol", "700.HK"], vec![json!({"orders": [order()]})]);
     assert!(ran.stdout.contains("2026-03-18 10:00:15") && ran.stdout.contains("open"), "{}", ran.stdout);
-    assert_eq!(asked[0].0, "GET /v1/trade/order/today?symbol=700.HK");
-    let (_, asked) =
+    assert_eq!(requests[0].0, "GET /v1/trade/order/today?symbol=700.HK");
+    let (_, requests) =
         run(&["order", "list", "--history", "--start", "2026-03-18T00:00:00Z"], vec![json!({"orders": []})]);
-    assert_eq!(asked[0].0, "GET /v1/trade/order/history?start_at=1773792000&end_at=4102444800");
-    let (_, asked) = run(&["order", "replace", "1000000001", "--limit", "305"], vec![order(), json!({})]);
+    assert_eq!(requests[0].0, "GET /v1/trade/order/history?start_at=1773792000&end_at=4102444800");
+    let (_, requests) = run(&["order", "replace", "1000000001", "--limit", "305"], vec![order(), json!({})]);
     assert_eq!(
-        asked[1],
+        requests[1],
         (
             "PUT /v1/trade/order".to_owned(),
             json!({"order_id": "1000000001", "quantity": "200", "price": "305"})
         )
     );
-    let (ran, asked) = run(&["order", "cancel", "1000000001"], vec![json!({})]);
+    let (ran, requests) = run(&["order", "cancel", "1000000001"], vec![json!({})]);
     assert_eq!(
-        (asked[0].0.as_str(), ran.stdout.as_str()),
+        (requests[0].0.as_str(), ran.stdout.as_str()),
         ("DELETE /v1/trade/order?order_id=1000000001", "order 1000000001 is cancelled\n")
     );
 }
@@ -119,8 +119,8 @@ fn the_history_of_orders_is_read_completely() {
         json!({"has_more": true, "orders": [newest, shared]}),
         json!({"has_more": false, "orders": [shared, oldest]}),
     ];
-    let (ran, asked) = run(&["order", "list", "--history", "--format", "json"], pages);
-    let paths: Vec<&str> = asked.iter().map(|(path, _)| path.as_str()).collect();
+    let (ran, requests) = run(&["order", "list", "--history", "--format", "json"], pages);
+    let paths: Vec<&str> = requests.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(
         paths,
         [
@@ -128,11 +128,15 @@ fn the_history_of_orders_is_read_completely() {
             "GET /v1/trade/order/history?start_at=1&end_at=20"
         ]
     );
-    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let ids: Vec<&str> =
-        told["orders"].as_array().unwrap().iter().map(|order| order["order_id"].as_str().unwrap()).collect();
+    let output: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let ids: Vec<&str> = output["orders"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|order| order["order_id"].as_str().unwrap())
+        .collect();
     assert_eq!(ids, ["1000000003", "1000000002", "1000000001"]);
-    assert_eq!(told["has_more"], false);
+    assert_eq!(output["has_more"], false);
 }
 
 #[test]
@@ -144,8 +148,8 @@ fn money_and_positions_are_shown_as_the_server_sends_them() {
         "cash_infos": [{"withdraw_cash": "172000.00", "available_cash": "172000.00", "frozen_cash": "300.00",
             "settling_cash": "0.00", "currency": "HKD"}],
     }]});
-    let (ran, asked) = run(&["assets", "--currency", "hkd"], vec![funds]);
-    assert_eq!(asked[0].0, "GET /v1/asset/account?currency=HKD");
+    let (ran, requests) = run(&["assets", "--currency", "hkd"], vec![funds]);
+    assert_eq!(requests[0].0, "GET /v1/asset/account?currency=HKD");
     assert!(
         ran.stdout.contains("net assets   HKD 331,300.00") && ran.stdout.contains("172,000.00"),
         "{}",
@@ -159,9 +163,9 @@ fn money_and_positions_are_shown_as_the_server_sends_them() {
         {"symbol": "9.HK", "price": "1.000", "market_value": "1.00", "unrealised": "0.00"},
         {"symbol": "700.HK", "price": "311.400", "market_value": "93420.00", "unrealised": "300.00"},
     ]});
-    let (ran, asked) = run(&["positions", "700.HK"], vec![stock, portfolio]);
+    let (ran, requests) = run(&["positions", "700.HK"], vec![stock, portfolio]);
     assert_eq!(
-        (asked[0].0.as_str(), asked[1].0.as_str()),
+        (requests[0].0.as_str(), requests[1].0.as_str()),
         ("GET /v1/asset/stock?symbol=700.HK", "GET /v1/asset/portfolio")
     );
     for shown in ["311.400", "93,420.00", "300.00"] {
@@ -176,27 +180,27 @@ fn money_and_positions_are_shown_as_the_server_sends_them() {
         json!({"has_more": true, "trades": [trade(1)]}),
         json!({"has_more": false, "trades": [trade(2)]}),
     ];
-    let (ran, asked) = run(&["executions", "--history"], pages);
+    let (ran, requests) = run(&["executions", "--history"], pages);
     assert!(ran.stdout.contains("1-1") && ran.stdout.contains("1-2"), "{}", ran.stdout);
-    assert_eq!(asked[1].0, "GET /v1/trade/execution/history?start_at=1&end_at=4102444800&page=2");
+    assert_eq!(requests[1].0, "GET /v1/trade/execution/history?start_at=1&end_at=4102444800&page=2");
     let flow = json!({"list": [{"transaction_flow_name": "BuyStock", "direction": 1, "business_type": 1, "balance": "-31040.00",
         "currency": "HKD", "business_time": "1773311221", "symbol": "700.HK", "description": "700"}]});
-    let (ran, asked) = run(&["cashflow"], vec![flow]);
+    let (ran, requests) = run(&["cashflow"], vec![flow]);
     assert!(ran.stdout.contains("-31,040.00"), "{}", ran.stdout);
-    assert!(asked[0].0.starts_with("GET /v1/asset/cashflow?start_time=1&end_time="), "{asked:?}");
+    assert!(requests[0].0.starts_with("GET /v1/asset/cashflow?start_time=1&end_time="), "{requests:?}");
 }
 
 #[test]
 fn the_clock_of_a_server_is_shown_and_moved() {
     let standing = |now: &str| json!({"now": now, "pace": "standing"});
-    let (ran, asked) = run(&["clock"], vec![standing("2026-03-18T02:00:00Z")]);
+    let (ran, requests) = run(&["clock"], vec![standing("2026-03-18T02:00:00Z")]);
     assert_eq!(ran.stdout, "2026-03-18T02:00:00Z, stands: `chandler clock INSTANT` moves it\n");
-    assert_eq!(asked[0].0, "GET /v1/admin/clock");
-    let (_, asked) = run(&["clock", "2026-03-18T02:00:15Z"], vec![standing("2026-03-18T02:00:15Z")]);
-    assert_eq!(asked[0], ("POST /v1/admin/clock".to_owned(), json!({"now": "2026-03-18T02:00:15Z"})));
-    let (_, asked) =
+    assert_eq!(requests[0].0, "GET /v1/admin/clock");
+    let (_, requests) = run(&["clock", "2026-03-18T02:00:15Z"], vec![standing("2026-03-18T02:00:15Z")]);
+    assert_eq!(requests[0], ("POST /v1/admin/clock".to_owned(), json!({"now": "2026-03-18T02:00:15Z"})));
+    let (_, requests) =
         run(&["clock", "+1m"], vec![standing("2026-03-18T02:00:15Z"), standing("2026-03-18T02:01:15Z")]);
-    assert_eq!(asked[1].1, json!({"now": "2026-03-18T02:01:15Z"}));
+    assert_eq!(requests[1].1, json!({"now": "2026-03-18T02:01:15Z"}));
 }
 
 #[test]
@@ -367,9 +371,9 @@ fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
         "--format",
         "json",
     ];
-    let (ran, asked) = run(&arguments, vec![json!({"order_id": "1900000001"})]);
-    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
-    assert_eq!(told, json!({"order_id": "1900000001"}));
+    let (ran, requests) = run(&arguments, vec![json!({"order_id": "1900000001"})]);
+    let output: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(output, json!({"order_id": "1900000001"}));
     // The last second of the date in Hong Kong.
     let rule = json!({
         "submitted_base_price": "305.2", "lower_limit_price": "300", "upper_limit_price": "310", "trigger_price_type": 2,
@@ -378,11 +382,11 @@ fn a_grid_is_sent_in_the_form_of_the_interface_and_changed_at_a_server() {
         "expire_time": 1_798_732_799,
     });
     let body = json!({"symbol": "700.HK", "grid_trading_rule": rule});
-    assert_eq!(asked, [("POST /v1/gridtrading/submit".to_owned(), body)]);
+    assert_eq!(requests, [("POST /v1/gridtrading/submit".to_owned(), body)]);
     for (word, said) in [("cancel", "is cancelled"), ("suspend", "pauses"), ("restart", "goes on")] {
-        let (ran, asked) = run(&["grid", word, "1900000001"], vec![json!({})]);
+        let (ran, requests) = run(&["grid", word, "1900000001"], vec![json!({})]);
         let request = (format!("POST /v1/gridtrading/{word}"), json!({"order_id": "1900000001"}));
-        assert_eq!((asked, ran.stdout), (vec![request], format!("grid 1900000001 {said}\n")));
+        assert_eq!((requests, ran.stdout), (vec![request], format!("grid 1900000001 {said}\n")));
     }
 }
 
@@ -403,14 +407,14 @@ fn grids_are_read_to_the_last_page_and_replaced_by_changes() {
         json!({"has_more": true, "grid_order": [grid("1900000003"), grid("1900000002")]}),
         json!({"has_more": false, "grid_order": [grid("1900000002"), grid("1900000001")]}),
     ];
-    let (ran, asked) = run(&["grid", "list", "--status", "running", "--status", "paused"], pages);
+    let (ran, requests) = run(&["grid", "list", "--status", "running", "--status", "paused"], pages);
     assert_eq!(ran.stdout.matches("2026-03-18 10:00:15 HKT").count(), 3, "{}", ran.stdout);
-    assert_eq!(asked[1].0, "GET /v1/gridtrading/list?status=Performing%2CSuspended&page=2&limit=1000");
-    let (ran, asked) =
+    assert_eq!(requests[1].0, "GET /v1/gridtrading/list?status=Performing%2CSuspended&page=2&limit=1000");
+    let (ran, requests) =
         run(&["grid", "replace", "1900000001", "--quantity", "200"], vec![grid("1900000001"), json!({})]);
     assert_eq!(ran.stdout, "grid 1900000001 is replaced\n");
-    assert_eq!(asked[0].0, "GET /v1/gridtrading/detail?order_id=1900000001&limit=1000");
-    let rule = &asked[1].1["grid_trading_rule"];
+    assert_eq!(requests[0].0, "GET /v1/gridtrading/detail?order_id=1900000001&limit=1000");
+    let rule = &requests[1].1["grid_trading_rule"];
     assert_eq!((&rule["trigger_quantity"], &rule["submitted_base_price"]), (&json!("200"), &json!("305.6")));
     assert_eq!((&rule["trigger_spread_up"], &rule["time_in_force"]), (&json!("0.4"), &json!(1)));
 }

@@ -18,7 +18,7 @@ fn at<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The groups as `name: SYMBOL SYMBOL`.
-fn told(world: &Desk) -> String {
+fn describe(world: &Desk) -> String {
     let document = world.json(&at(&["list"]));
     let group = |group: &Value| {
         let symbol = |one: &Value| format!(" {}", one["symbol"].as_str().unwrap());
@@ -36,7 +36,7 @@ fn groups_are_selected_by_id_or_name_and_show_when_securities_were_added() {
         let created = world.json(&at(&["create", "my lamps", "AAPL.US", "700.HK"]));
         let id = created["id"].as_str().unwrap().to_owned();
         world.ok(&at(&["add", "my lamps", "5.HK"]));
-        assert_eq!(told(&world), "all: AAPL.US 700.HK 5.HK | my lamps: AAPL.US 700.HK 5.HK");
+        assert_eq!(describe(&world), "all: AAPL.US 700.HK 5.HK | my lamps: AAPL.US 700.HK 5.HK");
         world.ok(&at(&["pin", "700.HK"]));
         let listed = world.ok(&at(&["list", "my lamps"]));
         let first = listed.lines().nth(2).unwrap();
@@ -48,9 +48,9 @@ fn groups_are_selected_by_id_or_name_and_show_when_securities_were_added() {
         world.ok(&at(&["replace", &id, "5.HK", "AAPL.US"]));
         world.ok(&at(&["rename", &id, "lamps"]));
         world.ok(&at(&["remove", "all", "AAPL.US"]));
-        assert_eq!(told(&world), "all: 700.HK 5.HK | lamps: 5.HK");
+        assert_eq!(describe(&world), "all: 700.HK 5.HK | lamps: 5.HK");
         world.ok(&at(&["delete", "lamps", "--purge"]));
-        assert_eq!(told(&world), "all: 700.HK");
+        assert_eq!(describe(&world), "all: 700.HK");
     }
 }
 
@@ -73,24 +73,24 @@ fn invalid_changes_are_refused_with_advice() {
         (&["pin", "700.HK"], 1, "700.HK is not on a watchlist"),
         (&["list", "--account", "eve"], 1, "there is no account"),
     ] {
-        let (found, told) = world.fails(&at(arguments));
-        assert_eq!(found, code, "{arguments:?}: {told}");
-        assert!(told.contains(words), "{arguments:?}: {told}");
+        let (found, message) = world.fails(&at(arguments));
+        assert_eq!(found, code, "{arguments:?}: {message}");
+        assert!(message.contains(words), "{arguments:?}: {message}");
     }
     world.ok(&["account", "set", "ann", "--read-only", "on"]);
-    let (_, told) = world.fails(&at(&["create", "more"]));
-    assert!(told.contains("is read-only"), "{told}");
+    let (_, message) = world.fails(&at(&["create", "more"]));
+    assert!(message.contains("is read-only"), "{message}");
 }
 
 #[test]
 fn requests_to_a_server_have_the_form_of_the_interface() {
     let groups = || json!({"groups": [{"id": "1", "name": "all", "securities": []}, {"id": "1001", "name": "mine", "securities": []}]});
-    let (ran, asked) = run(&["watchlist", "list"], vec![groups()]);
-    assert_eq!(asked[0].0, "GET /v1/watchlist/groups");
+    let (ran, requests) = run(&["watchlist", "list"], vec![groups()]);
+    assert_eq!(requests[0].0, "GET /v1/watchlist/groups");
     assert_eq!(ran.stdout, "1  all\nnothing in it\n\n1001  mine\nnothing in it\n");
-    let (ran, asked) = run(&["watchlist", "create", "mine", "700.HK"], vec![json!({"id": "1001"})]);
+    let (ran, requests) = run(&["watchlist", "create", "mine", "700.HK"], vec![json!({"id": "1001"})]);
     let body = json!({"name": "mine", "securities": ["700.HK"]});
-    assert_eq!((&asked[0].0, &asked[0].1), (&"POST /v1/watchlist/groups".to_owned(), &body));
+    assert_eq!((&requests[0].0, &requests[0].1), (&"POST /v1/watchlist/groups".to_owned(), &body));
     assert_eq!(ran.stdout, "group 1001 is there\n");
     for (arguments, wanted) in [
         (&["add", "mine", "5.HK"][..], json!({"id": "1001", "securities": ["5.HK"], "mode": "add"})),
@@ -98,13 +98,13 @@ fn requests_to_a_server_have_the_form_of_the_interface() {
         (&["replace", "1001", "5.HK"], json!({"id": "1001", "securities": ["5.HK"], "mode": "replace"})),
         (&["rename", "mine", "ours"], json!({"id": "1001", "name": "ours"})),
     ] {
-        let (_, asked) = run(&[&["watchlist"], arguments].concat(), vec![groups(), json!({})]);
-        assert_eq!(asked[1], ("PUT /v1/watchlist/groups".to_owned(), wanted), "{arguments:?}");
+        let (_, requests) = run(&[&["watchlist"], arguments].concat(), vec![groups(), json!({})]);
+        assert_eq!(requests[1], ("PUT /v1/watchlist/groups".to_owned(), wanted), "{arguments:?}");
     }
-    let (_, asked) = run(&["watchlist", "delete", "mine", "--purge"], vec![groups(), json!({})]);
-    assert_eq!(asked[1].0, "DELETE /v1/watchlist/groups?id=1001&purge=true");
-    let (ran, asked) = run(&["watchlist", "pin", "700.HK", "--off"], vec![json!({})]);
+    let (_, requests) = run(&["watchlist", "delete", "mine", "--purge"], vec![groups(), json!({})]);
+    assert_eq!(requests[1].0, "DELETE /v1/watchlist/groups?id=1001&purge=true");
+    let (ran, requests) = run(&["watchlist", "pin", "700.HK", "--off"], vec![json!({})]);
     let body = json!({"mode": "remove", "securities": ["700.HK"]});
-    assert_eq!(asked[0], ("POST /v1/watchlist/pinned".to_owned(), body));
+    assert_eq!(requests[0], ("POST /v1/watchlist/pinned".to_owned(), body));
     assert_eq!(ran.stdout, "700.HK no longer pinned\n");
 }

@@ -157,7 +157,7 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
     let bomb = files::tables_in(&example("bomb.zip")).unwrap_err().problem.to_string();
     assert!(bomb.contains("AAPL.US.csv") && bomb.contains("times its size"), "{bomb}");
     let whole = std::fs::read(example("prices.zip")).unwrap();
-    let told = |bytes: &[u8]| {
+    let describe = |bytes: &[u8]| {
         let (_folder, path) = crate::common::file("a.zip", bytes);
         let paths = match files::tables_in(&path) {
             Ok(paths) => paths,
@@ -168,21 +168,48 @@ fn decompression_bombs_and_incomplete_archives_are_refused() {
             Ok(_) => "read".to_owned(),
         }
     };
-    assert_eq!(told(&whole), "read");
+    assert_eq!(describe(&whole), "read");
     // The end of the directory is missing; a file was changed; the directory counts more files than
     // it has.
-    assert!(told(&whole[..whole.len() - 30]).contains("it has no end"));
+    assert!(describe(&whole[..whole.len() - 30]).contains("it has no end"));
     let at = whole.windows(4).position(|four| four == b"PK\x03\x04").unwrap();
     let mut changed = whole.clone();
     changed[at + 60] ^= 0x55;
-    assert_ne!(told(&changed), "read");
+    assert_ne!(describe(&changed), "read");
     let end = whole.windows(4).rposition(|four| four == b"PK\x05\x06").unwrap();
     let mut counted = whole.clone();
     counted[end + 10] = 200;
-    assert!(told(&counted).contains("cut short"));
-    let mut many = whole;
-    many[end + 11] = 0x40;
-    assert!(told(&many).contains("at most"));
+    assert!(describe(&counted).contains("cut short"));
+    // The second file, in the directory: a password; a method that is not read; the place of the
+    // first one.
+    let mut entries = (0..whole.len()).filter(|at| whole[*at..].starts_with(b"PK\x01\x02"));
+    let entry = entries.nth(1).unwrap();
+    let patched = |at: usize, bytes: &[u8]| {
+        let mut patched = whole.clone();
+        patched[entry + at..][..bytes.len()].copy_from_slice(bytes);
+        let (_folder, path) = crate::common::file("a.zip", &patched);
+        let last = files::tables_in(&path).map_err(|error| error.problem.to_string())?.pop().unwrap();
+        files::open(&last, &venues(), &options()).map_err(|error| error.problem.to_string()).map(drop)
+    };
+    assert_eq!(patched(8, &[0]), Ok(()));
+    assert!(patched(8, &[1]).unwrap_err().contains("has a password"));
+    assert!(patched(10, &[12]).unwrap_err().contains("packed in a way that is not read"));
+    assert!(patched(42, &[0; 4]).unwrap_err().contains("its files overlap"));
+    let mut large = whole;
+    large.splice(end..end, *b"PK\x06\x07");
+    assert!(describe(&large).contains("more than 4 GiB"));
+}
+
+#[test]
+fn archives_of_too_many_files_are_refused() {
+    let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let stored = zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored);
+    for n in 0..=10_000 {
+        archive.start_file(format!("{n}.csv"), stored).unwrap();
+    }
+    let (_folder, path) = crate::common::file("many.zip", &archive.finish().unwrap().into_inner());
+    let many = files::tables_in(&path).unwrap_err().problem.to_string();
+    assert_eq!(many, "a ZIP archive of 10001 files: at most 10000 are read");
 }
 
 #[test]

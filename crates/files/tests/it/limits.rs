@@ -55,30 +55,31 @@ fn a_quote_that_never_closes_costs_its_own_row_only() {
 
 #[test]
 fn files_that_are_no_tables_are_refused_by_their_type() {
-    let told = |name: &str, bytes: &[u8]| refusal_of(name, bytes, &options());
-    assert_eq!(told("a.csv", b""), "a.csv: the file is empty");
-    assert_eq!(told("a.csv", b"\n\n"), "a.csv: the file is empty");
-    assert_eq!(told("a.csv", HEADER.as_bytes()), "a.csv: there is a header but no row");
+    let describe = |name: &str, bytes: &[u8]| refusal_of(name, bytes, &options());
+    assert_eq!(describe("a.csv", b""), "a.csv: the file is empty");
+    assert_eq!(describe("a.csv", b"\n\n"), "a.csv: the file is empty");
+    assert_eq!(describe("a.csv", HEADER.as_bytes()), "a.csv: there is a header but no row");
     assert_eq!(
-        told("a.parquet", HEADER.as_bytes()),
+        describe("a.parquet", HEADER.as_bytes()),
         "a.parquet: not readable as Parquet: it does not begin as a Parquet file does"
     );
     assert_eq!(
-        told("a.csv", &[7, 0, 1, 255, 3, 0, 0, 9, 10, 44]),
+        describe("a.csv", &[7, 0, 1, 255, 3, 0, 0, 9, 10, 44]),
         "a.csv: binary data, and neither Parquet, gzip nor zstd: is this a table?"
     );
-    assert_eq!(told("a.csv", b"\xff\xfes\0y\0"), "a.csv: UTF-16 text: save it as UTF-8");
+    assert_eq!(describe("a.csv", b"\xff\xfes\0y\0"), "a.csv: UTF-16 text: save it as UTF-8");
     assert_eq!(
-        told("a.csv", b"PK\x03\x04rest of a spreadsheet"),
+        describe("a.csv", b"PK\x03\x04rest of a spreadsheet"),
         "a.csv: not readable as a ZIP archive: it has no end"
     );
     assert!(
-        told("a.csv", b"PAR1 and then nothing of the kind").starts_with("a.csv: not readable as Parquet: ")
+        describe("a.csv", b"PAR1 and then nothing of the kind")
+            .starts_with("a.csv: not readable as Parquet: ")
     );
     let mut cut = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     cut.write_all(format!("{HEADER}700.HK,20240102,1,1,1,1\n").repeat(100).as_bytes()).unwrap();
     let whole = cut.finish().unwrap();
-    assert!(told("a.csv.gz", &whole[..whole.len() / 2]).starts_with("a.csv.gz: cannot read: "));
+    assert!(describe("a.csv.gz", &whole[..whole.len() / 2]).starts_with("a.csv.gz: cannot read: "));
 }
 
 #[test]

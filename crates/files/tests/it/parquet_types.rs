@@ -193,6 +193,6 @@ fn a_column_of_the_wrong_type_is_refused() {
 #[test]
 fn a_cut_off_file_is_refused() {
     let bytes = table(vec![]);
-    let told = refusal_of("a.parquet", &bytes[..bytes.len() - 20], &ReadOptions::default());
-    assert!(told.starts_with("a.parquet: not readable as Parquet: "), "{told}");
+    let actual = refusal_of("a.parquet", &bytes[..bytes.len() - 20], &ReadOptions::default());
+    assert!(actual.starts_with("a.parquet: not readable as Parquet: "), "{actual}");
 }

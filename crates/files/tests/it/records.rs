@@ -58,9 +58,9 @@ fn a_bad_security_is_reported_with_its_line() {
     let records = securities(
         "symbol,name_en,lot_size,decimals,eps\nX,a,1,2,1\n700.HK,a,0,2,1\n700.HK,a,-5,2,1\n700.HK,a,1,9,1\n700.HK,a,1,2,x\n700.HK\n",
     );
-    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    let actual: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             "2: \"X\" is not a symbol: write ticker.region, like 700.HK, AAPL.US or 600519.SH",
             "3: lot_size is zero",
@@ -125,9 +125,9 @@ fn a_kind_is_one_of_four_words_or_absent() {
             "5.HK None None",
         ]
     );
-    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    let actual: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             "7: kind \"stock\" is none of equity, etf, reit, warrant",
             "8: kind \"index\" is none of equity, etf, reit, warrant",
@@ -192,9 +192,9 @@ fn a_pay_date_is_not_before_the_ex_date() {
     };
     let paid: Vec<String> = records.rows.iter().map(|row| format!("{:?}", row.pay_date)).collect();
     assert_eq!(paid, ["Some(2024-05-30)", "Some(2024-05-18)", "None"]);
-    let told: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
+    let actual: Vec<String> = records.rejected.iter().map(|r| format!("{}: {}", r.line, r.reason)).collect();
     assert_eq!(
-        told,
+        actual,
         [
             "5: pay_date is before ex_date",
             "6: pay_date is not a date: write YYYY-MM-DD",
@@ -270,8 +270,8 @@ fn a_text_with_a_nul_in_it_is_refused_with_its_row() {
     let Ok(Table::Securities(records)) = open("s.parquet", &bytes, &options()) else {
         panic!("no securities")
     };
-    let told: Vec<&str> = records.rejected.iter().map(|row| row.reason.as_str()).collect();
-    assert_eq!(told, ["name_en has a NUL in it"]);
+    let actual: Vec<&str> = records.rejected.iter().map(|row| row.reason.as_str()).collect();
+    assert_eq!(actual, ["name_en has a NUL in it"]);
     assert_eq!(records.rows.len(), 1);
 }
 

@@ -5,17 +5,16 @@
 use std::collections::BTreeMap;
 
 use block::{Block, BlockError};
-use market::{Date, Grain, Session, Symbol, Timestamp, Venue};
+use market::{Candles, Date, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, Snapshot};
 
-use super::lane_days::{self, LaneDay};
 use super::{
-    Extent, GapReason, begun_until, daily_gap, gaps, known_sources, last_complete_day, volumes, window,
-    within,
+    Extent, GapReason, begun_until, by_day, daily_gap, gaps, known_sources, last_complete_day, volumes,
+    window, within,
 };
 use crate::as_of::AsOf;
 use crate::error::HistoryError;
-use crate::own::has_own;
+use crate::own::{Taken, has_own};
 
 /// The coverage of one day of one security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,7 +102,7 @@ impl<'a> Expected<'a> {
                 let until = self.as_of.known_until(self.venue, grain).0;
                 within(&snapshot, &series(grain), &(times.start..times.end.min(until)))
             };
-            coarse = lane_days::of_lane(self.venue, begun_until(self.venue, self.as_of), read)?;
+            coarse = of_lane(self.venue, begun_until(self.venue, self.as_of), read)?;
             coarse.retain(|_, day| day.grain.is_own());
         }
         let stored = Stored {
@@ -245,4 +244,52 @@ impl Day {
         }
         Day { date, is_covered, is_open: true, minutes, count }
     }
+}
+
+/// The candles of one lane on one day.
+#[derive(Clone, Debug)]
+pub(super) struct LaneDay {
+    /// The finest stored grain.
+    pub(super) grain: Grain,
+    /// The minutes that its candles cover, ascending.
+    pub(super) minutes: Vec<i64>,
+}
+
+impl Default for LaneDay {
+    fn default() -> LaneDay {
+        LaneDay { grain: Grain::Minute, minutes: Vec::new() }
+    }
+}
+
+/// The days of a lane, by the rule that queries follow: in each session only the finest candles
+/// count. Only minutes that have begun.
+pub(super) fn of_lane(
+    venue: &Venue,
+    begun: Timestamp,
+    read: impl Fn(Grain) -> Result<Candles, HistoryError>,
+) -> Result<BTreeMap<Date, LaneDay>, HistoryError> {
+    let minutes = read(Grain::Minute)?;
+    let mut taken = Taken::new(venue);
+    taken.add(&minutes);
+    let days = by_day(venue, &minutes).into_iter();
+    let mut days: BTreeMap<Date, LaneDay> =
+        days.map(|(date, minutes)| (date, LaneDay { grain: Grain::Minute, minutes })).collect();
+    for grain in Grain::OWN {
+        let candles = taken.free(&read(grain)?);
+        taken.add(&candles);
+        for (date, times) in by_day(venue, &candles) {
+            let day = days.entry(date).or_insert_with(|| LaneDay { grain, minutes: Vec::new() });
+            day.minutes.extend(times.iter().flat_map(|time| stood_for(venue, grain, *time)));
+            day.minutes.retain(|minute| *minute < begun.0);
+            day.minutes.sort_unstable();
+        }
+    }
+    Ok(days)
+}
+
+/// The minutes that a candle of a coarse file covers.
+fn stood_for(venue: &Venue, grain: Grain, time: i64) -> impl Iterator<Item = i64> + use<> {
+    let at = Timestamp(time);
+    let end = venue.slot(at).zip(grain.length()).map_or(time, |(slot, length)| slot.bucket(length, at).1.0);
+    (time..end).step_by(60)
 }

@@ -323,8 +323,8 @@ impl LedgerEntries {
             self.touched.insert((symbol, day), file);
         }
         for LaidTrades { file, symbol, day, rows, first, last, counts, write } in laid {
-            if let Some((kept, added)) = &write {
-                batch.replace_trades(&symbol, day, *kept, added)?;
+            if let Some((stored, added)) = &write {
+                batch.replace_trades(&symbol, day, *stored, added)?;
             }
             if let Some(entry) = self.entries.get(&file) {
                 batch.add_import_trades(entry.id, &symbol, rows, first, last)?;

@@ -2,12 +2,13 @@
 //! rows.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::SyncSender;
 
 use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, Table};
-use market::{Symbol, Timestamp};
+use market::{Grain, Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader, StoredAction};
 
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
@@ -185,7 +186,7 @@ impl Gatherer<'_> {
         let file = begin.file;
         match table {
             Table::Candles(reader) => {
-                if self.context.options.strict && self.refuse_flaws(path, report)? == Strictness::Unfinished {
+                if self.context.options.strict && self.refuse_candles(path, report)?.is_break() {
                     return Ok(Outcome::Interrupted);
                 }
                 let done = self.begin(begin, ledger)?;
@@ -307,10 +308,8 @@ impl Gatherer<'_> {
         let mut has_rows = false;
         while let Some(batch) = reader.next()? {
             has_rows |= !batch.rows.is_empty();
-            match self.failures.of(file).map(|failure| failure.message().map(str::to_owned)) {
-                Some(Some(message)) => return Err(Trouble::File(message)),
-                Some(None) => return Ok(Outcome::Interrupted),
-                None => {}
+            if self.has_failed(file)? {
+                return Ok(Outcome::Interrupted);
             }
             let done = done.saturating_sub(report.rows);
             let (rows, omitted) = (batch.rows_read(), batch.omitted);
@@ -332,17 +331,29 @@ impl Gatherer<'_> {
                 self.pending.send()?;
             }
         }
-        report.symbols = reader.symbols().len() as u64;
-        report.names = reader.symbols().iter().take(NAMES_SHOWN).cloned().collect();
         report.understand(has_rows, reader.notes());
-        if report.unserved > 0 {
-            report.notes.push(unserved::note(report.unserved, grain, floors));
-        }
-        self.end(file, report)
+        self.end(file, reader.symbols(), grain, report)
+    }
+
+    /// Whether the committer was interrupted in a file; an error if it could not merge its rows.
+    pub(super) fn has_failed(&self, file: FileNo) -> Result<bool, Trouble> {
+        let Some(failure) = self.failures.of(file) else { return Ok(false) };
+        failure.message().map_or(Ok(true), |message| Err(Trouble::File(message.to_owned())))
     }
 
     /// The end of a file that was read to its end.
-    pub(super) fn end(&mut self, file: FileNo, report: &Report) -> Result<Outcome, Trouble> {
+    pub(super) fn end(
+        &mut self,
+        file: FileNo,
+        symbols: &[Symbol],
+        grain: Grain,
+        report: &mut Report,
+    ) -> Result<Outcome, Trouble> {
+        report.symbols = symbols.len() as u64;
+        report.names = symbols.iter().take(NAMES_SHOWN).cloned().collect();
+        if report.unserved > 0 {
+            report.notes.push(unserved::note(report.unserved, grain, &self.context.options.floors));
+        }
         if report.rows == report.quarantined && report.rows > 0 {
             self.mark(file, report, ImportState::Failed);
             let first =
@@ -370,45 +381,50 @@ impl Gatherer<'_> {
         self.pending.flush_mut().marks.push(Mark { file, rows, quarantined, state, message: None });
     }
 
-    /// `--strict` reads the whole file before anything of it is written.
-    fn refuse_flaws(&self, path: &Path, report: &mut Report) -> Result<Strictness, Trouble> {
+    /// As [`Gatherer::refuse_trades`], for candles.
+    fn refuse_candles(&self, path: &Path, report: &mut Report) -> Result<ControlFlow<()>, Trouble> {
         let Table::Candles(mut reader) = files::open(path, self.context.venues, &self.context.options.read)?
         else {
-            return Ok(Strictness::Satisfied);
+            return Ok(ControlFlow::Continue(()));
         };
         let mut inspector = Inspector::new(self.context.venues, reader.grain());
-        let (mut count, mut flaws) = (0u64, Vec::new());
-        while let Some(batch) = reader.next()? {
-            if self.context.stop.load(Ordering::Relaxed) {
-                return Ok(Strictness::Unfinished);
-            }
-            count += batch.rejected.len() as u64 + batch.omitted;
+        self.refuse(report, |flaws| {
+            let Some(batch) = reader.next()? else { return Ok(None) };
             flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
-            for row in &batch.rows {
-                let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
-                if let Err(flaw) = inspector.inspect(row, symbol) {
-                    count += 1;
-                    flaws.push((row.line, flaw.to_string()));
-                }
+            flaws.extend(batch.rows.iter().filter_map(|row| {
+                let flaw = inspector.inspect(row, reader.symbols().get(row.symbol as usize)?).err()?;
+                Some((row.line, flaw.to_string()))
+            }));
+            Ok(Some(batch.omitted))
+        })
+    }
+
+    /// Refuses a file with any flaw. `next` appends the flaws of the next batch, by line, and
+    /// returns how many are omitted; `None` at the end.
+    pub(super) fn refuse(
+        &self,
+        report: &mut Report,
+        mut next: impl FnMut(&mut Vec<(u64, String)>) -> Result<Option<u64>, Trouble>,
+    ) -> Result<ControlFlow<()>, Trouble> {
+        let (mut count, mut flaws) = (0, Vec::new());
+        loop {
+            let shown = flaws.len();
+            let Some(omitted) = next(&mut flaws)? else { break };
+            if self.context.stop.load(Ordering::Relaxed) {
+                return Ok(ControlFlow::Break(()));
             }
+            count += (flaws.len() - shown) as u64 + omitted;
             flaws.sort();
             flaws.truncate(PROBLEMS_SHOWN);
         }
         report.problems = flaws;
         match report.problems.first() {
-            None => Ok(Strictness::Satisfied),
+            None => Ok(ControlFlow::Continue(())),
             Some((line, reason)) => Err(Trouble::File(format!(
                 "refused by --strict: {count} rows break a rule, the first in line {line}: {reason}"
             ))),
         }
     }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Strictness {
-    Satisfied,
-    /// Stopped before the end of the file.
-    Unfinished,
 }
 
 /// Two dividends of one day add up, but an exact duplicate of a row is treated as an error of the

@@ -297,7 +297,7 @@ fn touched_minutes(
     let mut minutes = merged;
     let inside = |at: Timestamp| minutes.time.partition_point(|time| *time < at.0);
     let rows = inside(from)..inside(until);
-    minutes.keep(rows);
+    minutes.retain_rows(rows);
     if from.0 < first {
         let mut earlier = stored(snapshot, series, from, Timestamp(first))?;
         if !earlier.is_empty() {
@@ -331,6 +331,6 @@ pub(crate) fn stored(
     let mut candles = load(snapshot, series, &entries, OnDamage::Stop)?;
     let inside = |at: Timestamp| candles.time.partition_point(|time| *time < at.0);
     let rows = inside(from)..inside(until);
-    candles.keep(rows);
+    candles.retain_rows(rows);
     Ok(candles)
 }

@@ -53,26 +53,26 @@ pub(crate) struct Differences {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Ratios {
     count: u64,
-    kept: Vec<i64>,
+    retained: Vec<i64>,
 }
 
 impl Ratios {
     fn add(&mut self, ratio: i128) {
         self.count += 1;
-        if self.kept.len() < RATIOS_MAX {
-            self.kept.push(i64::try_from(ratio).unwrap_or(i64::MAX));
+        if self.retained.len() < RATIOS_MAX {
+            self.retained.push(i64::try_from(ratio).unwrap_or(i64::MAX));
         }
     }
 
     fn merge(&mut self, other: &Ratios) {
         self.count += other.count;
-        let room = RATIOS_MAX.saturating_sub(self.kept.len());
-        self.kept.extend(other.kept.iter().take(room));
+        let room = RATIOS_MAX.saturating_sub(self.retained.len());
+        self.retained.extend(other.retained.iter().take(room));
     }
 
     /// The median ratio, and whether most others are near it.
     fn usual(&self) -> Option<(i128, bool)> {
-        let mut sorted = self.kept.clone();
+        let mut sorted = self.retained.clone();
         sorted.sort_unstable();
         let middle = i128::from(*sorted.get(sorted.len() / 2)?);
         let near = sorted.iter().filter(|ratio| (i128::from(**ratio) - middle).abs() * COMMON_PART <= middle);

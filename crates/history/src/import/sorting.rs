@@ -2,6 +2,7 @@
 //! the quarantine.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use files::{CandleBatch, CandleRow, Rejected};
 use market::{Grain, Session, Symbol, Venues};
@@ -20,7 +21,7 @@ pub(crate) struct Sorting<'a> {
     venues: &'a Venues,
     inspector: Inspector<'a>,
     unserved: Unserved,
-    places: Places,
+    places: Places<Lane>,
     /// Rows of the file that earlier runs have quarantined.
     quarantined_before: u64,
 }
@@ -46,7 +47,8 @@ impl<'a> Sorting<'a> {
         done: u64,
         report: &mut Report,
     ) -> Result<(), CommitterGone> {
-        let behind = last_line_behind(&batch, done);
+        let lines = batch.rows.iter().map(|row| row.line);
+        let behind = last_line_behind(lines.chain(batch.rejected.iter().map(|row| row.line)), done);
         let mut rejected = batch.rejected.into_iter().filter(|row| Some(row.line) > behind).peekable();
         // A local copy, because peeking into the iterator for each row costs more than the rest of
         // this loop.
@@ -95,12 +97,12 @@ impl<'a> Sorting<'a> {
         session: Session,
     ) -> Result<(), CommitterGone> {
         let lane = lane_of(session);
-        let at = match self.places.get(row.symbol, lane, pending.number) {
+        let at = match self.places.get((row.symbol, lane), pending.number) {
             Some(at) => at,
             None => {
                 let series = Series { symbol: symbol.clone(), grain: self.grain, lane };
                 let at = pending.buffer(self.file, series)?;
-                self.places.set(row.symbol, lane, pending.number, at);
+                self.places.set((row.symbol, lane), pending.number, at);
                 at
             }
         };
@@ -109,21 +111,26 @@ impl<'a> Sorting<'a> {
     }
 }
 
-/// The buffers of a file's symbols: a row finds its buffer by index, not by name.
-#[derive(Debug, Default)]
-struct Places {
+/// The buffers of a file's symbols, by lane or by day: a row finds its buffer by index, not by name.
+#[derive(Debug)]
+pub(super) struct Places<K> {
     flush: u64,
-    of: HashMap<(u32, Lane), usize>,
-    last: Option<((u32, Lane), usize)>,
+    of: HashMap<(u32, K), usize>,
+    last: Option<((u32, K), usize)>,
 }
 
-impl Places {
+impl<K> Default for Places<K> {
+    fn default() -> Places<K> {
+        Places { flush: 0, of: HashMap::new(), last: None }
+    }
+}
+
+impl<K: Copy + Eq + Hash> Places<K> {
     #[inline]
-    fn get(&mut self, symbol: u32, lane: Lane, flush: u64) -> Option<usize> {
+    pub(super) fn get(&mut self, key: (u32, K), flush: u64) -> Option<usize> {
         if self.flush != flush {
             *self = Places { flush, ..Places::default() };
         }
-        let key = (symbol, lane);
         match self.last {
             Some((last, at)) if last == key => Some(at),
             _ => {
@@ -134,22 +141,21 @@ impl Places {
         }
     }
 
-    fn set(&mut self, symbol: u32, lane: Lane, flush: u64, at: usize) {
+    pub(super) fn set(&mut self, key: (u32, K), flush: u64, at: usize) {
         // Finding a buffer may have flushed, and then every other index is stale.
         if self.flush != flush {
             *self = Places { flush, ..Places::default() };
         }
-        self.of.insert((symbol, lane), at);
-        self.last = Some(((symbol, lane), at));
+        self.of.insert(key, at);
+        self.last = Some((key, at));
     }
 }
 
 /// The line of the last row of a batch that an earlier run has stored, given the number of such
-/// rows.
-fn last_line_behind(batch: &CandleBatch, rows: u64) -> Option<u64> {
+/// rows. The lines are in any order.
+pub(super) fn last_line_behind(lines: impl Iterator<Item = u64>, rows: u64) -> Option<u64> {
     let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
-    let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
-    lines.extend(batch.rejected.iter().map(|row| row.line));
+    let mut lines: Vec<u64> = lines.collect();
     lines.sort_unstable();
     lines.get(last).or(lines.last()).copied()
 }

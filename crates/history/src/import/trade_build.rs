@@ -148,20 +148,20 @@ pub(crate) fn keep_sizes(
     let mut reader = context.store.reader()?;
     for (symbol, first) in firsts {
         let venue = context.venues.of(symbol.market());
-        let kept: Vec<(Date, TradeSizes)> = {
+        let stored: Vec<(Date, TradeSizes)> = {
             let snapshot = reader.snapshot()?;
             let days = snapshot.trade_days(symbol)?;
             let is_missing = |day: &&TradeDay| day.day >= first && day.sizes.is_none();
             let missing: Vec<Date> = days.iter().filter(is_missing).map(|day| day.day).collect();
             let mut window = SizeWindow::over(&snapshot, venue, symbol, days);
-            let mut kept = Vec::with_capacity(missing.len());
+            let mut stored = Vec::with_capacity(missing.len());
             for day in missing {
-                kept.extend(window.kept(day, ClassShares::default()).map(|sizes| (day, sizes)));
+                stored.extend(window.cached(day, ClassShares::default()).map(|sizes| (day, sizes)));
             }
-            kept
+            stored
         };
         let mut batch = writer.begin()?;
-        for (day, sizes) in kept {
+        for (day, sizes) in stored {
             batch.put_trade_sizes(symbol, day, &sizes)?;
         }
         batch.commit()?;

@@ -11,8 +11,8 @@ use store::ImportState;
 
 use super::flush::{CommitterGone, FileNo, Pending};
 use super::gather::{Gatherer, Trouble};
-use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
-use super::unserved::{self, Unserved};
+use super::sorting::{Places, last_line_behind};
+use super::unserved::Unserved;
 use super::{Options, Outcome, Report};
 
 impl Options {
@@ -70,9 +70,7 @@ struct TradeSorting<'a> {
     /// The last second of each symbol that has been handed over, and the last one that was read.
     handed_over: HashMap<u32, i64>,
     newest: HashMap<u32, i64>,
-    /// The buffer of the previous row.
-    last: Option<(u32, Date, u64, usize)>,
-    places: HashMap<(u32, Date), (u64, usize)>,
+    places: Places<Date>,
     /// Days that an earlier run has stored.
     brought: BTreeSet<(u32, Date)>,
 }
@@ -94,17 +92,14 @@ impl Gatherer<'_> {
             quarantined_before: self.quarantined_before(),
             handed_over: HashMap::new(),
             newest: HashMap::new(),
-            last: None,
-            places: HashMap::new(),
+            places: Places::default(),
             brought: BTreeSet::new(),
         };
         report.resumed_at = done;
         let bytes_before = self.context.progress.bytes.load(Ordering::Relaxed);
         while let Some(batch) = reader.next()? {
-            match self.failures.of(file).map(|failure| failure.message().map(str::to_owned)) {
-                Some(Some(message)) => return Err(Trouble::File(message)),
-                Some(None) => return Ok(Outcome::Interrupted),
-                None => {}
+            if self.has_failed(file)? {
+                return Ok(Outcome::Interrupted);
             }
             let behind = done.saturating_sub(report.rows);
             let (rows, omitted) = (batch.rows_read(), batch.omitted);
@@ -129,13 +124,8 @@ impl Gatherer<'_> {
             .into_iter()
             .filter_map(|(symbol, day)| Some((file, reader.symbols().get(symbol as usize)?.clone(), day)));
         self.pending.flush_mut().brought.extend(brought);
-        report.symbols = reader.symbols().len() as u64;
-        report.names = reader.symbols().iter().take(NAMES_SHOWN).cloned().collect();
         report.notes.extend(reader.notes());
-        if report.unserved > 0 {
-            report.notes.push(unserved::note(report.unserved, Grain::Minute, floors));
-        }
-        self.end(file, report)
+        self.end(file, reader.symbols(), Grain::Minute, report)
     }
 
     /// `--strict` reads the whole file before anything of it is written. Breaks if the import was
@@ -146,30 +136,15 @@ impl Gatherer<'_> {
             return Ok(ControlFlow::Continue(()));
         };
         let mut inspector = Inspector::new(self.context.venues);
-        let (mut count, mut flaws) = (0u64, Vec::new());
-        while let Some(batch) = reader.next()? {
-            if self.context.stop.load(Ordering::Relaxed) {
-                return Ok(ControlFlow::Break(()));
-            }
-            count += batch.rejected.len() as u64 + batch.omitted;
+        self.refuse(report, |flaws| {
+            let Some(batch) = reader.next()? else { return Ok(None) };
             flaws.extend(batch.rejected.into_iter().map(|row| (row.line, row.reason)));
-            for row in &batch.rows {
-                let Some(symbol) = reader.symbols().get(row.symbol as usize) else { continue };
-                if let Err(flaw) = inspector.inspect(row, symbol) {
-                    count += 1;
-                    flaws.push((row.line, flaw.to_string()));
-                }
-            }
-            flaws.sort();
-            flaws.truncate(PROBLEMS_SHOWN);
-        }
-        report.problems = flaws;
-        match report.problems.first() {
-            None => Ok(ControlFlow::Continue(())),
-            Some((line, reason)) => Err(Trouble::File(format!(
-                "refused by --strict: {count} rows break a rule, the first in line {line}: {reason}"
-            ))),
-        }
+            flaws.extend(batch.rows.iter().filter_map(|row| {
+                let flaw = inspector.inspect(row, reader.symbols().get(row.symbol as usize)?).err()?;
+                Some((row.line, flaw.to_string()))
+            }));
+            Ok(Some(batch.omitted))
+        })
     }
 }
 
@@ -184,7 +159,8 @@ impl TradeSorting<'_> {
         behind: u64,
         report: &mut Report,
     ) -> Result<(), CommitterGone> {
-        let last_behind = last_line_behind(&batch, behind);
+        let lines = batch.rows.iter().map(|row| row.line);
+        let last_behind = last_line_behind(lines.chain(batch.rejected.iter().map(|row| row.line)), behind);
         for row in batch.rejected.into_iter().filter(|row| Some(row.line) > last_behind) {
             pending.quarantine(self.file, row, self.quarantined_before, report);
         }
@@ -230,47 +206,20 @@ impl TradeSorting<'_> {
         day: Date,
     ) -> Result<(), CommitterGone> {
         let key = (row.symbol, day);
-        let at = match self.last {
-            Some((symbol, last, flush, at)) if (symbol, last) == key && flush == pending.number => at,
-            _ => self.place(pending, key, symbol)?,
+        let at = match self.places.get(key, pending.number) {
+            Some(at) => at,
+            None => {
+                let continues = self.handed_over.get(&row.symbol).copied();
+                let at = pending.trade_buffer(self.file, symbol, day, continues)?;
+                self.places.set(key, pending.number, at);
+                at
+            }
         };
         let newest = self.newest.entry(row.symbol).or_insert(i64::MIN);
         *newest = (*newest).max(row.trade.time.0);
         pending.push_trade(at, row.trade);
         Ok(())
     }
-
-    fn place(
-        &mut self,
-        pending: &mut Pending<'_>,
-        key: (u32, Date),
-        symbol: &Symbol,
-    ) -> Result<usize, CommitterGone> {
-        let known = self.places.get(&key).filter(|(flush, _)| *flush == pending.number);
-        let at = match known {
-            Some((_, at)) => *at,
-            None => {
-                let continues = self.handed_over.get(&key.0).copied();
-                let at = pending.trade_buffer(self.file, symbol, key.1, continues)?;
-                // Finding a buffer may have flushed, and then the indexes of all others are stale.
-                self.places.retain(|_, (flush, _)| *flush == pending.number);
-                self.places.insert(key, (pending.number, at));
-                at
-            }
-        };
-        self.last = Some((key.0, key.1, pending.number, at));
-        Ok(at)
-    }
-}
-
-/// The line of the last row of a batch that an earlier run has stored, given the number of such
-/// rows.
-fn last_line_behind(batch: &TradeBatch, rows: u64) -> Option<u64> {
-    let last = usize::try_from(rows.checked_sub(1)?).unwrap_or(usize::MAX);
-    let mut lines: Vec<u64> = batch.rows.iter().map(|row| row.line).collect();
-    lines.extend(batch.rejected.iter().map(|row| row.line));
-    lines.sort_unstable();
-    lines.get(last).or(lines.last()).copied()
 }
 
 /// The text of an invalid row in the quarantine.

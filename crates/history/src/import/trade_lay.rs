@@ -59,20 +59,20 @@ pub(crate) fn lay_trades(
     let new = trades.sorted();
     let (Some(&first), Some(&last)) = (new.time.first(), new.time.last()) else { return Ok(None) };
     let entries = stored_blocks(snapshot, &symbol, day, on_damage)?;
-    let mut kept = entries.iter().take_while(|entry| entry.last.0 < first).count();
+    let mut retained = entries.iter().take_while(|entry| entry.last.0 < first).count();
     // A short block before the new trades is merged, or a growing day would leave one each time.
-    if kept
+    if retained
         .checked_sub(1)
         .and_then(|at| entries.get(at))
         .is_some_and(|entry| (entry.rows as usize) < BLOCK_ROWS)
     {
-        kept -= 1;
+        retained -= 1;
     }
-    let stored = load(snapshot, &symbol, entries.get(kept..).unwrap_or_default(), on_damage)?;
+    let stored = load(snapshot, &symbol, entries.get(retained..).unwrap_or_default(), on_damage)?;
     let rows = new.len() as u64;
     let (merged, counts) = merge(&stored, new, continues);
     let changes = counts.added > 0 || counts.replaced > 0;
-    let write = changes.then(|| encode(&symbol, &merged)).transpose()?.map(|blocks| (kept, blocks));
+    let write = changes.then(|| encode(&symbol, &merged)).transpose()?.map(|blocks| (retained, blocks));
     let (first, last) = (Timestamp(first), Timestamp(last));
     Ok(Some(LaidTrades { file, symbol, day, rows, first, last, counts, write }))
 }

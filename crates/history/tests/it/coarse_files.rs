@@ -60,7 +60,7 @@ fn import(shop: &Shop, name: &str, grain: Grain, candles: &[Candle], again: bool
     report
 }
 
-fn asked(shop: &Shop, question: &str) -> Vec<Candle> {
+fn query_all(shop: &Shop, question: &str) -> Vec<Candle> {
     let query = question_of(question).unwrap();
     let now = at(query.symbol.market(), NOW);
     shop.candles(&query, AsOf::Live(now)).unwrap().candles.iter().collect()
@@ -84,9 +84,9 @@ fn a_coarse_file_gives_the_same_answers_as_its_minutes() {
             for period in Period::all().filter(|period| period.is_clock()) {
                 for more in ["whole +all", "whole", "whole +ext forward"] {
                     let question = format!("{name} {period} {more} [20260707, 20260708]");
-                    let found = asked(&shop, &question);
+                    let found = query_all(&shop, &question);
                     if period.own_sources().any(|own| own == grain) {
-                        assert_eq!(found, asked(&whole, &question), "{question} of {}", grain.as_str());
+                        assert_eq!(found, query_all(&whole, &question), "{question} of {}", grain.as_str());
                         assert!(!found.is_empty(), "{question}");
                     } else {
                         assert_eq!(found, [], "{question} of {}", grain.as_str());
@@ -129,13 +129,13 @@ fn the_finest_candles_of_a_session_win_in_any_order_of_import() {
                 sources = [of_day(&hours, "2026-07-06"), sources].concat();
             }
             let expected = fold_naively(venue(market), period.parse().unwrap(), sources.into_iter());
-            let whole = asked(&shop, &format!("{name} {period} whole [20260706, 20260710]"));
+            let whole = query_all(&shop, &format!("{name} {period} whole [20260706, 20260710]"));
             assert_eq!(whole, expected, "{period}, {order:?}");
             // From either end, with any count.
             for count in [1, 2, 3, 7, 66, 67, 140, 1000] {
-                let last = asked(&shop, &format!("{name} {period} whole {{0, -, -, {count}}}"));
+                let last = query_all(&shop, &format!("{name} {period} whole {{0, -, -, {count}}}"));
                 assert_eq!(last, expected[expected.len().saturating_sub(count)..], "{period}, last {count}");
-                let first = asked(&shop, &format!("{name} {period} whole {{1, 20260701, -, {count}}}"));
+                let first = query_all(&shop, &format!("{name} {period} whole {{1, 20260701, -, {count}}}"));
                 assert_eq!(first, expected[..count.min(expected.len())], "{period}, first {count}");
             }
         }
@@ -287,9 +287,9 @@ fn deleting_future_coarse_candles_changes_no_answer() {
                 for sessions in ["whole", "whole +all"] {
                     let question = format!("{name} {period} {sessions} {{0, -, -, 40}}");
                     let query = question_of(&question).unwrap();
-                    let told = whole.candles(&query, AsOf::Replay(now)).unwrap().candles;
+                    let actual = whole.candles(&query, AsOf::Replay(now)).unwrap().candles;
                     let expected = cut.candles(&query, AsOf::Live(now)).unwrap().candles;
-                    assert_eq!(told, expected, "seed {seed}, {now}: {question}");
+                    assert_eq!(actual, expected, "seed {seed}, {now}: {question}");
                 }
             }
         }
@@ -311,7 +311,7 @@ fn coverage_counts_the_minutes_that_coarse_candles_cover() {
     let (security, as_of) = (symbol("5.HK"), AsOf::Live(at(Market::Hk, "2026-07-08 20:00")));
     let mut reader = shop.store.reader().unwrap();
     let found = coverage(&shop.history, &mut reader, &security, (None, None), as_of).unwrap();
-    let told: Vec<String> = found
+    let actual: Vec<String> = found
         .days
         .iter()
         .map(|day| {
@@ -321,7 +321,7 @@ fn coverage_counts_the_minutes_that_coarse_candles_cover() {
         })
         .collect();
     assert_eq!(
-        told,
+        actual,
         [
             "2026-07-06 5m 321/331 10 no trades",
             "2026-07-07 5m 331/331",
@@ -346,8 +346,8 @@ fn the_page_cache_does_not_serve_mixed_series() {
         let mut reader = shop.store.reader().unwrap();
         let version = reader.version().unwrap();
         let read = page_cache.slices(&mut reader, venue(Market::Hk), &plan).unwrap().map(|found| found.rows);
-        let kept = page_cache.slices_in_memory(version, &plan).unwrap().map(|found| found.rows);
-        assert_eq!(read, kept);
+        let stored = page_cache.slices_in_memory(version, &plan).unwrap().map(|found| found.rows);
+        assert_eq!(read, stored);
         read
     };
     assert_eq!(rows(), Some(7));

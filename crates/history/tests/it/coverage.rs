@@ -91,7 +91,7 @@ fn a_day_without_volume_had_no_trades_and_one_without_sources_is_unknown() {
     let mut daily = days(Market::Hk, "2025-12-22", "2025-12-23");
     daily.volume[1] = 0;
     let mut loaded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
-    loaded.keep(0..330);
+    loaded.retain_rows(0..330);
     // Written without the import, so the ledger has no source.
     shop.stock(&symbol("5.HK"), &loaded, &daily, COARSE);
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_day_in_progress_expects_the_minutes_that_have_begun() {
     let mut loaded = minutes(Market::Us, "2025-07-08", "2025-07-08");
     let until = at(Market::Us, "2025-07-08 10:00").0;
     let rows = loaded.time.partition_point(|time| *time < until);
-    loaded.keep(0..rows);
+    loaded.retain_rows(0..rows);
     shop.stock(&symbol("A.US"), &loaded, &days(Market::Us, "2025-07-07", "2025-07-07"), COARSE);
     let text = report(&shop, "A.US", (None, None), "2025-07-08 10:00:30");
     assert_eq!(text, "2025-07-07 0/0 day\n2025-07-08 30/31 not over, 10:00-10:00 1 unknown");

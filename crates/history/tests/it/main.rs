@@ -14,6 +14,7 @@ mod import_tables;
 mod import_undo;
 mod page_cache;
 mod plans;
+mod quotes;
 mod reference;
 mod rules_d6_sessions;
 mod rules_f_adjusted;

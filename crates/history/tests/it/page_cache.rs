@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use history::{Adjust, AsOf, Encoded, Keep, PageCache, Plan, Query, Select, Sessions};
+use history::{Adjust, AsOf, Encoded, PageCache, Plan, Query, Select, Sessions, Take};
 use market::{Candle, Candles, Floors, Market, Timestamp};
 
 use crate::common::{Cut, Rng, Shop, days, minutes, symbol, venue};
@@ -30,15 +30,15 @@ impl Encoded for Plain {
 }
 
 /// A random query: mostly about stored stamps or their neighbours, sometimes about all or nothing.
-fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Keep) {
+fn question(rng: &mut Rng, times: &[i64]) -> (Range<Timestamp>, Take) {
     let mut edge = |otherwise: i64| match rng.below(5) {
         0 => Timestamp(otherwise),
         _ => Timestamp(times[rng.below(times.len())] + *rng.pick(&[-1, 0, 0, 1, 7_000])),
     };
     let (start, end) = (edge(i64::MIN), edge(i64::MAX));
     let count = *rng.pick(&[1, 2, 5, 63, 64, 65, 300, 1000]);
-    let keep = if rng.one_in(2) { Keep::First(count) } else { Keep::Last(count) };
-    (start..end, keep)
+    let take = if rng.one_in(2) { Take::First(count) } else { Take::Last(count) };
+    (start..end, take)
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
         for turn in 0..200 {
             let period = rng.pick(&["1m", "15m", "60m", "day"]).parse().unwrap();
             let times = if period == market::Period::DAY { &days.time } else { &minutes.time };
-            let (stamps, keep) = question(&mut rng, times);
+            let (stamps, take) = question(&mut rng, times);
             let query = Query {
                 symbol: security.clone(),
                 period,
@@ -72,7 +72,7 @@ fn an_answer_out_of_pages_is_the_answer_out_of_blocks() {
                 floors: Floors::NONE,
                 select: Select::Dates { start: None, end: None },
             };
-            let plan = Plan::over(&query, venue(market), as_of, stamps, keep);
+            let plan = Plan::over(&query, venue(market), as_of, stamps, take);
             let expected: Vec<Candle> =
                 shop.history.answer(&mut reader, &query, &plan, as_of).unwrap().candles.iter().collect();
             for page_cache in &page_caches {

@@ -164,7 +164,7 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
         (date, seconds / 60)
     };
     let latest = || venue.latest_trading_day(now).unwrap();
-    let keep = |test: &dyn Fn((Date, i64)) -> bool| {
+    let retain = |test: &dyn Fn((Date, i64)) -> bool| {
         all.iter().filter(|c| test(wall(c))).copied().collect::<Vec<_>>()
     };
     let last = |list: Vec<Candle>, count: usize| list[list.len().saturating_sub(count)..].to_vec();
@@ -172,24 +172,24 @@ fn answer(world: &World, query: &Query, as_of: AsOf) -> Vec<Candle> {
     match query.select {
         Select::Offset { direction: Direction::Past, anchor, count } => {
             let list = match anchor {
-                Anchor::Latest => keep(&|_| true),
-                Anchor::Day(day) => keep(&|(date, _)| date <= day),
-                Anchor::Minute(day, minute) => keep(&|at| at <= (day, i64::from(minute))),
-                Anchor::LatestMinute(minute) => keep(&|at| at <= (latest(), i64::from(minute))),
+                Anchor::Latest => retain(&|_| true),
+                Anchor::Day(day) => retain(&|(date, _)| date <= day),
+                Anchor::Minute(day, minute) => retain(&|at| at <= (day, i64::from(minute))),
+                Anchor::LatestMinute(minute) => retain(&|at| at <= (latest(), i64::from(minute))),
             };
             last(list, count)
         }
         Select::Offset { direction: Direction::Present, anchor, count } => {
             let list = match anchor {
-                Anchor::Latest => keep(&|(date, _)| date >= latest()),
-                Anchor::Day(day) => keep(&|(date, _)| date >= day),
-                Anchor::Minute(day, minute) => keep(&|at| at >= (day, i64::from(minute))),
-                Anchor::LatestMinute(minute) => keep(&|at| at >= (latest(), i64::from(minute))),
+                Anchor::Latest => retain(&|(date, _)| date >= latest()),
+                Anchor::Day(day) => retain(&|(date, _)| date >= day),
+                Anchor::Minute(day, minute) => retain(&|at| at >= (day, i64::from(minute))),
+                Anchor::LatestMinute(minute) => retain(&|at| at >= (latest(), i64::from(minute))),
             };
             first(list, count)
         }
         Select::Dates { start, end } => {
-            let list = keep(&|(date, _)| start.is_none_or(|s| s <= date) && end.is_none_or(|e| date <= e));
+            let list = retain(&|(date, _)| start.is_none_or(|s| s <= date) && end.is_none_or(|e| date <= e));
             if start.is_some() && end.is_none() { first(list, COUNT_MAX) } else { last(list, COUNT_MAX) }
         }
     }

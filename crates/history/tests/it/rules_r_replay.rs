@@ -9,13 +9,13 @@ use crate::common::{
 };
 use crate::page_cache::Plain;
 use crate::reference::{STRETCHES, World, random_query, world};
-use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, coverage, known_part};
+use history::{Adjust, AsOf, Expected, HistoryError, PageCache, Plan, Sessions, coverage, known_part};
 use market::{Candle, Candles, Floors, Market, Price, Symbol, Timestamp, Turnover, Venue};
 
 /// A store where each number shows its origin: minute n of a day opens at 100 + n, reaches up by 2
 /// and down by 1, closes 1 above its open and trades 10; days open at 100 and close at 900 with a
 /// volume of 90,000.
-fn numbered_shop() -> &'static Shop {
+pub(crate) fn numbered_shop() -> &'static Shop {
     static SHOP: OnceLock<Shop> = OnceLock::new();
     SHOP.get_or_init(|| {
         let shop = Shop::new();
@@ -46,7 +46,7 @@ fn numbered_shop() -> &'static Shop {
     })
 }
 
-fn price(units: i64) -> Price {
+pub(crate) fn price(units: i64) -> Price {
     Price(units * 1_000_000)
 }
 
@@ -63,7 +63,7 @@ fn numbered(candle: Candle, open: i64) -> Candle {
 }
 
 /// ` open high low close ×volume`
-fn told(candle: &Candle) -> String {
+fn describe(candle: &Candle) -> String {
     let units = |price: Price| price.0 / 1_000_000;
     let Candle { open, high, low, close, volume, turnover, .. } = *candle;
     assert_eq!(turnover.0, i128::from(volume), "turnover follows volume here");
@@ -71,7 +71,7 @@ fn told(candle: &Candle) -> String {
 }
 
 fn check(now: &str, question: &str, expected: &str) {
-    let found = numbered_shop().ask_as_of(AsOf::Replay, now, question, told);
+    let found = numbered_shop().ask_as_of(AsOf::Replay, now, question, describe);
     assert_eq!(found, expected, "{question} at {now}");
 }
 
@@ -92,7 +92,7 @@ fn t1_in_the_second_minute_of_a_day() {
     ]);
     let days = candles(&[("2026-03-18", [300, 310, 295, 308], 900_000)]);
     shop.stock(&security, &minutes, &days, COARSE);
-    let ask = |question: &str| shop.ask_as_of(AsOf::Replay, "2026-03-18 09:31:20", question, told);
+    let ask = |question: &str| shop.ask_as_of(AsOf::Replay, "2026-03-18 09:31:20", question, describe);
     assert_eq!(ask("700.HK 1m {0, -, -, 1}"), "2026-03-18 09:31 301 301 301 301 ×0;");
     assert_eq!(ask("700.HK day {0, -, -, 1}"), "2026-03-18 300 302 299 301 ×10000;");
 }
@@ -192,7 +192,7 @@ fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
     let (monday, tuesday) = ("2025-12-22 100 902 99 900 ×90000;", "2025-12-23 100 432 99 431 ×3310;");
     for clock in [AsOf::Replay, AsOf::Live] {
         let check = |now: &str, question: &str, expected: &str| {
-            let found = numbered_shop().ask_as_of(clock, now, question, told);
+            let found = numbered_shop().ask_as_of(clock, now, question, describe);
             assert_eq!(found, expected, "{question} at {now}");
         };
         let days = "6.HK day {0, -, -, 2}";
@@ -223,7 +223,7 @@ fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
 
 #[test]
 fn by_the_machines_clock_all_stored_candles_are_known() {
-    let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, told);
+    let live = |now: &str, question: &str| numbered_shop().ask_as_of(AsOf::Live, now, question, describe);
     assert_eq!(live("2025-12-22 09:30:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 09:30 100 102 99 101 ×10;");
     assert_eq!(live("2025-12-22 16:00:20", "5.HK 1m {0, -, -, 1}"), "2025-12-22 16:00 430 432 429 431 ×10;");
     // A day that is not over is built from minutes, if there are any; before the first one, the
@@ -249,7 +249,7 @@ fn cut(world: &World, venue: &Venue, now: Timestamp) -> World {
     }
 }
 
-fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
+pub(crate) fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
     let shop = Shop::new();
     let columns = |list: &[Candle]| list.iter().copied().collect::<Candles>();
     shop.stock(security, &columns(&world.minutes), &columns(&world.days), cut);
@@ -258,7 +258,7 @@ fn shop_of(world: &World, security: &Symbol, cut: Cut) -> Shop {
 }
 
 /// In the hours of a day of the world, around all the instants at which something becomes known.
-fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
+pub(crate) fn busy_now(rng: &mut Rng, venue: &Venue, world: &World) -> Timestamp {
     let after = *rng.pick(&[0, 1, 20, 59, 60, 61, 300, 599, 600, 601, 3600]);
     let all: Vec<i64> = world.minutes.iter().chain(&world.days).map(|c| c.time.0).collect();
     let day = venue.zone().midnight(venue.zone().date(Timestamp(*rng.pick(&all)))).0;
@@ -278,6 +278,7 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
     let through = today.checked_add(market::DateSpan::new().days(20)).unwrap();
     let has = format!("{:?}", shop.history.has_candles(reader, security, as_of));
     let covered = format!("{:?}", coverage(&shop.history, reader, security, (None, None), as_of));
+    let quote = format!("{:?}", shop.history.quote(reader, security, Sessions::All, Floors::NONE, as_of));
     let states = format!("{:?}", Expected::of(venue, (from, through), as_of).states(reader, security));
     let snapshot = reader.snapshot().unwrap();
     let mut series = String::new();
@@ -286,11 +287,11 @@ fn surroundings(shop: &Shop, security: &Symbol, as_of: AsOf) -> String {
             series += &format!("{} {} {}..={}\n", known.series, known.rows, known.first, known.last);
         }
     }
-    [has, covered, states, series].join("\n")
+    [has, covered, quote, states, series].join("\n")
 }
 
 /// The candles of a query, or the error.
-fn asked(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>, String> {
+fn query_all(shop: &Shop, query: &history::Query, as_of: AsOf) -> Result<Vec<Candle>, String> {
     match shop.candles(query, as_of) {
         Ok(answer) => Ok(answer.candles.iter().collect()),
         Err(error @ (HistoryError::NoCandles(_) | HistoryError::UnknownSecurity(_))) => {
@@ -325,8 +326,8 @@ fn deleting_future_data_changes_no_answer() {
             );
             for _ in 0..40 {
                 let query = random_query(&mut rng, name, &whole);
-                let found = asked(&shop, &query, as_of);
-                assert_eq!(found, asked(&copy, &query, as_of), "seed {seed}, {now}: {query:?}");
+                let found = query_all(&shop, &query, as_of);
+                assert_eq!(found, query_all(&copy, &query, as_of), "seed {seed}, {now}: {query:?}");
                 answered += usize::from(found.as_ref().is_ok_and(|candles| !candles.is_empty()));
                 if query.adjust == Adjust::None {
                     cached +=
@@ -366,8 +367,11 @@ fn a_security_with_only_future_candles_has_none() {
     let shop = numbered_shop();
     let now = at(Market::Hk, "2025-12-21 12:00");
     let query = question_of("5.HK day {0}").unwrap();
-    assert_eq!(asked(shop, &query, AsOf::Replay(now)), Err("5.HK is known, but has no candles".to_owned()));
-    assert_eq!(asked(shop, &query, AsOf::Live(now)), Ok(Vec::new()));
+    assert_eq!(
+        query_all(shop, &query, AsOf::Replay(now)),
+        Err("5.HK is known, but has no candles".to_owned())
+    );
+    assert_eq!(query_all(shop, &query, AsOf::Live(now)), Ok(Vec::new()));
 }
 
 #[test]

@@ -216,8 +216,8 @@ fn thresholds_follow_from_twenty_days_else_all_before_else_the_day() {
     assert_eq!(inflow(&shop, "2026-03-18 17:00", standard), "70.000 0.000 10.000");
     // The stored thresholds equal the computed ones.
     let mut reader = shop.store.reader().unwrap();
-    let kept = reader.snapshot().unwrap().trade_days(&hk()).unwrap().last().unwrap().sizes.unwrap();
-    assert_eq!((kept.large_percent, kept.medium_percent, kept.large_from), (30, 55, 15_000_000));
+    let stored = reader.snapshot().unwrap().trade_days(&hk()).unwrap().last().unwrap().sizes.unwrap();
+    assert_eq!((stored.large_percent, stored.medium_percent, stored.large_from), (30, 55, 15_000_000));
 }
 
 #[test]

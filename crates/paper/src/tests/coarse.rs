@@ -57,7 +57,7 @@ fn an_open_order_explains_the_last_day_and_not_its_own_day() {
     let terms = limit(Side::Buy, 500, "295");
     let notes = |moment, terms: &Terms| {
         let request = Submit::of(terms.clone());
-        service.with_reader(|reader| service.paper.preview(id, &request, (reader, moment))).unwrap().notes
+        service.with_reader(|reader| service.paper.at(id, reader, &moment).preview(&request)).unwrap().notes
     };
     assert_eq!(notes(replay("09:00"), &terms), [text]);
     let order = service.submit(id, replay("09:00"), terms.clone());
@@ -99,9 +99,9 @@ fn an_account_with_an_open_order_is_due_at_the_end_of_the_day() {
     let house = house(&DAYS);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("15:00"), gtc(limit(Side::Buy, 500, "302")));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("16:00"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("16:00")));
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("16:10")));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("16:10"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("16:10")));
     assert!(service.seen(id, replay("16:10"), order).starts_with("NewStatus"), "accepted after the opening");
 }
 
@@ -142,14 +142,14 @@ fn a_late_daily_candle_takes_effect_on_arrival_and_later_minutes_fill_nothing() 
     let day = service.submit(ids[0], live("09:00"), limit(Side::Buy, 100, "302"));
     let orders = ids.map(|id| service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "302"))));
     let low = service.submit(ids[0], live("09:00"), gtc(limit(Side::Buy, 100, "294")));
-    service.with_reader(|reader| service.paper.advance(&ids, (reader, live("18:30"))));
+    service.with_reader(|reader| service.paper.advance(&ids, reader, &live("18:30")));
     assert!(service.seen(ids[0], live("18:30"), day).starts_with("ExpiredStatus"));
     house.import_days("700.HK", &DAYS[1..]);
-    service.with_reader(|reader| service.paper.advance(&ids[..1], (reader, live("18:30:10"))));
+    service.with_reader(|reader| service.paper.advance(&ids[..1], reader, &live("18:30:10")));
     assert!(service.seen(ids[0], live("18:30:20"), orders[0]).starts_with("FilledStatus 100@300.000"));
     // Minutes of the same day arrive after it.
     house.import(&["10:00 293 293 292 292 500000", "15:59 293 293 280 291 500000"]);
-    service.with_reader(|reader| service.paper.advance(&ids, (reader, live("18:40"))));
+    service.with_reader(|reader| service.paper.advance(&ids, reader, &live("18:40")));
     assert!(service.seen(ids[0], live("18:41"), low).starts_with("NewStatus"));
     assert!(service.seen(ids[0], live("57:00"), low).starts_with("NewStatus"));
     let filled = |id, order| {
@@ -179,11 +179,11 @@ fn a_daily_candle_that_arrives_after_minutes_is_ignored() {
     let house = house(&DAYS[..1]);
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, live("09:00"), gtc(limit(Side::Buy, 100, "302")));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, live("16:30"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &live("16:30")));
     house.import(&["09:30 303 304 303 303 500000"]);
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, live("16:40"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &live("16:40")));
     house.import_days("700.HK", &DAYS[1..]);
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, live("16:50"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &live("16:50")));
     assert!(service.seen(id, live("17:00"), order).starts_with("NewStatus"));
 }
 

@@ -9,11 +9,15 @@ const TWO_DAYS: [&str; 3] =
     ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000", "39:59 310 310 310 310 1000"];
 
 fn curve(service: &Service, id: AccountId, moment: Moment, days: u32) -> Equity {
-    service.with_reader(|reader| service.paper.equity(id, days, (reader, moment))).unwrap()
+    service.with_reader(|reader| service.paper.at(id, reader, &moment).equity(days)).unwrap()
+}
+
+fn left(service: &Service, id: AccountId, moment: Moment) -> u64 {
+    service.with_reader(|reader| service.paper.at(id, reader, &moment).equity_left()).unwrap()
 }
 
 /// Dates with the value of the account; a star marks the date that is not over.
-fn told(equity: &Equity) -> Vec<String> {
+fn describe(equity: &Equity) -> Vec<String> {
     let star = |is_over: bool| if is_over { "" } else { "*" };
     equity
         .points
@@ -32,22 +36,22 @@ fn past_days_are_valued_at_closes_and_today_at_market_prices() {
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let first = "2026-03-18 499995.25 = 438875.25 + 61120.00";
     assert_eq!(
-        told(&curve(&service, id, replay("10:00:30"), 10)),
+        describe(&curve(&service, id, replay("10:00:30"), 10)),
         ["2026-03-18* 500000.00 = 500000.00 + 0.00"]
     );
     // 09:00, when the day is over in the US too.
-    assert_eq!(told(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
+    assert_eq!(describe(&curve(&service, id, replay("32:59:59"), 10))[..], [first.replace("18 ", "18* ")]);
     assert_eq!(
-        told(&curve(&service, id, replay("33:00"), 10)),
+        describe(&curve(&service, id, replay("33:00"), 10)),
         [first.to_owned(), first.replace("18 ", "19* ")]
     );
     let later = curve(&service, id, replay("40:00"), 10);
-    assert_eq!(told(&later), [first, "2026-03-19* 500875.25 = 438875.25 + 62000.00"]);
+    assert_eq!(describe(&later), [first, "2026-03-19* 500875.25 = 438875.25 + 62000.00"]);
     assert_eq!(
         later.points.iter().map(|point| point.at.as_str()).collect::<Vec<_>>(),
         [replay("33:00").as_of.now().0.to_string(), replay("40:00").as_of.now().0.to_string()]
     );
-    assert_eq!(told(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
+    assert_eq!(describe(&curve(&service, id, replay("40:00"), 1)).len(), 1, "as many dates as are asked for");
     // No market trades on Saturday and Sunday; the 23rd is a Monday.
     let dates: Vec<String> =
         curve(&service, id, replay("130:00"), 10).points.into_iter().map(|point| point.date).collect();
@@ -64,7 +68,7 @@ fn a_split_of_the_next_morning_does_not_change_the_value_of_a_day() {
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(
-        told(&curve(&service, id, replay("40:00"), 10)),
+        describe(&curve(&service, id, replay("40:00"), 10)),
         ["2026-03-18 499995.25 = 438875.25 + 61120.00", "2026-03-19* 500875.25 = 438875.25 + 62000.00"]
     );
 }
@@ -79,7 +83,7 @@ fn a_dividend_of_the_next_morning_counts_once() {
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(
-        told(&curve(&service, id, replay("40:00"), 10)),
+        describe(&curve(&service, id, replay("40:00"), 10)),
         ["2026-03-18 499995.25 = 439775.25 + 60220.00", "2026-03-19* 499975.25 = 439775.25 + 60200.00"]
     );
 }
@@ -93,7 +97,7 @@ fn a_dividend_and_a_split_of_one_morning_count_once() {
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(
-        told(&curve(&service, id, replay("40:00"), 10)),
+        describe(&curve(&service, id, replay("40:00"), 10)),
         ["2026-03-18 499995.25 = 439775.25 + 60220.00", "2026-03-19* 499775.25 = 439775.25 + 60000.00"]
     );
 }
@@ -104,7 +108,7 @@ fn a_new_account_is_valued_at_the_built_in_rates() {
     let (id, service) = (house.bare_account("bob"), house.service());
     let equity = curve(&service, id, replay("40:00"), 10);
     // A million, and USD 100,000 at 7.8.
-    assert_eq!(told(&equity), ["2026-03-19* 1780000.00 = 1780000.00 + 0.00"]);
+    assert_eq!(describe(&equity), ["2026-03-19* 1780000.00 = 1780000.00 + 0.00"]);
     assert_eq!(equity.missing, None);
 }
 
@@ -141,7 +145,7 @@ fn a_second_request_reads_only_new_entries() {
     // A server writes the entries first.
     service.read(id, monday, |_| ());
     let entries = service.paper.journal(id).unwrap().len() as u64;
-    assert_eq!(service.paper.equity_left(id).unwrap(), entries);
+    assert_eq!(left(&service, id, monday), entries);
     let first = curve(&service, id, monday, 3_000);
     assert_eq!(first.points.len(), 4, "{first:?}");
     let done = work(&service, id);
@@ -150,7 +154,7 @@ fn a_second_request_reads_only_new_entries() {
         assert_eq!(curve(&service, id, monday, 3_000), first);
     }
     assert_eq!(work(&service, id), done, "nothing is new");
-    assert!(service.paper.equity_left(id).unwrap() < entries);
+    assert!(left(&service, id, monday) < entries);
     // A day later only the new entries are read.
     let tuesday = replay("154:00");
     service.read(id, tuesday, |_| ());
@@ -169,7 +173,7 @@ fn corrected_candles_count_immediately() {
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(id, replay("40:00"), |_| ());
-    let first = |service: &Service| told(&curve(service, id, replay("40:00"), 10)).remove(0);
+    let first = |service: &Service| describe(&curve(service, id, replay("40:00"), 10)).remove(0);
     assert_eq!(first(&service), "2026-03-18 499995.25 = 438875.25 + 61120.00");
     house.import_file(
         "days.csv",
@@ -184,7 +188,7 @@ fn a_rewind_reverts_the_holdings() {
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.read(id, replay("40:00"), |_| ());
-    assert_eq!(told(&curve(&service, id, replay("40:00"), 10)).len(), 2);
+    assert_eq!(describe(&curve(&service, id, replay("40:00"), 10)).len(), 2);
     let travel =
         crate::Travel { actor: "operator", reason: "", machine: super::house::MACHINE, name: "first" };
     service.paper.rewind(id, super::house::at("10:00:20"), &travel).unwrap();
@@ -196,6 +200,6 @@ fn a_rewind_reverts_the_holdings() {
         )
         .unwrap();
     service.read(id, replay("40:00"), |_| ());
-    let now = told(&curve(&service, id, replay("40:00"), 10));
+    let now = describe(&curve(&service, id, replay("40:00"), 10));
     assert_eq!(now, ["2026-03-18 500000.00 = 500000.00 + 0.00", "2026-03-19* 500000.00 = 500000.00 + 0.00"]);
 }

@@ -3,7 +3,7 @@ use trading::{Command, OrderId, OrderType, OutsideRth, Quantity, Side, Terms, pa
 use super::house::{House, Service, limit, replay};
 
 /// Each step as `event: words`, followed by its rules.
-fn told(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
+fn describe(service: &Service, id: store::AccountId, order: OrderId) -> Vec<String> {
     let explanation = crate::explanation(&service.paper.journal(id).unwrap(), order).unwrap();
     assert_eq!((explanation.order_id, explanation.symbol.as_str()), (order.to_string(), "700.HK"));
     let lines = explanation.steps.into_iter().flat_map(|step| {
@@ -35,7 +35,7 @@ fn a_fill_names_its_candle_its_price_its_rule_and_its_charges() {
     let order = service.submit(id, replay("10:00:15"), terms);
     assert!(service.seen(id, replay("10:05"), order).starts_with("FilledStatus 100@306.600"));
     check(
-        &told(&service, id, order),
+        &describe(&service, id, order),
         "accepted: accepted: buy 100 700.HK, limit 307 once 306 is touched, for the day
         - it waits for a price of 306 or more: the market was below it
         - candles stamped after 2026-03-18 10:00:15 HKT count for it
@@ -63,7 +63,7 @@ fn a_rejection_names_its_check_and_its_numbers() {
     let (id, service) = (house.account("ann"), house.service());
     let order = service.submit(id, replay("10:00"), limit(Side::Buy, 2_000, "305"));
     check(
-        &told(&service, id, order),
+        &describe(&service, id, order),
         "rejected: rejected: buy 2000 700.HK, limit 305, for the day: insufficient funds
         - insufficient funds: it needs 610702.48 of cash in HKD, and there is 500000.00 (check 10, funds); it was taken and then rejected, and costs nothing",
     );
@@ -78,7 +78,7 @@ fn parked_and_held_orders_state_when_they_become_active() {
     let parked = service.submit(id, replay("17:00"), limit(Side::Buy, 100, "300"));
     service.command(id, replay("17:01"), &Command::Cancel { id: parked }).unwrap();
     check(
-        &told(&service, id, parked),
+        &describe(&service, id, parked),
         "accepted: accepted: buy 100 700.HK, limit 300, for the day
         - its session is closed: it is reported at 2026-03-19 09:00:00 HKT
         - it ends at 2026-03-19 16:10:00 HKT
@@ -86,7 +86,7 @@ fn parked_and_held_orders_state_when_they_become_active() {
         canceled: cancelled, as was asked for",
     );
     check(
-        &told(&service, id, held),
+        &describe(&service, id, held),
         "accepted: accepted: buy 100 700.HK, limit 300, for the day
         - it is held until 2026-03-18 10:05:00 HKT
         - it ends at 2026-03-18 16:10:00 HKT
@@ -126,6 +126,6 @@ fn a_fill_states_the_share_of_the_candle_at_that_time() {
     let order = service.submit(id, replay("10:00:15"), limit(Side::Buy, 1_000, "306"));
     assert!(service.seen(id, replay("10:02"), order).starts_with("PartialFilledStatus 400@305.000"));
     let said = "- of its volume of 1990, 400 were left to this order: an account takes 0.25 of each candle, cut to whole lots";
-    let found = told(&service, id, order);
+    let found = describe(&service, id, order);
     assert!(found.iter().any(|line| line == said), "{found:?}");
 }

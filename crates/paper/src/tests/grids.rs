@@ -70,12 +70,12 @@ fn a_grid_is_triggered_by_stored_candles_and_pushed_in_order() {
     let (id, grid) = start(&house, &service);
     assert_eq!(seen(&service, id, grid, "10:01:59"), "Performing 300, 0 of them");
     assert_eq!(seen(&service, id, grid, "10:03"), "Performing 306, 1 of them");
-    let told: Vec<String> =
+    let actual: Vec<String> =
         ["grid Performing 300", "grid Performing 306", "WaitToNew", "NewStatus", "FilledStatus 100@305.800"]
             .iter()
-            .map(|told| format!("{} {told}", id.0))
+            .map(|actual| format!("{} {actual}", id.0))
             .collect();
-    assert_eq!(service.heard(), told);
+    assert_eq!(service.heard(), actual);
     service.command(id, replay("10:03"), &Command::SuspendGrid { id: grid }).unwrap();
     assert_eq!(service.heard(), [format!("{} grid Suspended 306", id.0)]);
     assert_eq!(seen(&service, id, grid, "10:06"), "Suspended 306, 1 of them");
@@ -87,7 +87,7 @@ fn an_account_is_due_each_minute_until_its_grids_have_ended() {
     let service = house.service();
     let (id, grid) = start(&house, &service);
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:03"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:03")));
     assert_eq!(service.heard().last().unwrap(), &format!("{} FilledStatus 100@305.800", id.0));
     service.command(id, replay("10:03:10"), &Command::CancelGrid { id: grid }).unwrap();
     assert_eq!(service.paper.next_wake().unwrap(), None);
@@ -256,7 +256,7 @@ fn a_snapshot_includes_grids() {
     service.command(id, replay("10:05"), &Command::AgreeToStrategy).unwrap();
     service.read(id, replay("10:05"), |reading| {
         assert!(reading.account.has_agreed_to_strategy());
-        let kept = snapshot::decode(&snapshot::encode(reading.account).unwrap());
-        assert_eq!(kept.as_ref(), Some(reading.account));
+        let stored = snapshot::decode(&snapshot::encode(reading.account).unwrap());
+        assert_eq!(stored.as_ref(), Some(reading.account));
     });
 }

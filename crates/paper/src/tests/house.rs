@@ -88,7 +88,7 @@ impl House {
         let opening = Opening { cash, ..Opening::default() };
         assert!(
             service
-                .with_reader(|reader| service.paper.open(id, &opening, (reader, replay("09:00"))))
+                .with_reader(|reader| service.paper.at(id, reader, &replay("09:00")).open(&opening))
                 .unwrap()
         );
         id
@@ -143,12 +143,12 @@ struct Log(Arc<Mutex<Vec<String>>>);
 
 impl Listener for Log {
     fn changed(&self, id: AccountId, pushes: &[trading::Push]) {
-        self.0.lock().unwrap().extend(pushes.iter().map(|push| told(id, push)));
+        self.0.lock().unwrap().extend(pushes.iter().map(|push| describe(id, push)));
     }
 }
 
 /// A push in words: `7 FilledStatus 200@305.200`, and `7 grid Performing 306` of a grid.
-pub(super) fn told(id: AccountId, push: &trading::Push) -> String {
+pub(super) fn describe(id: AccountId, push: &trading::Push) -> String {
     let push = match push {
         trading::Push::Order(push) => push,
         trading::Push::Grid(push) => {
@@ -179,7 +179,7 @@ impl Service {
         moment: Moment,
         command: &Command,
     ) -> Result<Done, PaperError> {
-        self.with_reader(|reader| self.paper.command(id, command, None, None, (reader, moment)))
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).command(command, None, None))
     }
 
     pub(super) fn named(
@@ -189,7 +189,7 @@ impl Service {
         command: &Command,
         name: &str,
     ) -> Result<Done, PaperError> {
-        self.with_reader(|reader| self.paper.command(id, command, Some(name), None, (reader, moment)))
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).command(command, Some(name), None))
     }
 
     pub(super) fn submit(&self, id: AccountId, moment: Moment, terms: Terms) -> OrderId {
@@ -197,7 +197,7 @@ impl Service {
     }
 
     pub(super) fn read<T>(&self, id: AccountId, moment: Moment, look: impl Fn(&Reading<'_>) -> T) -> T {
-        self.with_reader(|reader| self.paper.read(id, (reader, moment), look)).unwrap()
+        self.with_reader(|reader| self.paper.at(id, reader, &moment).read(look)).unwrap()
     }
 
     /// Status, quantity and price of an order, and the cash of the account.
@@ -213,7 +213,7 @@ impl Service {
     /// Each step of an order as `local: words`, followed by its rules.
     pub(super) fn why(&self, id: AccountId, moment: Moment, order: OrderId) -> Vec<String> {
         let look = |seen: &crate::Seen<'_>| crate::explained(seen, order).unwrap();
-        let explanation = self.with_reader(|reader| self.paper.look(id, (reader, moment), look)).unwrap();
+        let explanation = self.with_reader(|reader| self.paper.at(id, reader, &moment).look(look)).unwrap();
         let lines = explanation.steps.into_iter().flat_map(|step| {
             let because = step.because.into_iter().map(|rule| format!("- {rule}"));
             std::iter::once(format!("{}: {}", step.local, step.words)).chain(because)

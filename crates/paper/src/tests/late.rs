@@ -16,7 +16,7 @@ fn a_late_candle_takes_effect_on_arrival() {
         "not in a second that has passed"
     );
     // The background runner is due again for it.
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, live("10:02:10"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &live("10:02:10")));
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02:11")));
     assert!(service.seen(id, live("10:02:30"), order).starts_with("FilledStatus 200@305.200"));
     let filled =

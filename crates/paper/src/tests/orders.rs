@@ -22,11 +22,11 @@ fn a_limit_order_fills_over_stored_candles() {
     assert_eq!(frozen(replay("10:01:59")), ("61284.77".to_owned(), "84.77".to_owned()));
     assert_eq!(service.seen(id, replay("10:02"), order), "FilledStatus 200@305.200 438875.25");
     assert_eq!(frozen(replay("10:02")), ("0.00".to_owned(), "0.00".to_owned()));
-    let told: Vec<String> = ["WaitToNew", "NewStatus", "FilledStatus 200@305.200"]
+    let actual: Vec<String> = ["WaitToNew", "NewStatus", "FilledStatus 200@305.200"]
         .iter()
-        .map(|told| format!("{} {told}", id.0))
+        .map(|actual| format!("{} {actual}", id.0))
         .collect();
-    assert_eq!(service.heard(), told);
+    assert_eq!(service.heard(), actual);
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn an_account_is_equal_after_its_snapshot_is_dropped() {
         |number: i64| Command::Deposit { currency: Currency::HKD, amount: Money::whole(1 + number) };
     let deposits: Vec<Command> = (0..2_100).map(deposit).collect();
     service
-        .with_reader(|reader| service.paper.commands(id, &deposits, None, None, (reader, replay("10:03"))))
+        .with_reader(|reader| service.paper.at(id, reader, &replay("10:03")).commands(&deposits, None, None))
         .unwrap();
     service.submit(id, replay("10:03:30"), limit(Side::Buy, 200, "300.00"));
     let accounts = house.accounts();
@@ -147,7 +147,7 @@ fn cash_flows_are_read_from_the_journal() {
         most: 50,
     };
     let found = |query: &FlowQuery| {
-        service.with_reader(|reader| service.paper.flows(id, query, (reader, replay("10:05")))).unwrap()
+        service.with_reader(|reader| service.paper.at(id, reader, &replay("10:05")).flows(query)).unwrap()
     };
     let all = found(&query);
     assert_eq!(all.entries, service.paper.journal(id).unwrap().len() as u64);

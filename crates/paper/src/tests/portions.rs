@@ -61,7 +61,7 @@ fn gridder(house: &House, service: &Service, name: &str) -> AccountId {
 }
 
 fn advance(service: &Service, ids: &[AccountId], moment: Moment) -> Advanced {
-    service.with_reader(|reader| service.paper.advance(ids, (reader, moment)))
+    service.with_reader(|reader| service.paper.advance(ids, reader, &moment))
 }
 
 fn entries(service: &Service, id: AccountId) -> usize {
@@ -120,7 +120,7 @@ fn a_request_waits_for_a_few_portions_and_then_reports_progress() {
     service.paper.portion = SMALL;
     let now = replay("10:30");
     let ask = |service: &Service| {
-        service.with_reader(|reader| service.paper.read(id, (reader, now), |reading| reading.view.at))
+        service.with_reader(|reader| service.paper.at(id, reader, &now).read(|reading| reading.view.at))
     };
     let before = entries(&service, id);
     let PaperError::CatchingUp { at: reached, to } = ask(&service).unwrap_err() else { panic!() };
@@ -231,7 +231,7 @@ fn days_without_minutes_cost_little_however_many_symbols_are_watched() {
     }
     let [ann, bob] = accounts;
     let ask = |service: &Service, id| {
-        service.with_reader(|reader| service.paper.read(id, (reader, last), |reading| reading.view.at))
+        service.with_reader(|reader| service.paper.at(id, reader, &last).read(|reading| reading.view.at))
     };
     assert_eq!(ask(&service, ann).unwrap(), last.as_of.now());
     // Smaller portions need several requests for the same work.
@@ -260,13 +260,13 @@ fn a_part_of_the_journal_gives_the_same_explanation_as_all_of_it() {
     let journal = service.paper.journal(id).unwrap();
     assert!(orders.len() > 10, "{}", orders.len());
     for order in orders {
-        let part = service.with_reader(|reader| service.paper.order_explanation(id, order, (reader, now)));
+        let part = service.with_reader(|reader| service.paper.at(id, reader, &now).order_explanation(order));
         let all = service
-            .with_reader(|reader| service.paper.look(id, (reader, now), |seen| explained(seen, order)));
+            .with_reader(|reader| service.paper.at(id, reader, &now).look(|seen| explained(seen, order)));
         assert_eq!(part.unwrap(), all.unwrap());
     }
     for grid in grids {
-        let told = service.with_reader(|reader| service.paper.grid_explanation(id, grid, (reader, now)));
-        assert_eq!(told.unwrap(), grid_explanation(&journal, grid));
+        let actual = service.with_reader(|reader| service.paper.at(id, reader, &now).grid_explanation(grid));
+        assert_eq!(actual.unwrap(), grid_explanation(&journal, grid));
     }
 }

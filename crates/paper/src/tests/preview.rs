@@ -4,7 +4,7 @@ use super::house::{House, limit, replay};
 use crate::{Preview, Verdict};
 
 /// The verdict; price, amount and charges; the cash before and after.
-fn told(preview: &Preview) -> String {
+fn describe(preview: &Preview) -> String {
     let reason = preview.reason.as_ref().map(|reason| format!(" `{}`", reason.words)).unwrap_or_default();
     let cost = preview.cost.as_ref().map(|cost| {
         let cash = &cost.available_cash;
@@ -20,31 +20,34 @@ fn a_preview_shows_the_outcome_and_writes_nothing() {
     let preview = |terms: &Terms| {
         service
             .with_reader(|reader| {
-                service.paper.preview(id, &Submit::of(terms.clone()), (reader, replay("10:00:15")))
+                service.paper.at(id, reader, &replay("10:00:15")).preview(&Submit::of(terms.clone()))
             })
             .unwrap()
     };
     // G1 of the specification: the reserve.
     let plain = preview(&limit(Side::Buy, 200, "306.00"));
-    assert_eq!(told(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
+    assert_eq!(describe(&plain), "Accepted 306.000 61200.00 + 84.77 500000.00→438715.23");
     assert_eq!(
         (plain.status, plain.trading_day.as_deref(), plain.margin_max_qty.as_deref()),
         (Some("NewStatus"), Some("2026-03-18"), Some("1600"))
     );
     let odd = preview(&limit(Side::Buy, 150, "306.00"));
-    assert_eq!(told(&odd), "Refused `quantity must be a multiple of 100: 150 is not (check 5, quantity)`");
+    assert_eq!(
+        describe(&odd),
+        "Refused `quantity must be a multiple of 100: 150 is not (check 5, quantity)`"
+    );
     assert_eq!(odd.verdict, Verdict::Refused);
     let large = preview(&limit(Side::Buy, 2_000, "306.00"));
     assert!(
-        told(&large).starts_with(
+        describe(&large).starts_with(
             "Rejected `insufficient funds: it needs 612704.72 of cash in HKD, and there is 500000.00 (check 10, funds)`"
         ),
         "{}",
-        told(&large)
+        describe(&large)
     );
     // The reserve of a market order: 305 × 1.05, up to the tick.
     let at_market = Terms { order_type: OrderType::Market, price: None, ..limit(Side::Buy, 100, "306.00") };
-    assert_eq!(told(&preview(&at_market)), "Accepted 320.400 32040.00 + 52.08 500000.00→467907.92");
+    assert_eq!(describe(&preview(&at_market)), "Accepted 320.400 32040.00 + 52.08 500000.00→467907.92");
     assert!(service.read(id, replay("10:00:20"), |reading| reading.account.orders().is_empty()));
 }
 
@@ -56,7 +59,7 @@ fn a_preview_lists_the_ignored_fields() {
     let notes = |terms: &Terms, clock: &str| {
         let moment = replay(clock);
         service
-            .with_reader(|reader| service.paper.preview(id, &Submit::of(terms.clone()), (reader, moment)))
+            .with_reader(|reader| service.paper.at(id, reader, &moment).preview(&Submit::of(terms.clone())))
             .unwrap()
             .notes
     };

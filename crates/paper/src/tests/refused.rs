@@ -20,14 +20,14 @@ fn a_refused_command_leaves_an_unused_account_unchanged() {
     let (bare, prepared, service) = (house.bare_account("ann"), house.account("bob"), house.service());
     let odd_lot = Command::submit(limit(Side::Buy, 250, "300.00"));
     for (id, entries) in [(bare, 0), (prepared, 2)] {
-        for (command, told) in [
+        for (command, actual) in [
             (&odd_lot, "quantity must be a multiple of 100"),
             (&withdraw(9_000_000), "insufficient funds"),
             (&Command::Cancel { id: trading::OrderId::of(1, 1) }, "order not found"),
         ] {
-            assert_eq!(words(service.named(id, replay("10:00:15"), command, "one")), told);
+            assert_eq!(words(service.named(id, replay("10:00:15"), command, "one")), actual);
             let standing = service.paper.standing(id).unwrap();
-            assert_eq!((standing.entries, standing.horizon), (entries, None), "{told}");
+            assert_eq!((standing.entries, standing.horizon), (entries, None), "{actual}");
         }
     }
     // The account may still be opened, and begins with the first accepted request.
@@ -94,7 +94,7 @@ fn several_commands_are_executed_all_or_none() {
     let set = |commands: &[Command], clock| {
         let audit = Audit { event: "paper.set", actor: "operator".to_owned(), reason: String::new() };
         service.with_reader(|reader| {
-            service.paper.commands(id, commands, None, Some(audit), (reader, replay(clock)))
+            service.paper.at(id, reader, &replay(clock)).commands(commands, None, Some(audit))
         })
     };
     let zero = Command::Set(Setting::Participation(Some(Share::ZERO)));
@@ -122,11 +122,11 @@ fn a_text_that_is_too_long_is_refused_before_writing() {
     let named = |bytes: usize| service.named(id, replay("10:00:15"), &order, &"x".repeat(bytes));
     assert_eq!(words(named(129)), "client_request_id has more than 128 bytes");
     assert!(!named(128).unwrap().is_repeated);
-    let told = words(service.named(id, replay("10:00:15"), &order, "a\nb"));
-    assert_eq!(told, "client_request_id has control characters");
+    let actual = words(service.named(id, replay("10:00:15"), &order, "a\nb"));
+    assert_eq!(actual, "client_request_id has control characters");
     let terms = trading::Terms { remark: "a\u{1b}[2J".to_owned(), ..limit(Side::Buy, 200, "300.00") };
-    let told = words(service.command(id, replay("10:00:15"), &Command::submit(terms)));
-    assert_eq!(told, "remark has control characters");
+    let actual = words(service.command(id, replay("10:00:15"), &Command::submit(terms)));
+    assert_eq!(actual, "remark has control characters");
     // An empty key is no key.
     let ids = [0, 1].map(|_| service.named(id, replay("10:00:15"), &order, "").unwrap().order);
     assert_ne!(ids[0], ids[1]);

@@ -20,12 +20,15 @@ fn changes_of_one_process_are_seen_and_pushed_by_another() {
     let order = here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     assert_eq!(there.heard(), Vec::<String>::new());
     assert!(there.seen(id, replay("10:00:20"), order).starts_with("NewStatus"));
-    let told = |status: &str| format!("{} {status}", id.0);
-    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus")]);
+    let describe = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(there.heard(), [describe("WaitToNew"), describe("NewStatus")]);
     assert!(there.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
     assert!(here.seen(id, replay("10:02"), order).starts_with("FilledStatus"));
-    assert_eq!(there.heard(), [told("FilledStatus 200@305.200")]);
-    assert_eq!(here.heard(), [told("WaitToNew"), told("NewStatus"), told("FilledStatus 200@305.200")]);
+    assert_eq!(there.heard(), [describe("FilledStatus 200@305.200")]);
+    assert_eq!(
+        here.heard(),
+        [describe("WaitToNew"), describe("NewStatus"), describe("FilledStatus 200@305.200")]
+    );
 }
 
 #[test]
@@ -60,7 +63,7 @@ fn concurrent_changes_of_two_processes_lose_nothing() {
 struct Ticking(AtomicI64);
 
 impl Clock for Ticking {
-    fn moment(&self) -> Moment {
+    fn moment(&self, _: store::AccountId, _: Option<Timestamp>) -> Moment {
         let now = Timestamp(self.0.fetch_add(1, Ordering::AcqRel));
         Moment { as_of: AsOf::Replay(now), machine: MACHINE }
     }
@@ -79,7 +82,7 @@ fn of_two_concurrent_requests_the_one_served_second_has_the_later_time() {
                 barrier.wait();
                 for _ in 0..10 {
                     let done = service.with_reader(|reader| {
-                        service.paper.command(id, &deposit, None, None, (reader, &clock))
+                        service.paper.at(id, reader, &clock).command(&deposit, None, None)
                     });
                     done.unwrap();
                 }
@@ -116,7 +119,7 @@ fn only_accounts_with_possible_events_are_due() {
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:01")));
     assert_eq!(service.paper.due(at("10:00:59"), 10).unwrap(), []);
     assert_eq!(service.paper.due(at("10:01"), 10).unwrap(), [ids[0]]);
-    let advance = |clock| service.with_reader(|reader| service.paper.advance(&ids, (reader, replay(clock))));
+    let advance = |clock| service.with_reader(|reader| service.paper.advance(&ids, reader, &replay(clock)));
     advance("10:01");
     assert_eq!(service.paper.next_wake().unwrap(), Some(at("10:02")));
     advance("10:02");
@@ -131,7 +134,7 @@ fn the_horizon_of_an_account_with_open_orders_is_persistent() {
     let house = House::new(&CANDLES);
     let (id, service) = (house.account("ann"), house.service());
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "200.00"));
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("10:05"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("10:05")));
     let elsewhere = house.service();
     assert_eq!(elsewhere.paper.standing(id).unwrap().horizon, Some(at("10:05")));
     // This needed no entry, and other processes continue there.
@@ -147,10 +150,13 @@ fn following_pushes_changes_of_another_process() {
     let (id, here, there) = (house.account("ann"), house.service(), house.service());
     there.paper.follow(id).unwrap();
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
-    here.with_reader(|reader| here.paper.advance(&[id], (reader, replay("10:02"))));
+    here.with_reader(|reader| here.paper.advance(&[id], reader, &replay("10:02")));
     there.paper.follow(id).unwrap();
-    let told = |status: &str| format!("{} {status}", id.0);
-    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus"), told("FilledStatus 200@305.200")]);
+    let describe = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(
+        there.heard(),
+        [describe("WaitToNew"), describe("NewStatus"), describe("FilledStatus 200@305.200")]
+    );
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
 }
@@ -163,8 +169,8 @@ fn watching_an_unloaded_account_pushes_later_changes_of_another_process() {
     let _watched = there.paper.watch(id).unwrap();
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     there.paper.follow(id).unwrap();
-    let told = |status: &str| format!("{} {status}", id.0);
-    assert_eq!(there.heard(), [told("WaitToNew"), told("NewStatus")], "of the second order alone");
+    let describe = |status: &str| format!("{} {status}", id.0);
+    assert_eq!(there.heard(), [describe("WaitToNew"), describe("NewStatus")], "of the second order alone");
 }
 
 #[test]
@@ -174,7 +180,7 @@ fn the_first_listener_receives_no_earlier_entries() {
     // Read first, so that the account is in memory there.
     there.read(id, replay("10:00"), |_| ());
     here.submit(id, replay("10:00:10"), limit(Side::Buy, 100, "300.00"));
-    let told = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
+    let actual = ["WaitToNew", "NewStatus"].map(|status| format!("{} {status}", id.0));
     let first = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
     assert_eq!(there.heard(), Vec::<String>::new());
@@ -182,7 +188,7 @@ fn the_first_listener_receives_no_earlier_entries() {
     here.submit(id, replay("10:00:15"), limit(Side::Buy, 100, "300.00"));
     let second = there.paper.watch(id).unwrap();
     there.paper.follow(id).unwrap();
-    assert_eq!(there.heard(), told);
+    assert_eq!(there.heard(), actual);
     drop((first, second));
     here.submit(id, replay("10:00:20"), limit(Side::Buy, 100, "300.00"));
     let _again = there.paper.watch(id).unwrap();
@@ -219,7 +225,7 @@ fn listeners_receive_every_change_once_in_journal_order() {
     let journal = services[0].paper.journal(id).unwrap();
     let pushes: Vec<_> = journal.iter().flat_map(|entry| account.take_in(entry)).collect();
     assert_eq!((account.orders().len(), pushes.len()), (40, 40 * 5));
-    let expected: Vec<String> = pushes.iter().map(|push| super::house::told(id, push)).collect();
+    let expected: Vec<String> = pushes.iter().map(|push| super::house::describe(id, push)).collect();
     for service in &services {
         service.paper.follow(id).unwrap();
         assert_eq!(service.heard(), expected);

@@ -22,7 +22,7 @@ fn days(listed: &[StatementId]) -> String {
 }
 
 fn list(service: &Service, id: AccountId, moment: Moment) -> String {
-    let listed = service.with_reader(|reader| service.paper.statements(id, &ALL, (reader, moment)));
+    let listed = service.with_reader(|reader| service.paper.at(id, reader, &moment).statements(&ALL));
     days(&listed.unwrap())
 }
 
@@ -130,7 +130,7 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
     let standing = service.paper.standing(id).unwrap();
     let moment = replay("105:00");
     let seen =
-        service.with_reader(|reader| service.paper.look_at_statements(id, &ALL, (reader, moment))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
     let shown: Vec<Option<Vec<u8>>> = seen
         .listed
@@ -139,16 +139,17 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
         .collect();
     assert_eq!((text(&service, id, 18), service.paper.standing(id).unwrap()), (None, standing));
     assert_eq!(list(&service, id, moment), "20 19 18");
-    let kept = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
-    assert_eq!(shown, kept);
+    let stored = [20, 19, 18].map(|day| text(&service, id, day).map(String::into_bytes));
+    assert_eq!(shown, stored);
     // A stored statement is shown verbatim.
     let seen =
-        service.with_reader(|reader| service.paper.look_at_statements(id, &ALL, (reader, moment))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &moment).look_at_statements(&ALL)).unwrap();
     assert_eq!(days(&seen.listed), "20 19 18");
-    let nobody = house.bare_account("bob");
-    let seen = service.with_reader(|reader| service.paper.look_at_statements(nobody, &ALL, (reader, moment)));
+    let stranger = house.bare_account("bob");
+    let seen =
+        service.with_reader(|reader| service.paper.at(stranger, reader, &moment).look_at_statements(&ALL));
     assert!(seen.unwrap().listed.is_empty());
-    assert_eq!(service.paper.standing(nobody).unwrap().entries, 0, "asking does not begin it");
+    assert_eq!(service.paper.standing(stranger).unwrap().entries, 0, "asking does not begin it");
 }
 
 #[test]
@@ -162,19 +163,18 @@ fn reads_of_a_command_line_show_the_same_and_write_nothing() {
     let query = FlowQuery { from: Timestamp(0), through: Timestamp(i64::MAX), symbol: None, most: 100 };
     let all = |of: &Service| {
         of.with_reader(|reader| {
-            let cash =
-                of.paper.read(id, (&mut *reader, moment), |reading| reading.account.cash(Currency::HKD));
-            let flows = of.paper.flows(id, &query, (&mut *reader, moment)).unwrap().flows;
-            let why = of.paper.order_explanation(id, order, (&mut *reader, moment)).unwrap();
-            let listed = of.paper.statements(id, &ALL, (&mut *reader, moment)).unwrap();
-            let text = of.paper.statement(id, daily(18), (reader, moment)).unwrap();
-            (cash.unwrap(), format!("{flows:?}"), why, days(&listed), text)
+            let mut account = of.paper.at(id, reader, &moment);
+            let cash = account.read(|reading| reading.account.cash(Currency::HKD)).unwrap();
+            let flows = account.flows(&query).unwrap().flows;
+            let why = account.order_explanation(order).unwrap();
+            let listed = account.statements(&ALL).unwrap();
+            (cash, format!("{flows:?}"), why, days(&listed), account.statement(daily(18)).unwrap())
         })
     };
     let shown = all(&quiet);
     assert_eq!((service.paper.standing(id).unwrap(), text(&service, id, 18)), (standing, None));
-    assert_eq!(all(&quiet), shown, "from memory");
-    // A change is seen at once.
+    assert_eq!(all(&quiet), shown);
+    // A read after a change shows it.
     quiet.submit(id, replay("10:00:30"), limit(Side::Buy, 100, "290.00"));
     assert_eq!(quiet.read(id, replay("10:00:30"), |reading| reading.account.orders().len()), 2);
     let other = House::new(&TWO_DAYS);
@@ -190,7 +190,7 @@ fn the_background_makes_due_statements_without_advancing_accounts() {
     let none = AccountId(0);
     let make = |moment: Moment| {
         let due = service.paper.with_statements_due(none, 10).unwrap();
-        service.with_reader(|reader| service.paper.make_due_statements(&due, (reader, moment)));
+        service.with_reader(|reader| service.paper.make_due_statements(&due, reader, &moment));
         due
     };
     assert_eq!(make(replay("105:00")), [id], "nobody has looked yet");
@@ -198,7 +198,7 @@ fn the_background_makes_due_statements_without_advancing_accounts() {
     assert_eq!(service.paper.standing(id).unwrap().horizon, Some(at("10:00:15")));
     assert!(make(replay("105:00")).is_empty(), "its journal has not come so far");
     // An event occurs, so the account is advanced to now.
-    service.with_reader(|reader| service.paper.advance(&[id], (reader, replay("58:00"))));
+    service.with_reader(|reader| service.paper.advance(&[id], reader, &replay("58:00")));
     assert_eq!(make(replay("58:00")), [id]);
     assert!(text(&service, id, 18).is_some() && text(&service, id, 19).is_some());
     assert!(make(replay("58:00")).is_empty());

@@ -22,7 +22,7 @@ fn days(today: &str) -> TallyDays {
 /// Tallies accounts at a time of the 18th, or later: `34:00` is ten o'clock on the 19th.
 fn tally(service: &Service, ids: &[AccountId], clock: &str, today: &str) {
     let moment = replay(clock);
-    service.with_reader(|reader| service.paper.tally(ids, &days(today), (reader, moment))).unwrap();
+    service.with_reader(|reader| service.paper.tally(ids, &days(today), reader, &moment)).unwrap();
 }
 
 /// The stored assets of an account as of a day, and the orders of the month up to then.
@@ -58,22 +58,22 @@ fn the_value_of_an_account_is_its_cash_and_positions_at_the_end_of_the_day() {
 fn an_idle_account_is_tallied_without_advancing_it() {
     let house = House::new(&G1);
     let (ann, bob, service) = (house.account("ann"), house.account("bob"), house.service());
-    let nobody = house.bare_account("eve");
+    let stranger = house.bare_account("eve");
     service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let heads = || house.accounts().journal_heads().unwrap();
     let before = heads();
-    tally(&service, &[ann, bob, nobody], "34:00", "2026-03-19");
+    tally(&service, &[ann, bob, stranger], "34:00", "2026-03-19");
     assert_eq!(heads(), before, "nothing is written to a journal");
     // The order was filled in the meantime; bob has money but has not begun.
     assert_eq!(known(&house, ann, "2026-03-18"), "2026-03-18 HKD 4999952500; 1");
     assert_eq!(known(&house, bob, "2026-03-18"), "; 0");
-    assert_eq!(known(&house, nobody, "2026-03-18"), "; 0");
+    assert_eq!(known(&house, stranger, "2026-03-18"), "; 0");
     // Each is tallied for the day, and due again on the next.
     let due = |today| service.paper.untallied(date(today), AccountId(i64::MIN), 10).unwrap();
     assert_eq!((due("2026-03-19"), due("2026-03-20")), (vec![], vec![ann, bob]));
     assert_eq!(service.paper.untallied(date("2026-03-20"), ann, 10).unwrap(), [bob]);
     let is_tallied = |id| service.paper.is_tallied(id, date("2026-03-19")).unwrap();
-    assert!(is_tallied(ann) && is_tallied(bob) && is_tallied(nobody));
+    assert!(is_tallied(ann) && is_tallied(bob) && is_tallied(stranger));
 }
 
 #[test]
@@ -151,7 +151,7 @@ fn a_request_tallies_within_its_limit_and_the_job_does_the_rest() {
     let within_request = |service: &Service, id| {
         let at = replay("34:00");
         let days = days("2026-03-19");
-        service.with_reader(|reader| service.paper.tally_within_request(id, &days, (reader, at))).unwrap()
+        service.with_reader(|reader| service.paper.at(id, reader, &at).tally_within_request(&days)).unwrap()
     };
     // The fill is in the journal of ann, and not yet in that of bob.
     for id in [ann, bob] {
@@ -185,7 +185,7 @@ fn a_journal_of_several_pages_is_tallied_as_one() {
     let many = vec![one; 5_000];
     for clock in ["10:00:15", "34:00"] {
         let at = replay(clock);
-        service.with_reader(|reader| service.paper.commands(id, &many, None, None, (reader, at))).unwrap();
+        service.with_reader(|reader| service.paper.at(id, reader, &at).commands(&many, None, None)).unwrap();
     }
     assert!(service.paper.journal(id).unwrap().len() > 10_000);
     tally(&service, &[id], "34:00", "2026-03-19");

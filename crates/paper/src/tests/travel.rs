@@ -115,8 +115,8 @@ fn a_fork_is_independent_of_its_source() {
     let (ann, bob, service) = (house.account("ann"), house.bare_account("bob"), house.service());
     let order = service.submit(ann, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     service.seen(ann, replay("10:05"), order);
-    let nobody = service.paper.fork(bob, ann, None, &travel(""));
-    assert!(matches!(nobody, Err(PaperError::NoJournal)), "{nobody:?}");
+    let stranger = service.paper.fork(bob, ann, None, &travel(""));
+    assert!(matches!(stranger, Err(PaperError::NoJournal)), "{stranger:?}");
     let later = service.paper.fork(ann, bob, Some(at("10:06")), &travel(""));
     assert!(matches!(later, Err(PaperError::NotBefore { .. })), "{later:?}");
     assert_eq!(service.paper.standing(bob).unwrap().entries, 0);

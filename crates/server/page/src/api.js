@@ -65,8 +65,8 @@ async function send(path, { method = 'GET', body, signal, csrfToken, isDocument 
   if (csrfToken !== undefined) headers['x-csrf'] = csrfToken;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const sent = { method, headers, body: text, signal, credentials: 'same-origin' };
-  const asked = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));
-  const { response, envelope } = await asked.catch((error) => {
+  const pending = takeEarly(path) ?? exchange(fetch(addressOf(path), sent));
+  const { response, envelope } = await pending.catch((error) => {
     if (error.name === 'AbortError') throw error;
     throw new Refused({ status: UNREACHABLE, message: 'the server does not answer' });
   });

@@ -51,7 +51,7 @@ let view;
 let lost;
 // The security that the user chose, by the address or a control. A security that the page suggests
 // must not be charged.
-let asked;
+let chosen;
 let chart;
 let feed;
 let placed = new Map();
@@ -60,7 +60,7 @@ let triggers = new Map();
 let stopWaiting = () => {};
 
 const pager = new Pager({ pill: byId('pill'), onPage: draw, onRefused: (refused) => adviceFor(refused, place()) });
-const trades = new Trades(ask, { onTold: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
+const trades = new Trades(ask, { onChanged: drawTrades, onTraded: () => beside.side?.traded(), onMoved: () => followClock() });
 const beside = new Beside(ask, {
   go: (symbol) => change({ symbol, before: undefined }),
   onMarks: () => chart && feed && drawTrades(),
@@ -70,7 +70,7 @@ const beside = new Beside(ask, {
 const facts = new Facts(ask);
 const looking = new Looking(() => ({ ...current(), placed, fills, triggers }));
 const fresh = new Fresh(ask, {
-  onNews: tell,
+  onNews: takeNews,
   onLost: (error) => note(adviceFor(error, place()).title),
   onBack: () => {
     note('');
@@ -115,7 +115,7 @@ async function open() {
   showControls(view, facts.of(view.symbol));
   // The newest candles get their date after they are painted: an empty box would shift the layout.
   if (view.before) dateBox.show(view.before);
-  const mine = new Feed(view, ask, asked === view.symbol);
+  const mine = new Feed(view, ask, chosen === view.symbol);
   feed = mine;
   notice('loading', undefined, view.symbol);
   showReadOut(undefined);
@@ -133,7 +133,7 @@ async function open() {
 
 /** The remembered security may have been removed, or may be from another server at this address. */
 const isOfAnotherStore = (error) =>
-  error.name === 'Refused' && asked !== view.symbol && view.symbol === remembered('symbol') && adviceFor(error, place()).isMissing;
+  error.name === 'Refused' && chosen !== view.symbol && view.symbol === remembered('symbol') && adviceFor(error, place()).isMissing;
 
 function suggest() {
   remember('symbol', undefined);
@@ -156,8 +156,8 @@ async function begun(mine) {
   remember('symbol', view.symbol);
   // An automatic choice is written to the address only once it is shown: a reload must not treat it
   // as the user's choice.
-  if (asked !== view.symbol) writeAddress(view);
-  asked = view.symbol;
+  if (chosen !== view.symbol) writeAddress(view);
+  chosen = view.symbol;
   await nextPicture();
   performance.mark('chandler:painted');
   if (feed !== mine) return;
@@ -258,9 +258,9 @@ function notTaken(error) {
 const followClock = () => news.newest().catch((error) => { if (error.name !== 'Refused') throw error; });
 
 /** Called after an import, or when the market's clock has advanced. */
-async function tell(told, isChanged) {
-  facts.update(told);
-  showStored(told);
+async function takeNews(latest, isChanged) {
+  facts.update(latest);
+  showStored(latest);
   if (!feed || feed.candles.length === 0) return open();
   return isChanged ? news.again() : news.newest();
 }
@@ -284,8 +284,8 @@ function change(what) {
   // Without a security there is no period to choose.
   if (!view.symbol) return;
   // Changing the period of an automatically chosen security still costs nothing.
-  if (what.symbol) asked = what.symbol;
-  if (asked === view.symbol) writeAddress(view, 'pushState');
+  if (what.symbol) chosen = what.symbol;
+  if (chosen === view.symbol) writeAddress(view, 'pushState');
   open();
 }
 
@@ -294,7 +294,7 @@ function alter(what) {
   view = { ...view, ...what };
   if (feed) feed.view = view;
   if (!view.symbol) return;
-  if (asked === view.symbol) writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
+  if (chosen === view.symbol) writeAddress({ ...view, before: parseLink(location.search).view.before }, 'pushState');
   rememberStudies(view);
   showControls(view, facts.of(view.symbol));
   if (chart && feed?.candles.length > 0) showExtras();
@@ -310,7 +310,7 @@ function goBack() {
 
 function readAddress() {
   const visit = visitOf(location.search);
-  ({ view, lost, asked } = visit);
+  ({ view, lost, chosen } = visit);
   note(visit.ignored.length > 0 ? phrase('ignored', visit.ignored.join(', ')) : '');
 }
 
@@ -380,7 +380,7 @@ async function nothing() {
   const other = periodInstead(view, found);
   if (other) {
     view = { ...view, period: other };
-    if (asked === view.symbol) writeAddress(view);
+    if (chosen === view.symbol) writeAddress(view);
     return open();
   }
   await advise('empty', { advice: nothingAdvice(view, first && pointOf(first, period()), found?.periods) }, open);
@@ -454,7 +454,7 @@ function newest() {
 /** Opens the security of the address; without one, the last security viewed or a suggestion. */
 async function begin() {
   if (view.symbol) {
-    if (asked) writeAddress(view);
+    if (chosen) writeAddress(view);
     await open();
     return;
   }

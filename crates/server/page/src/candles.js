@@ -37,24 +37,24 @@ export function candleOf(served) {
  * inclusive). The newer response wins there, because the last candle may have been forming in the
  * older one.
  */
-export function mergePages(kept, fresh) {
-  if (kept.length === 0) return fresh;
-  if (fresh.length === 0) return kept;
-  if (fresh.at(-1).stamp < kept[0].stamp) return fresh.concat(kept);
-  if (fresh[0].stamp > kept.at(-1).stamp) return kept.concat(fresh);
+export function mergePages(loaded, fresh) {
+  if (loaded.length === 0) return fresh;
+  if (fresh.length === 0) return loaded;
+  if (fresh.at(-1).stamp < loaded[0].stamp) return fresh.concat(loaded);
+  if (fresh[0].stamp > loaded.at(-1).stamp) return loaded.concat(fresh);
   const merged = [];
   let [left, right] = [0, 0];
-  while (left < kept.length && right < fresh.length) {
-    if (kept[left].stamp < fresh[right].stamp) {
-      merged.push(kept[left]);
+  while (left < loaded.length && right < fresh.length) {
+    if (loaded[left].stamp < fresh[right].stamp) {
+      merged.push(loaded[left]);
       left += 1;
       continue;
     }
-    if (kept[left].stamp === fresh[right].stamp) left += 1;
+    if (loaded[left].stamp === fresh[right].stamp) left += 1;
     merged.push(fresh[right]);
     right += 1;
   }
-  return merged.concat(kept.slice(left), fresh.slice(right));
+  return merged.concat(loaded.slice(left), fresh.slice(right));
 }
 
 /** The index of the candle with this wall time in an ascending list, or -1. */

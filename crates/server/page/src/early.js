@@ -10,9 +10,9 @@ import { visitOf } from './visit.js';
 
 // Sent before local storage is read: the first read takes longer than sending a request.
 if (pathHere() === '/') {
-  const { view, asked } = visitOf(location.search);
+  const { view, chosen } = visitOf(location.search);
   if (view.symbol) {
-    const path = candlesPath(view, { ...firstPoint(view), ...keepingQuota(asked === view.symbol) });
+    const path = candlesPath(view, { ...firstPoint(view), ...keepingQuota(chosen === view.symbol) });
     const answer = exchange(fetch(addressOf(path), { headers: { accept: 'application/json' }, credentials: 'same-origin' }));
     // The page handles the error; without this an unreachable server would cause an unhandled
     // rejection.

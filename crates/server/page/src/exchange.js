@@ -2,8 +2,8 @@
 // that is loaded: the response should be read when the page starts, so that the chart is in the
 // first paint.
 
-export async function exchange(asked) {
-  const response = await asked;
+export async function exchange(request) {
+  const response = await request;
   const envelope = await response.json().catch((error) => {
     if (error.name === 'AbortError') throw error;
     return undefined;

@@ -11,11 +11,11 @@ export const CANDLES_MAX = 60_000;
 const EARLIEST = '1900-01-01';
 
 export class Feed {
-  /** `isAsked` is whether the user chose the security, not the page. */
-  constructor(view, ask, isAsked = true) {
+  /** `isChosen` is whether the user chose the security, not the page. */
+  constructor(view, ask, isChosen = true) {
     this.view = view;
     this.ask = ask;
-    this.isAsked = isAsked;
+    this.isChosen = isChosen;
     this.candles = [];
     this.cursor = undefined;
     this.reachesBeginning = false;
@@ -25,7 +25,7 @@ export class Feed {
 
   /** The first page, which ends at the point of the view or now. */
   async open() {
-    this.takeOlder(await this.page({ ...firstPoint(this.view), ...keepingQuota(this.isAsked) }));
+    this.takeOlder(await this.page({ ...firstPoint(this.view), ...keepingQuota(this.isChosen) }));
   }
 
   /** The first page of the history. */
@@ -53,21 +53,21 @@ export class Feed {
   }
 
   /**
-   * `isAsked` is whether the user requested them; if not, they are not loaded if they would cost
+   * `isRequested` is whether the user requested them; if not, they are not loaded if they would cost
    * quota.
    */
-  async newer(isAsked = true) {
+  async newer(isRequested = true) {
     const last = this.candles.at(-1);
     // The point is included, so adjacent pages share one candle and none can be lost between them.
     const point = last ? { after: new Date(last.stamp * 1000).toISOString().replace('.000', '') } : {};
-    const data = await this.page({ ...point, ...keepingQuota(isAsked) });
+    const data = await this.page({ ...point, ...keepingQuota(isRequested) });
     this.candles = mergePages(this.candles, data.candlesticks.map(candleOf));
     this.reachesNow = !data.next;
   }
 
   /** The first candle at or after the point of the view, for a view that has none before it. */
   async firstAfter() {
-    const { candlesticks } = await this.page({ after: this.view.before, limit: 1, ...keepingQuota(this.isAsked) });
+    const { candlesticks } = await this.page({ after: this.view.before, limit: 1, ...keepingQuota(this.isChosen) });
     return candlesticks.map(candleOf).at(0);
   }
 

@@ -16,4 +16,4 @@ export const firstPoint = ({ before }) => (before ? { before } : {});
  * Prevents a charge for a security that the user has not chosen: instead of candles the server
  * answers with their cost.
  */
-export const keepingQuota = (isAsked) => (isAsked ? {} : { charge: 'no' });
+export const keepingQuota = (isRequested) => (isRequested ? {} : { charge: 'no' });

@@ -1,4 +1,4 @@
-// Shows the range of the view as far as it is loaded, and loads the rest.
+// Shows the loaded part of the view's range, and loads the rest.
 
 import { startOfRange } from './ranges.js';
 

@@ -18,25 +18,25 @@ const BAD_QUESTION = 301600;
  */
 export function adviceFor(refused, { symbol, here = addressOf('/') } = {}) {
   const { status, code, message } = refused;
-  const told = (title, text, more = {}) => ({ title, text, links: [], ...more });
+  const advice = (title, text, more = {}) => ({ title, text, links: [], ...more });
   const link = (path, label) => ({ links: [{ href: addressOf(path), label: phrase(label) }] });
-  if (status === UNREACHABLE) return told(phrase('gone'), phrase('gone_text'), { retry: true });
+  if (status === UNREACHABLE) return advice(phrase('gone'), phrase('gone_text'), { retry: true });
   if (status === 401)
-    return told(phrase('visitor'), phrase('visitor_text'), link(`/signin?next=${encodeURIComponent(here)}`, 'sign_in'));
+    return advice(phrase('visitor'), phrase('visitor_text'), link(`/signin?next=${encodeURIComponent(here)}`, 'sign_in'));
   if (refused instanceof WouldCharge && refused.fits) return costs(refused.quota, symbol);
-  if (code === QUOTA_SPENT || refused instanceof WouldCharge) return told(phrase('spent'), spent(refused), { ...link('/quota', 'spent_link'), isLimit: true });
-  if (status === 429) return told(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5, isLimit: true });
+  if (code === QUOTA_SPENT || refused instanceof WouldCharge) return advice(phrase('spent'), spent(refused), { ...link('/quota', 'spent_link'), isLimit: true });
+  if (status === 429) return advice(phrase('fast'), phrase('fast_text'), { wait: refused.retryAfter ?? 5, isLimit: true });
   if (code === NO_RIGHT)
-    return told(phrase('no_right'), phrase('no_right_text', sentence(message)), link('/quota', 'no_right_link'));
-  if (code === NO_CANDLES) return told(phrase('none', symbol), phrase('none_text'), importing(symbol));
+    return advice(phrase('no_right'), phrase('no_right_text', sentence(message)), link('/quota', 'no_right_link'));
+  if (code === NO_CANDLES) return advice(phrase('none', symbol), phrase('none_text'), importing(symbol));
   if (code === BAD_QUESTION && /not known/.test(message))
-    return told(phrase('unknown', symbol), phrase('unknown_text'), importing(symbol));
+    return advice(phrase('unknown', symbol), phrase('unknown_text'), importing(symbol));
   if (code === BAD_QUESTION && /begin date/.test(message))
-    return told(phrase('floor'), phrase('floor_text'), { isLimit: true });
-  if (status === 403 && /operator/.test(message)) return told(phrase('operators'), phrase('operators_text'));
-  if (status === 404) return told(phrase('not_found'), phrase('not_found_text'));
-  if (status >= 500) return told(phrase('broken'), sentence(message), { retry: true });
-  return told(phrase('no_answer'), sentence(message));
+    return advice(phrase('floor'), phrase('floor_text'), { isLimit: true });
+  if (status === 403 && /operator/.test(message)) return advice(phrase('operators'), phrase('operators_text'));
+  if (status === 404) return advice(phrase('not_found'), phrase('not_found_text'));
+  if (status >= 500) return advice(phrase('broken'), sentence(message), { retry: true });
+  return advice(phrase('no_answer'), sentence(message));
 }
 
 function spent({ quota, message }) {

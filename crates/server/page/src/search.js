@@ -151,8 +151,8 @@ export async function suggestions(query) {
 
 /** The same, and whether the store is empty. */
 export async function listed(query) {
-  const asked = new URLSearchParams({ query: query.trim().slice(0, QUERY_MAX), limit: 50 });
-  return (await ask(`/v1/securities?${asked}`)).data;
+  const params = new URLSearchParams({ query: query.trim().slice(0, QUERY_MAX), limit: 50 });
+  return (await ask(`/v1/securities?${params}`)).data;
 }
 
 function otherName(security) {

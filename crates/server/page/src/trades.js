@@ -11,11 +11,11 @@ const CANDLE_S = 60;
 
 export class Trades {
   /**
-   * `onTold` is called when orders or fills have changed, `onTraded` after any change to the
+   * `onChanged` is called when orders or fills have changed, `onTraded` after any change to the
    * account, and `onMoved` when the clock has advanced by a minute.
    */
-  constructor(ask, { onTold, onTraded = () => {}, onMoved }) {
-    Object.assign(this, { ask, onTold, onTraded, onMoved, live: undefined, marks: undefined });
+  constructor(ask, { onChanged, onTraded = () => {}, onMoved }) {
+    Object.assign(this, { ask, onChanged, onTraded, onMoved, live: undefined, marks: undefined });
   }
 
   /** Requests the marks of a security. For an account that does not trade this happens once. */
@@ -37,7 +37,7 @@ export class Trades {
     const before = this.marks;
     this.marks = marks;
     const isSame = before && JSON.stringify([before.orders, before.fills]) === JSON.stringify([marks.orders, marks.fills]);
-    if (!isSame) this.onTold();
+    if (!isSame) this.onChanged();
     if (marks.entries !== (before?.entries ?? 0)) this.onTraded();
     this.movedAt ??= Number(marks.at);
     if (Number(marks.at) - this.movedAt < CANDLE_S) return;

@@ -5,21 +5,21 @@ import { formatLink, parseLink } from './link.js';
 import { remember, remembered } from './memory.js';
 import { STUDY_NAMES } from './study/settings.js';
 
-const KEPT = ['scale', ...STUDY_NAMES];
+const REMEMBERED = ['scale', ...STUDY_NAMES];
 
 /** Indicators and scale are remembered for the next visit. */
-export const rememberStudies = (view) => remember('studies', formatLink(Object.fromEntries(KEPT.map((name) => [name, view[name]]))).split('?')[1]);
+export const rememberStudies = (view) => remember('studies', formatLink(Object.fromEntries(REMEMBERED.map((name) => [name, view[name]]))).split('?')[1]);
 
 /**
  * The view of an address, as parsed by `parseLink`. Without a security it opens the last one
- * viewed, with the last chosen indicators where the address has none. `asked` is the security that
+ * viewed, with the last chosen indicators where the address has none. `chosen` is the security that
  * the user chose: an automatic choice must not be charged.
  */
 export function visitOf(search) {
   const parsed = parseLink(search);
-  const asked = parsed.view.symbol;
+  const chosen = parsed.view.symbol;
   // An invalid symbol does not fall back to the last security.
-  if (asked || parsed.lost) return { ...parsed, asked };
+  if (chosen || parsed.lost) return { ...parsed, chosen };
   const settings = new URLSearchParams(remembered('studies') ?? '');
   for (const [name, value] of new URLSearchParams(search)) settings.set(name, value);
   return { ...parsed, view: { ...parseLink(`?${settings}`).view, symbol: remembered('symbol') } };

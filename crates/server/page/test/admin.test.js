@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import {
-  UNLIMITED, accountPath, auditAsked, bytesText, exportsOf, fieldsOf, isSpent, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
-} from '../src/desk/admin/forms.js';
+  UNLIMITED, accountPath, auditQuery, bytesText, exportsOf, fieldsOf, isSpent, newAccount, referenceOf, shareText, spanOf, termsChange, undoOf,
+} from '../src/dashboard/admin/forms.js';
 
 const TERMS = {
   level: null, quota: null, rate: '60/30', connections: 10, floors: null, read_only: false, api_date: null,
   text: 'level earned, rate 60/30, connections 10',
 };
 
-test('a form of terms sends what was changed, and what was emptied goes back', () => {
+test('a form of terms sends changed fields, and emptied ones as null', () => {
   const before = fieldsOf(TERMS);
   assert.deepEqual(termsChange(before, before), {});
   for (const [field, value, expected] of [
@@ -31,14 +31,14 @@ test('a form of terms sends what was changed, and what was emptied goes back', (
   assert.deepEqual(termsChange(set, emptied), { level: null, quota: null, floors: null, api_date: null });
 });
 
-test('lifting all limits is one change, and another takes it back', () => {
+test('lifting all limits is one change, and its undo another', () => {
   const before = fieldsOf(TERMS);
   const change = termsChange(before, { ...before, ...UNLIMITED });
   assert.deepEqual(change, { quota: 100000, rate: 'unlimited', connections: 1000, floors: 'none' });
   assert.deepEqual(undoOf(TERMS, change), { quota: null, rate: '60/30', connections: 10, floors: null });
 });
 
-test('a new account says no more than what is different', () => {
+test('a new account sends only values that are not defaults', () => {
   const plain = { name: ' ann ', role: 'user', region: 'ap', packages: ['SG', 'HK', 'US', 'CN'], level: '', quota: '' };
   assert.deepEqual(newAccount(plain), { name: 'ann' });
   assert.deepEqual(newAccount({ ...plain, role: 'operator', region: 'us', packages: [], level: '2', quota: '5' }), {
@@ -51,7 +51,7 @@ test('a new account says no more than what is different', () => {
   });
 });
 
-test('every name can stand in an address', () => {
+test('every account name is encoded in an address', () => {
   assert.equal(accountPath(referenceOf({ account: 'a/b ?#%é', account_id: 7 })), '/v1/admin/accounts/a%2Fb%20%3F%23%25%C3%A9');
   for (const dots of ['.', '..']) assert.equal(accountPath(referenceOf({ account: dots, account_id: 7 }), '/revoke'), '/v1/admin/accounts/7/revoke');
   assert.equal(referenceOf({ account: '...', account_id: 7 }), '...');
@@ -72,11 +72,11 @@ test('an account whose quota is used up is marked, unless it is revoked', () => 
   assert.equal(isSpent({ used: 3, limit: 3, revoked_at: '2026-11-13T00:00:00Z' }), false);
 });
 
-test('filters of the audit that are empty are not asked', () => {
-  const asked = (search) => String(auditAsked(search, 100));
-  assert.equal(asked(''), 'limit=100');
-  assert.equal(asked('?account=&event=login.refused&since=&x=1'), 'event=login.refused&limit=100');
-  assert.equal(asked('?account=%20ann%20&before=7&limit=9'), 'account=ann&before=7&limit=100');
+test('empty filters of the audit are not sent', () => {
+  const query = (search) => String(auditQuery(search, 100));
+  assert.equal(query(''), 'limit=100');
+  assert.equal(query('?account=&event=login.refused&since=&x=1'), 'event=login.refused&limit=100');
+  assert.equal(query('?account=%20ann%20&before=7&limit=9'), 'account=ann&before=7&limit=100');
 });
 
 test('sizes, times and shares are short', () => {

@@ -36,7 +36,7 @@ const has = (periods, first = '2004-06-01') => ({
   stored: periods.includes('day') ? [{ period: 'day', first, last: '2026-11-13', version: 3 }] : [],
 });
 
-test('the library gets the candles round what is visible, and others before the reader comes to their end', () => {
+test('the library gets a window of candles around the visible range, and the next before its end is reached', () => {
   assert.deepEqual(windowOf(WHOLE, { from: 10, to: 200 }), { start: 0, end: WHOLE }, 'a few are given whole');
   const count = 50_000;
   for (const from of [-300, 0, 1000, 25_000, 49_000, 49_990, 50_200]) {
@@ -44,9 +44,9 @@ test('the library gets the candles round what is visible, and others before the 
       const range = { from, to: from + span };
       const window = windowOf(count, range);
       assert.ok(0 <= window.start && window.start < window.end && window.end <= count, `${from} ${span}`);
-      assert.ok(covers(window, range, count), `${from} ${span}: everything visible is there`);
+      assert.ok(covers(window, range, count), `${from} ${span}: everything visible is loaded`);
       assert.ok(window.end - window.start <= 4000 + 2 * 2500 + 301, `${from} ${span}: not much more`);
-      assert.equal(isNearEnd(window, range, count), false, `${from} ${span}: and stays for a while`);
+      assert.equal(isNearEnd(window, range, count), false, `${from} ${span}: and not near its end`);
     }
   }
   assert.equal(windowOf(count, undefined).end, count);
@@ -89,7 +89,7 @@ test('ranges have a period that is stored, and begin where they say', () => {
   assert.equal(startOfRange('1d', night), 1);
 });
 
-test('an address keeps indicators, scale, range and what is compared', () => {
+test('an address has indicators, scale, range and compared securities', () => {
   const address = '/?symbol=1.HK&scale=log&ma=5,10&boll=20,2.5&macd=12,26,9&compare=2.HK,AAPL.US&range=1y';
   const { view, ignored } = parseLink(address.slice(1));
   assert.deepEqual([formatLink(view), ignored], [address, []]);
@@ -124,46 +124,46 @@ test('securities are compared where both have a candle, by instant within days a
   assert.deepEqual(aligned([morning], [evening], 'clock'), [undefined]);
 });
 
-test('candles are asked for when others are stored or the clock has gone on', () => {
-  const told = (now, version = 3, last = '2026-11-13') => ({ now, stored: [{ period: 'day', first: '2004-06-01', last, version }] });
-  const before = told('2026-11-13T10:00:00+08:00');
-  assert.equal(mayHaveNew(before, told('2026-11-13T10:00:50+08:00')), false);
-  assert.equal(mayHaveNew(before, told('2026-11-13T10:00:10+08:00', 4)), true, 'something was imported');
-  assert.equal(mayHaveNew(before, told('2026-11-13T10:01:00+08:00')), true, 'a minute later');
-  assert.equal(mayHaveNew(before, told('2026-11-14T10:01:00+08:00')), false, 'nothing is stored of today');
+test('candles are requested after an import or when the clock has advanced', () => {
+  const facts = (now, version = 3, last = '2026-11-13') => ({ now, stored: [{ period: 'day', first: '2004-06-01', last, version }] });
+  const before = facts('2026-11-13T10:00:00+08:00');
+  assert.equal(mayHaveNew(before, facts('2026-11-13T10:00:50+08:00')), false);
+  assert.equal(mayHaveNew(before, facts('2026-11-13T10:00:10+08:00', 4)), true, 'something was imported');
+  assert.equal(mayHaveNew(before, facts('2026-11-13T10:01:00+08:00')), true, 'a minute later');
+  assert.equal(mayHaveNew(before, facts('2026-11-14T10:01:00+08:00')), false, 'nothing is stored of today');
 });
 
-test('what nobody has asked for costs nothing', async () => {
+test('a security that the user has not chosen costs nothing', async () => {
   const store = { 'chandler.symbol': '700.HK', 'chandler.studies': 'scale=log&ma=5,10' };
   globalThis.localStorage = { getItem: (name) => store[name] ?? null };
   const visit = visitOf('?period=5m&ma=20');
-  assert.deepEqual([visit.asked, formatLink(visit.view)], [undefined, '/?symbol=700.HK&period=5m&scale=log&ma=20']);
-  assert.deepEqual([visitOf('?symbol=1.HK').asked, formatLink(visitOf('?symbol=1.HK').view)], ['1.HK', '/?symbol=1.HK']);
+  assert.deepEqual([visit.chosen, formatLink(visit.view)], [undefined, '/?symbol=700.HK&period=5m&scale=log&ma=20']);
+  assert.deepEqual([visitOf('?symbol=1.HK').chosen, formatLink(visitOf('?symbol=1.HK').view)], ['1.HK', '/?symbol=1.HK']);
   assert.deepEqual([visitOf('?symbol=lamp').lost, visitOf('?symbol=lamp').view.symbol], ['lamp', undefined]);
   delete globalThis.localStorage;
-  const asked = [];
+  const requests = [];
   const ask = async (path) => {
-    asked.push(new URLSearchParams(path.split('?')[1]).get('charge'));
+    requests.push(new URLSearchParams(path.split('?')[1]).get('charge'));
     return { data: { candlesticks: [], next: null } };
   };
-  const unasked = new Feed({ ...visit.view, before: '2026-11-13' }, ask, false);
-  await unasked.open();
-  await unasked.firstAfter();
+  const automatic = new Feed({ ...visit.view, before: '2026-11-13' }, ask, false);
+  await automatic.open();
+  await automatic.firstAfter();
   // Once its candles are shown, the security has been charged already.
-  await unasked.older();
+  await automatic.older();
   const wanted = new Feed(visit.view, ask);
   await wanted.open();
   await wanted.newer();
   // By the clock, not by the user.
   await wanted.newer(false);
-  assert.deepEqual(asked, ['no', 'no', null, null, null, 'no']);
+  assert.deepEqual(requests, ['no', 'no', null, null, null, 'no']);
   // Without candles, because they would be charged: that is not a view without candles.
   const cost = { cost: 1, fits: true, used: 2, limit: 3, resets: '2026-12-01' };
   const withCost = async () => ({ data: { candlesticks: [], next: null, would_charge: cost } });
   await assert.rejects(new Feed(visit.view, withCost, false).open(), { name: 'Refused', fits: true, quota: { used: 2, limit: 3, reset: '2026-12-01' } });
 });
 
-test('what is on the screen can be asked for elsewhere', () => {
+test('the view is copied as a command, as Python and as CSV', () => {
   const view = { ...parseLink('?symbol=CNDL.US&period=5m&session=all').view, before: '2026-11-13T15:00' };
   assert.equal(
     cliOf(view, 'http://127.0.0.1:8080'),
@@ -198,22 +198,22 @@ const servedDays = (count, close = '10.000') =>
 
 /** A server of candles, a thousand per page, that records its requests. */
 function serverOf(served) {
-  const asked = [];
+  const requests = [];
   const ask = async (path) => {
     const query = Object.fromEntries(new URL(path, 'http://here').searchParams);
-    asked.push(query);
+    requests.push(query);
     const until = query.next ? Number(query.next) : query.before ? served.findLastIndex(({ time }) => time.slice(0, 10) <= query.before) + 1 : served.length;
     const from = Math.max(until - 1000, 0);
     return { data: { candlesticks: served.slice(from, until), next: from > 0 ? String(from) : undefined } };
   };
-  return { ask, asked };
+  return { ask, requests };
 }
 
 test('candles that were corrected take the place of the visible ones, and the view stays where it is', async () => {
-  const { ask, asked } = serverOf(servedDays(4001, '11.000'));
+  const { ask, requests } = serverOf(servedDays(4001, '11.000'));
   const candles = servedDays(4000).map(candleOf);
   const begin = (range) => {
-    asked.length = 0;
+    requests.length = 0;
     const state = { view: { symbol: '700.HK', period: 'day', adjust: 'forward', session: 'intraday' }, period: periodNamed('day'), moved: undefined };
     state.feed = Object.assign(new Feed(state.view, ask), { candles, reachesNow: true });
     const isAtEnd = range.to >= candles.length;
@@ -224,14 +224,14 @@ test('candles that were corrected take the place of the visible ones, and the vi
     new News(more.ask ?? ask, { current: () => state, take: (feed) => (state.feed = feed), draw: () => {}, open: () => {}, onRefused: (error) => (state.refused = error) }).again();
   const newest = begin({ from: 2500, to: 4003 });
   await renew(newest);
-  assert.deepEqual(asked.map(({ before, next, charge }) => [before, next, charge]), [[undefined, undefined, 'no'], [undefined, '3001', undefined]]);
+  assert.deepEqual(requests.map(({ before, next, charge }) => [before, next, charge]), [[undefined, undefined, 'no'], [undefined, '3001', undefined]]);
   assert.deepEqual([newest.feed.candles.length, newest.feed.candles[0].text.close, newest.feed.reachesNow], [2000, '11.000', true]);
   // As many candles are beyond the right edge as before, though fewer are loaded before the left
   // one.
   assert.deepEqual(newest.moved, { from: 500, to: 2003 });
   const old = begin({ from: 1000, to: 1170 });
   await renew(old);
-  assert.deepEqual(asked.map(({ before }) => before), [candles[1170].time.slice(0, 10)]);
+  assert.deepEqual(requests.map(({ before }) => before), [candles[1170].time.slice(0, 10)]);
   assert.deepEqual([old.feed.candles.at(-1).time, old.feed.reachesNow, old.moved], [candles[1170].time, false, undefined]);
   assert.equal(shiftOf(candles, old.feed.candles, 1170), 999 - 1170);
   // Another view that was chosen meanwhile is not touched; a refusal is reported, and changes
@@ -248,14 +248,14 @@ test('candles that were corrected take the place of the visible ones, and the vi
   assert.deepEqual([refused.feed, refused.refused.message], [feed, 'no']);
 });
 
-test('an import is told from a clock that has gone on', () => {
-  const told = (last, version) => ({ now: '', stored: [{ period: 'day', first: '2020-01-01', last, version }] });
-  assert.equal(hasChanged(told('2026-11-12', 3), told('2026-11-13', 3)), false, 'what is stored beyond the clock has become visible');
-  assert.equal(hasChanged(told('2026-11-12', 3), told('2026-11-12', 4)), true);
-  assert.equal(hasChanged(told('2026-11-12', 3), { now: '', stored: [] }), true, 'removed');
+test('an import is distinguished from a clock that has advanced', () => {
+  const facts = (last, version) => ({ now: '', stored: [{ period: 'day', first: '2020-01-01', last, version }] });
+  assert.equal(hasChanged(facts('2026-11-12', 3), facts('2026-11-13', 3)), false, 'a candle stored beyond the clock has become visible');
+  assert.equal(hasChanged(facts('2026-11-12', 3), facts('2026-11-12', 4)), true);
+  assert.equal(hasChanged(facts('2026-11-12', 3), { now: '', stored: [] }), true, 'removed');
 });
 
-test('a candle keeps its place among others that come or go before it', () => {
+test('the shift of a candle when others before it are added or removed', () => {
   const days = servedDays(50).map(candleOf);
   assert.equal(shiftOf(days.slice(20), days, 5), 20);
   assert.equal(shiftOf(days, days.slice(20), 30), -20);
@@ -303,30 +303,30 @@ test('minutes alone open as what they are, and a period that was chosen stays ch
   assert.equal(periodInstead({ period: 'day', before: '2020-01-01' }, has(HALF_HOURS)), undefined);
 });
 
-test('another security is asked for beside the candles of the view, however old they are', () => {
-  const asked = [];
+test('a compared security is requested for the range of the view, also in the past', () => {
+  const requests = [];
   const series = { applyOptions: () => {}, setData: () => {} };
   const candles = servedDays(3).map(candleOf);
   const state = { view: { symbol: '700.HK', period: 'day', compare: 'AAPL.US' }, period: periodNamed('day'), feed: { reachesNow: true } };
   state.chart = { candles, start: 0, end: 3, palette: {}, range: () => ({ from: 0, to: 2 }), addLine: () => series, chart: { removeSeries: () => {} } };
   const compared = new Compared((path) => {
-    asked.push(new URL(path, 'http://here').searchParams.get('before'));
+    requests.push(new URL(path, 'http://here').searchParams.get('before'));
     return new Promise(() => {});
   }, () => state, () => {});
   compared.show();
   compared.show();
-  assert.deepEqual(asked, [null], 'asked once');
+  assert.deepEqual(requests, [null], 'requested once');
   // Home.
   state.feed = { reachesNow: false };
   compared.show();
-  assert.deepEqual(asked.splice(1), ['2020-01-03']);
+  assert.deepEqual(requests.splice(1), ['2020-01-03']);
   state.period = periodNamed('5m');
   state.feed = { reachesNow: false };
   compared.show();
-  assert.deepEqual(asked.splice(1), ['2020-01-02T16:00:00Z'], 'by the instant: another market has another clock');
+  assert.deepEqual(requests.splice(1), ['2020-01-02T16:00:00Z'], 'by the instant: another market has another clock');
 });
 
-test('a logarithmic scale has no room for what is below zero', () => {
+test('a logarithmic scale leaves out values below zero', () => {
   const lines = new Lines();
   const scale = { mode: 1 };
   const series = { priceScale: () => ({ options: () => scale }), priceToCoordinate: (value) => 100 - value };

@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { Refused } from '../src/api.js';
-import { filterOf, queryOf } from '../src/desk/filter.js';
-import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from '../src/desk/rows.js';
+import { filterOf, queryOf } from '../src/dashboard/filter.js';
+import { CHUNK, Rows, rowAfterKey, rowsInView, topFor } from '../src/dashboard/rows.js';
 
-test('a list filter is what the address says', () => {
+test('a list filter is parsed from the address', () => {
   assert.deepEqual(filterOf('?query=%20lamp&market=us&order=worst'), { query: 'lamp', market: 'US', order: 'worst' });
   assert.deepEqual(filterOf('?market=SG&order=best'), { query: '', market: '', order: '' });
   assert.equal(filterOf(`?query=${'x'.repeat(99)}`).query.length, 64);
   assert.equal(queryOf({ query: 'a&b', market: '', order: 'worst' }, { offset: 0, limit: 100 }), 'query=a%26b&order=worst&limit=100');
 });
 
-test('of a long list the rows in view are drawn, and keys lead to rows', () => {
+test('only the visible rows of a long list are drawn, and keys move between rows', () => {
   const size = { top: 3200, height: 320, rowHeight: 32, total: 20_000 };
   assert.deepEqual(rowsInView(size), [88, 122]);
   assert.deepEqual(rowsInView({ ...size, top: 0 }), [0, 22]);
@@ -25,29 +25,29 @@ test('of a long list the rows in view are drawn, and keys lead to rows', () => {
   assert.deepEqual([after('x', 5), after('toString', 5), rowAfterKey('End', 0, { ...size, total: 0 })], [undefined, undefined, undefined]);
 });
 
-test('rows are asked for once, a chunk at a time, and a refused chunk can be asked for again', async () => {
-  const asked = [];
+test('rows are requested once, a chunk at a time, and a refused chunk again', async () => {
+  const requests = [];
   let refused;
   const fetchChunk = async (offset, limit) => {
-    asked.push(offset);
+    requests.push(offset);
     if (refused) throw new Refused({ status: 429, message: 'too fast' });
     return { total: 250, rows: Array.from({ length: Math.min(limit, 250 - offset) }, (_, at) => ({ place: offset + at })) };
   };
-  const told = [];
-  const rows = new Rows(fetchChunk, { onChange: () => told.push('rows'), onRefused: ({ status }) => told.push(status) });
+  const events = [];
+  const rows = new Rows(fetchChunk, { onChange: () => events.push('rows'), onRefused: ({ status }) => events.push(status) });
   await rows.load(0);
   assert.deepEqual([rows.total, rows.at(99).place, rows.at(100)], [250, 99, undefined]);
   rows.need(90, 210);
   rows.need(90, 210);
   await Promise.resolve();
   await new Promise((resolve) => setImmediate(resolve));
-  assert.deepEqual([asked, rows.at(249).place, CHUNK], [[0, 100, 200], 249, 100]);
+  assert.deepEqual([requests, rows.at(249).place, CHUNK], [[0, 100, 200], 249, 100]);
   refused = true;
-  const other = new Rows(fetchChunk, { onRefused: ({ status }) => told.push(status) });
+  const other = new Rows(fetchChunk, { onRefused: ({ status }) => events.push(status) });
   await other.load(0);
-  assert.deepEqual([told, other.chunks.size], [['rows', 'rows', 'rows', 429], 0]);
+  assert.deepEqual([events, other.chunks.size], [['rows', 'rows', 'rows', 429], 0]);
   // Responses after `end` are ignored, and loaded rows stay while they are requested again.
   rows.end();
   await rows.load(1);
-  assert.deepEqual([told.length, rows.at(100).place], [4, 100]);
+  assert.deepEqual([events.length, rows.at(100).place], [4, 100]);
 });

@@ -19,7 +19,7 @@ const fill = (time, side = 'Buy', quantity = '200') => ({
   order_id: '1', side, quantity, price: '305.2', candle_at: String(stamp(time)), trading_day: time.slice(0, 10),
 });
 
-test('a profit is a part of what was paid, whichever way the position is', () => {
+test('a profit is a share of the cost, long and short', () => {
   assert.equal(percentOf('80.00', '61040.00'), '0.13');
   assert.equal(percentOf('-10', '100'), '-10.00');
   assert.equal(percentOf('10', '-100'), '10.00');
@@ -52,7 +52,7 @@ test('the fills of a side at one candle are one arrow', () => {
 });
 
 test('an order has a line at each price that it waits for', () => {
-  const trades = new Trades(undefined, { onTold: () => {}, onMoved: () => {} });
+  const trades = new Trades(undefined, { onChanged: () => {}, onMoved: () => {} });
   const order = (more) => ({ side: 'Buy', quantity: '200', price: null, trigger_price: null, ...more });
   trades.marks = { orders: [order({ price: '306' }), order({}), order({ price: '311', trigger_price: '310' })], fills: [] };
   assert.deepEqual(
@@ -72,7 +72,7 @@ test('the words of orders', () => {
   assert.deepEqual(['NewStatus', 'RejectedStatus'].map((status) => isOpen({ status })), [true, false]);
 });
 
-test('the line of net assets ends with what the account is worth now', () => {
+test('the line of net assets ends with the current value of the account', () => {
   const equity = { points: [{ date: '2026-03-18', net_assets: '100.00', is_over: true }, { date: '2026-03-19', net_assets: '110.00', is_over: false }] };
   const now = { at: '5', totals: { net_assets: '120.00' } };
   assert.deepEqual(pointsOf(equity, now).map((point) => point.net_assets), ['100.00', '120.00']);
@@ -91,53 +91,53 @@ test('the line of net assets ends with what the account is worth now', () => {
 
 /** A server of an account, which counts its requests. */
 function server() {
-  const told = { entries: 5, at: stamp('2026-03-18T10:00:00+08:00'), today: [], history: [], isMore: false };
-  const asked = [];
+  const served = { entries: 5, at: stamp('2026-03-18T10:00:00+08:00'), today: [], history: [], isMore: false };
+  const requested = [];
   const answers = {
-    '/v1/asset/portfolio': () => ({ entries: told.entries, at: String(told.at), totals: told.totals ?? null }),
+    '/v1/asset/portfolio': () => ({ entries: served.entries, at: String(served.at), totals: served.totals ?? null }),
     '/v1/asset/equity': () => ({ points: [] }),
-    '/v1/trade/order/today': () => ({ orders: told.today }),
-    '/v1/trade/order/history': () => ({ orders: told.history, has_more: told.isMore }),
+    '/v1/trade/order/today': () => ({ orders: served.today }),
+    '/v1/trade/order/history': () => ({ orders: served.history, has_more: served.isMore }),
     '/v1/asset/cashflow': () => ({ list: [] }),
     '/v1/statement/list': () => ({ list: [] }),
   };
   const ask = async (path) => {
     const name = path.split('?')[0];
-    asked.push(name.split('/').at(-1));
+    requested.push(name.split('/').at(-1));
     return { data: answers[name]() };
   };
-  return { told, ask, taken: () => asked.splice(0).sort() };
+  return { served, ask, taken: () => requested.splice(0).sort() };
 }
 const order = (id, status, at = 100) => ({ order_id: String(id), status, submitted_at: String(at) });
 const ids = (orders) => orders.map(({ order_id: id }) => id);
 
-test('lists are asked for when something has happened, and the price of a look is one request', async () => {
-  const { told, ask, taken } = server();
+test('lists are requested when something has happened; without changes a refresh is one request', async () => {
+  const { served, ask, taken } = server();
   const state = new AccountState(ask);
-  told.today = [order(2, 'NewStatus', 200)];
-  told.history = [order(1, 'FilledStatus')];
+  served.today = [order(2, 'NewStatus', 200)];
+  served.history = [order(1, 'FilledStatus')];
   assert.equal(await state.refresh(), true);
   assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['2'], ['1']]);
-  told.at += 60;
+  served.at += 60;
   assert.equal(await state.refresh(), false);
   assert.deepEqual(taken(), ['portfolio']);
-  Object.assign(told, { entries: 6, today: [order(3, 'NewStatus', 300), order(2, 'FilledStatus', 200)] });
+  Object.assign(served, { entries: 6, today: [order(3, 'NewStatus', 300), order(2, 'FilledStatus', 200)] });
   assert.equal(await state.refresh(), true);
   assert.deepEqual(taken(), ['cashflow', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [['3'], ['2', '1']]);
   // The next day: one order has ended meanwhile and is no longer among today's; it is in the
   // history.
-  Object.assign(told, { at: told.at + 86_400, entries: 7, today: [], history: [order(3, 'ExpiredStatus', 300), order(2, 'FilledStatus', 200)] });
+  Object.assign(served, { at: served.at + 86_400, entries: 7, today: [], history: [order(3, 'ExpiredStatus', 300), order(2, 'FilledStatus', 200)] });
   await state.refresh();
   assert.deepEqual(taken(), ['cashflow', 'equity', 'history', 'list', 'list', 'portfolio', 'today']);
   assert.deepEqual([ids(state.openOrders), ids(state.pastOrders)], [[], ['3', '2', '1']]);
   // An exchange rate has appeared: more days have a value.
-  told.totals = { net_assets: '1' };
+  served.totals = { net_assets: '1' };
   await state.refresh();
   assert.deepEqual(taken(), ['equity', 'portfolio']);
   // Rewound: the removed entries are forgotten.
-  Object.assign(told, { at: told.at - 86_400, entries: 4, history: [] });
+  Object.assign(served, { at: served.at - 86_400, entries: 4, history: [] });
   await state.refresh();
   assert.deepEqual(ids(state.orders), []);
 });
@@ -149,8 +149,8 @@ test('statements of dates and months are one list, newest first', () => {
   assert.equal(pathOf('https://candles.example.com/api/files/statement/1-1-20260318.pdf?sig=x'), '/files/statement/1-1-20260318.pdf?sig=x');
 });
 
-test('what could not be asked for is asked for again', async () => {
-  const { told, ask, taken } = server();
+test('a failed request is repeated', async () => {
+  const { served, ask, taken } = server();
   let isDown = false;
   const state = new AccountState(async (path) => {
     if (isDown && path.includes('today')) throw new Refused({ status: 0, message: 'gone' });
@@ -158,7 +158,7 @@ test('what could not be asked for is asked for again', async () => {
   });
   await state.refresh();
   taken();
-  Object.assign(told, { entries: 6, today: [order(1, 'NewStatus')] });
+  Object.assign(served, { entries: 6, today: [order(1, 'NewStatus')] });
   isDown = true;
   await assert.rejects(state.refresh(), { name: 'Refused' });
   isDown = false;
@@ -166,20 +166,20 @@ test('what could not be asked for is asked for again', async () => {
   assert.deepEqual(ids(state.openOrders), ['1']);
 });
 
-test('more of the past is shown fifty at a time, and asked for when it is not known', async () => {
-  const { told, ask, taken } = server();
-  told.history = Array.from({ length: 60 }, (_, at) => order(at + 1, 'FilledStatus', at));
-  told.isMore = true;
+test('past orders are shown fifty at a time, and requested when not loaded', async () => {
+  const { served, ask, taken } = server();
+  served.history = Array.from({ length: 60 }, (_, at) => order(at + 1, 'FilledStatus', at));
+  served.isMore = true;
   const state = new AccountState(ask);
   await state.refresh();
   assert.deepEqual([state.ordersShown, state.hasMoreOrders], [50, true]);
   taken();
-  Object.assign(told, { isMore: false, history: [order(99, 'FilledStatus', 0)] });
+  Object.assign(served, { isMore: false, history: [order(99, 'FilledStatus', 0)] });
   await state.moreOrders();
   assert.deepEqual([taken(), state.pastOrders.length, state.hasMoreOrders], [['history'], 61, false]);
 });
 
-test('a page asks one thing at a time, less often while nobody answers, and stops for those who are signed out', async (context) => {
+test('a page polls one request at a time, less often after failures, and stops when signed out', async (context) => {
   context.mock.timers.enable({ apis: ['setTimeout'] });
   const seen = { addEventListener: () => {}, removeEventListener: () => {}, hidden: false };
   globalThis.document = seen;

@@ -9,15 +9,15 @@ import { Refused, WouldCharge, ask } from '../src/api.js';
 import { commandFor, liftingFor } from '../src/command.js';
 import { candleOf, firstIndex, followed, indexOfWall, mergePages } from '../src/candles.js';
 import { abbreviated, compared, decimalsOf, grouped, minus, percentChange, plus, signed, times, toMultiple } from '../src/decimal.js';
-import { calendarDays, monthSpans, shiftDate } from '../src/desk/days.js';
-import { hongKongDate } from '../src/desk/table.js';
+import { calendarDays, monthSpans, shiftDate } from '../src/dashboard/days.js';
+import { hongKongDate } from '../src/dashboard/table.js';
 import { Feed } from '../src/feed.js';
 import { DEFAULTS, formatLink, parseLink, symbolOf } from '../src/link.js';
 import { marketOf, offsetOf, zoneLabel } from '../src/market.js';
 import { LANGUAGES } from '../src/phrase.js';
 import { phrase as admin } from '../src/phrases/admin.js';
 import { phrase as chart } from '../src/phrases/chart.js';
-import { phrase as desk } from '../src/phrases/desk.js';
+import { phrase as dashboard } from '../src/phrases/dashboard.js';
 import { phrase as paper } from '../src/phrases/portfolio.js';
 import { phrase as community } from '../src/phrases/topics.js';
 import { documents } from '../src/phrases/documents.js';
@@ -83,7 +83,7 @@ test('pages are merged without loss or repetition, and the newer answer wins', (
   );
 });
 
-test('what is looked at is the same candle after others have come before it', () => {
+test('the selected candle stays selected after older ones are loaded', () => {
   const [old, middle, young] = [{ wall: 1 }, { wall: 2 }, { wall: 3 }];
   assert.equal(followed([middle, young], 0, [old, middle, young]), 1);
   assert.equal(followed([middle, young], undefined, [old, middle, young]), undefined);
@@ -91,7 +91,7 @@ test('what is looked at is the same candle after others have come before it', ()
 });
 
 test('the feed goes back by cursor and forward by the last candle', async () => {
-  const asked = [];
+  const queries = [];
   const served = (time) => ({
     timestamp: Date.parse(time) / 1000,
     time,
@@ -111,17 +111,17 @@ test('the feed goes back by cursor and forward by the last candle', async () => 
   const feed = new Feed(
     { symbol: '1.HK', period: 'day', adjust: 'none', session: 'intraday', before: '2026-01-06' },
     async (path) => {
-      asked.push(new URL(path, 'http://x').searchParams);
+      queries.push(new URL(path, 'http://x').searchParams);
       return { data: answers.shift() };
     },
   );
   await feed.open();
   assert.ok(feed.hasOlder && feed.hasNewer);
   await feed.older();
-  assert.equal(asked[1].get('next'), 'c1');
-  assert.equal(asked[1].get('before'), '2026-01-06', 'a cursor belongs to its question');
+  assert.equal(queries[1].get('next'), 'c1');
+  assert.equal(queries[1].get('before'), '2026-01-06', 'a cursor belongs to its query');
   await feed.newer();
-  assert.equal(asked[2].get('after'), '2026-01-05T16:00:00Z');
+  assert.equal(queries[2].get('after'), '2026-01-05T16:00:00Z');
   assert.equal(feed.candles.length, 3);
   assert.ok(!feed.hasOlder && !feed.hasNewer && feed.reachesBeginning);
 });
@@ -185,7 +185,7 @@ test('hours outside the regular session are runs, and a night belongs to the day
   assert.deepEqual(dayBreaks([]), []);
 });
 
-test('a pause within a day is told from a day that begins', () => {
+test('a pause within a day is distinguished from the start of a day', () => {
   const hours = [
     { session: 0, start: '09:30', end: '12:00' },
     { session: 0, start: '13:00', end: '16:00' },
@@ -197,12 +197,12 @@ test('a pause within a day is told from a day that begins', () => {
   assert.deepEqual(pauses(candles, hours.slice(0, 1)), []);
 });
 
-test('corporate actions are told in words and shown on the first candle that is ex', () => {
+test('corporate actions are described, and shown on the first candle that is ex', () => {
   const action = { ex_date: '2026-03-04', cash: '0.50', split: '1', bonus: '0.1', rights: '0.2', rights_price: '6.00' };
-  const told = describeAction(action, 'HKD');
-  assert.equal(told.brief, 'Div 0.50, Bonus 0.1, Rights 0.2 @ 6.00');
-  assert.equal(told.full, 'ex 2026-03-04: dividend HKD 0.50, bonus of 0.1 a share, rights of 0.2 a share at HKD 6.00');
-  assert.equal(told.letter, 'DBR');
+  const described = describeAction(action, 'HKD');
+  assert.equal(described.brief, 'Div 0.50, Bonus 0.1, Rights 0.2 @ 6.00');
+  assert.equal(described.full, 'ex 2026-03-04: dividend HKD 0.50, bonus of 0.1 a share, rights of 0.2 a share at HKD 6.00');
+  assert.equal(described.letter, 'DBR');
   const none = { ...action, cash: '0', bonus: '0', rights: '0' };
   assert.equal(describeAction({ ...none, split: '4' }).brief, 'Split 4:1');
   assert.equal(describeAction({ ...none, split: '0.1' }).full, 'ex 2026-03-04: 10 shares became 1');
@@ -215,10 +215,10 @@ test('corporate actions are told in words and shown on the first candle that is 
     ['2026-05-20', '2026-05-18', '2026-05-01', '2026-04-01', '2026-01-01', '2026-05-20'],
   );
   const days = [at('2026-03-03T00:00:00+08:00'), at('2026-03-05T00:00:00+08:00')];
-  assert.deepEqual([...placeActions(days, [told], 'calendar', 'day').keys()], [1], 'suspended on the day itself');
-  assert.deepEqual([...placeActions([days[1]], [told], 'calendar', 'day').keys()], [], 'before what is loaded');
+  assert.deepEqual([...placeActions(days, [described], 'calendar', 'day').keys()], [1], 'suspended on the day itself');
+  assert.deepEqual([...placeActions([days[1]], [described], 'calendar', 'day').keys()], [], 'before the loaded candles');
   const evening = [at('2026-03-03T15:00:00-05:00'), at('2026-03-03T20:00:00-05:00', 3), at('2026-03-04T09:30:00-05:00')];
-  assert.deepEqual([...placeActions(evening, [told], 'clock', '60m').keys()], [1], 'the eve is ex already');
+  assert.deepEqual([...placeActions(evening, [described], 'clock', '60m').keys()], [1], 'the eve is ex already');
 });
 
 test('addresses name views', () => {
@@ -268,7 +268,7 @@ test('search finds codes before names, in three languages', () => {
   );
 });
 
-test('six digits are a mainland code, and what is typed comes before what may have been meant', () => {
+test('six digits are a mainland code, and the typed symbol comes before guesses', () => {
   const all = ['1.HK', '9001.HK', '009001.SZ', '000001.SZ', '000001.SH', '900.HK', '00900.SZ'].map((symbol) => ({ symbol }));
   const found = (query) => rank(all, query).map(({ symbol }) => symbol);
   assert.deepEqual(found('009001'), ['009001.SZ']);
@@ -294,20 +294,20 @@ test('periods: eighteen, round the end, and all of them in the page', async () =
   );
 });
 
-test('every phrase exists in three languages, takes the same values in each, and is asked for somewhere', async () => {
+test('every phrase exists in three languages, takes the same values in each, and is used', async () => {
   const folder = new URL('..', import.meta.url);
   const names = (await readdir(folder, { recursive: true })).filter((name) => /^(src\/.*\.js|(parts\/)?\w+\.html)$/.test(name));
   const sources = await Promise.all(names.map((name) => readFile(new URL(name, folder), 'utf8')));
   const used = [...sources.filter((_, at) => !names[at].startsWith('src/phrases/')), periods()].join('\n');
   const holes = (text) => [...text.matchAll(/\{\d\}/g)].map(([hole]) => hole).sort().join();
-  for (const table of [shared.table, chart.table, desk.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
+  for (const table of [shared.table, chart.table, dashboard.table, paper.table, community.table, side.table, extras.table, units.table, uploads.table, admin.table, documents]) {
     for (const [key, texts] of Object.entries(table)) {
       assert.equal(texts.length, LANGUAGES.length, key);
       assert.ok(texts.every((text) => text.trim() !== '' && holes(text) === holes(texts[0])), key);
       // The few keys that are composed of two parts.
       const name = key.replace(/_(brief|rule)$/, '').replace(/^loading_(older|newer)$/, '$1');
-      const isSaid = [`'${name}'`, `{{${name}}}`, ` ${name}()`].some((form) => used.includes(form));
-      assert.ok(isSaid, `${key} is said nowhere`);
+      const isUsed = [`'${name}'`, `{{${name}}}`, ` ${name}()`].some((form) => used.includes(form));
+      assert.ok(isUsed, `${key} is not used`);
     }
   }
 });
@@ -329,7 +329,7 @@ test('under a path every address begins with it', () => {
   ]);
 });
 
-test('the read-out is what was served', () => {
+test('the read-out shows the served values', () => {
   const candles = [at('2026-11-12T00:00:00+08:00', 0, '10.000'), at('2026-11-13T00:00:00+08:00', 0, '9.950')];
   const about = {
     period: periodNamed('day'),
@@ -367,7 +367,7 @@ test('every refusal says what to do', () => {
   assert.equal(adviceFor(refused(500, 500000)).retry, true);
 });
 
-test('a command names the store that is served, to those who may know it', () => {
+test('a command names the store if the server sends it', () => {
   const import_ = 'chandler import FILES…';
   assert.equal(commandFor(import_, undefined), import_);
   assert.equal(commandFor(import_, { store: null }), import_);
@@ -384,11 +384,11 @@ test('a refusal is for operators only where it says so', () => {
   assert.match(csrf.text, /CSRF token/);
 });
 
-test('a CSRF token of an older session is asked for again, once, and a missing right is not', async () => {
+test('a CSRF token of an older session is requested again, once, but not for a missing right', async () => {
   const sent = [];
   const marks = ['old', 'new', 'new'];
   const wrong = { code: 403008, message: 'no' };
-  const kept = globalThis.fetch;
+  const original = globalThis.fetch;
   globalThis.fetch = async (path, { method, headers }) => {
     sent.push(`${method} ${path} ${headers['x-csrf'] ?? ''}`.trim());
     if (path === '/v1/me') return Response.json({ code: 0, data: { account: 'una', csrf: marks.shift() } });
@@ -401,14 +401,14 @@ test('a CSRF token of an older session is asked for again, once, and a missing r
     await assert.rejects(ask('/v1/connections/1', { method: 'DELETE' }), { name: 'Refused', status: 403 });
     assert.deepEqual(sent.slice(4), ['DELETE /v1/connections/1 new', 'GET /v1/me']);
   } finally {
-    globalThis.fetch = kept;
+    globalThis.fetch = original;
   }
 });
 
-test('why an account has its level is said in the language of the page', () => {
+test('the reason for a level is in the language of the page', () => {
   const script = `
     globalThis.document = { querySelector: () => null, documentElement: { lang: process.argv[1] } };
-    const { levelReason } = await import('./src/desk/reason.js');
+    const { levelReason } = await import('./src/dashboard/reason.js');
     console.log(JSON.stringify(JSON.parse(process.argv[2]).map(levelReason)));
   `;
   const reasons = [
@@ -419,13 +419,13 @@ test('why an account has its level is said in the language of the page', () => {
     { kind: 'orders', count: 161, paper: 161, month: '2026-10', exceeded: 160, level: 4 },
     { kind: 'set' },
   ];
-  const told = (lang) => {
+  const reasonsIn = (lang) => {
     const words = ['--input-type=module', '-e', script, lang, JSON.stringify(reasons)];
     const ran = spawnSync(process.execPath, words, { cwd: new URL('..', import.meta.url) });
     assert.equal(ran.status, 0, String(ran.stderr));
     return JSON.parse(String(ran.stdout));
   };
-  assert.deepEqual(told('en'), [
+  assert.deepEqual(reasonsIn('en'), [
     'neither assets nor orders reach a higher level',
     'assets HKD 1,000,000.00 on 2026-11-12 reach level 4',
     '161 completed orders in 2026-10 are more than the 160 of level 3',
@@ -433,7 +433,7 @@ test('why an account has its level is said in the language of the page', () => {
     '161 completed orders of the paper account in 2026-10 are more than the 160 of level 4',
     'set by hand',
   ]);
-  assert.deepEqual(told('zh-CN'), [
+  assert.deepEqual(reasonsIn('zh-CN'), [
     '资产与订单均未达到更高等级',
     '2026-11-12 资产 HKD 1,000,000.00，达到等级 4',
     '2026-10 完成 161 笔订单，超过等级 3 要求的 160 笔',

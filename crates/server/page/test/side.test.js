@@ -88,14 +88,14 @@ test('the form makes a rule, or says which field is wrong before anything is sen
   assert.deepEqual([again.submitted_base_price, again.trigger_percent_down, again.upper_limit_quantity], ['306', '2', '500']);
 });
 
-test('a change leaves alone what the form does not show', () => {
+test('a change preserves fields that the form does not show', () => {
   const own = grid({
     lower_limit_event: 2, grid_order_type_down: 'GLO', trigger_sell_depth: -1, trigger_buy_depth: 3, support_shortsell: true, time_in_force: 6, expire_time: '1794700000',
   });
   const change = (fields) => changedRule(own, ruleOf({ ...fieldsOf(own), ...fields }).rule);
-  const kept = change({ up: '4' });
+  const changed = change({ up: '4' });
   assert.deepEqual(
-    [kept.trigger_percent_up, kept.lower_limit_event, kept.grid_order_type_down, kept.trigger_sell_depth, kept.trigger_buy_depth, kept.support_shortsell, kept.expire_time],
+    [changed.trigger_percent_up, changed.lower_limit_event, changed.grid_order_type_down, changed.trigger_sell_depth, changed.trigger_buy_depth, changed.support_shortsell, changed.expire_time],
     ['4', 2, 'GLO', -1, 3, true, 1794700000],
   );
   // A choice in the form applies to both sides.
@@ -116,7 +116,7 @@ test('the words of a grid', () => {
 
 /** A server of grids, which records its requests. */
 function gridServer(...grids) {
-  const asked = [];
+  const requested = [];
   const answers = {
     list: () => ({ grid_order: grids, has_more: false }),
     detail: () => ({ suspend_reason: '', sleeping_reason: 'price', expire_time: '' }),
@@ -125,26 +125,26 @@ function gridServer(...grids) {
   };
   const ask = async (path) => {
     const name = path.split('?')[0].split('/').at(-1);
-    asked.push(name);
+    requested.push(name);
     return { data: answers[name]() };
   };
-  return { ask, grids, answers, taken: () => asked.splice(0) };
+  return { ask, grids, answers, taken: () => requested.splice(0) };
 }
 
-test('the grid on the chart is the one that lives, until another is chosen', async () => {
+test('the grid on the chart is the running one, until another is chosen', async () => {
   const server = gridServer(grid({ order_id: '9', status: 'Canceled' }), grid());
-  let told = 0;
-  const grids = new Grids(server.ask, () => (told += 1));
+  let changes = 0;
+  const grids = new Grids(server.ask, () => (changes += 1));
   await grids.refresh();
-  assert.deepEqual(server.taken(), [], 'nothing is asked without a security');
+  assert.deepEqual(server.taken(), [], 'nothing is requested without a security');
   grids.forget('700.HK');
   await grids.refresh();
-  assert.deepEqual([grids.chosen.order_id, grids.chosen.sleeping_reason, told], ['5', 'price', 1]);
+  assert.deepEqual([grids.chosen.order_id, grids.chosen.sleeping_reason, changes], ['5', 'price', 1]);
   assert.deepEqual(grids.lines.map(({ words, price }) => [words, price]), [
     ['Grid upper bound', '360'], ['Grid sells 100', '312.2'], ['Grid base', '306'], ['Grid buys 100', '299.8'], ['Grid lower bound', '240'],
   ]);
   await grids.choose('9');
-  assert.deepEqual([grids.chosen.order_id, grids.lines], ['9', []], 'what has ended has no lines');
+  assert.deepEqual([grids.chosen.order_id, grids.lines], ['9', []], 'an ended grid has no lines');
   // A grid that ends stays visible if there is no other.
   const last = gridServer(grid());
   const one = new Grids(last.ask, () => {});
@@ -165,29 +165,29 @@ test('an answer for the former security is dropped', async () => {
   let release;
   const held = new Promise((done) => (release = done));
   const server = gridServer(grid());
-  const grids = new Grids(async (path) => (await held, server.ask(path)), () => assert.fail('told'));
+  const grids = new Grids(async (path) => (await held, server.ask(path)), () => assert.fail('changed'));
   grids.forget('700.HK');
-  const asking = grids.refresh();
+  const refreshing = grids.refresh();
   grids.forget('5.HK');
   release();
-  await asking;
+  await refreshing;
   assert.equal(grids.chosen, undefined);
 });
 
-test('the panel hears of everything that happens to an account', () => {
+test('the panel is notified of every change to an account', () => {
   let traded = 0;
-  const trades = new Trades(undefined, { onTold: () => {}, onTraded: () => (traded += 1), onMoved: () => {} });
+  const trades = new Trades(undefined, { onChanged: () => {}, onTraded: () => (traded += 1), onMoved: () => {} });
   const marks = (entries) => trades.take({ at: '1', entries, orders: [], fills: [] });
   marks(0);
-  assert.equal(traded, 0, 'one that does not trade has done nothing');
+  assert.equal(traded, 0, 'an account without trades has no changes');
   marks(3);
   marks(3);
   marks(4);
   assert.equal(traded, 2);
 });
 
-test('a chart does without the panel until its script is there, and asks for it again', async () => {
-  let isThere = false;
+test('a chart works without the script of the panel, and requests it again', async () => {
+  let isReachable = false;
   class Side {
     constructor(ask, on) {
       Object.assign(this, { ask, on });
@@ -196,12 +196,12 @@ test('a chart does without the panel until its script is there, and asks for it 
     marks = () => ({ lines: ['a line'], dots: [], words: new Map() });
   }
   const beside = new Beside('ask', 'on', async () => {
-    if (!isThere) throw new TypeError('Failed to fetch dynamically imported module');
+    if (!isReachable) throw new TypeError('Failed to fetch dynamically imported module');
     return { Side };
   });
   assert.equal(await beside.load(), undefined);
   assert.deepEqual(beside.marks([], undefined).lines, []);
-  isThere = true;
+  isReachable = true;
   const [one, two] = await Promise.all([beside.load(), beside.load()]);
   assert.ok(one === two && one.ask === 'ask' && one.on === 'on');
   assert.deepEqual(beside.marks([], undefined).lines, ['a line']);
@@ -212,7 +212,7 @@ test('a chart does without the panel until its script is there, and asks for it 
 const security = (symbol, isPinned = false) => ({ symbol, market: 'HK', name: symbol, watched_price: '', watched_at: '1', is_pinned: isPinned });
 const symbols = (securities) => securities.map((one) => one.symbol);
 
-test('pinned ones are first, and each moves among its own', () => {
+test('pinned securities are first, and each moves within its group', () => {
   const list = [security('1.HK'), security('2.HK', true), security('3.HK')];
   assert.deepEqual(symbols(ordered(list)), ['2.HK', '1.HK', '3.HK']);
   assert.deepEqual(symbols(moved(ordered(list), '3.HK', -1)), ['2.HK', '3.HK', '1.HK']);
@@ -234,7 +234,7 @@ function listServer() {
   return { state, ask };
 }
 
-test('changes of lists are sent one after the other, each to what the one before has left', async () => {
+test('changes of lists are sent one after the other, each based on the result of the previous', async () => {
   const { state, ask } = listServer();
   const lists = new Watchlists(ask, () => {});
   await lists.refresh();
@@ -262,24 +262,24 @@ test('changes of lists are sent one after the other, each to what the one before
   ]);
 });
 
-test('the prices of a list are asked for in portions, and what has none stays without', async () => {
-  const [asked, told] = [[], []];
+test('prices of a list are requested in portions, and a security may have none', async () => {
+  const [sizes, changes] = [[], []];
   const ask = async (path) => {
     const symbols = new URL(path, 'http://x').searchParams.get('symbols').split(',');
-    asked.push(symbols.length);
+    sizes.push(symbols.length);
     return { data: { secu_quote: symbols.filter((symbol) => symbol !== '2.HK').map((symbol) => ({ symbol, last_done: `${symbol.length}.5` })) } };
   };
-  const lists = new Watchlists(ask, () => told.push('told'));
+  const lists = new Watchlists(ask, () => changes.push('prices'));
   const securities = Array.from({ length: PORTION + 1 }, (_, at) => ({ symbol: `${at + 1}.HK` }));
   await lists.quote({ securities });
-  assert.deepEqual(asked, [PORTION, 1]);
+  assert.deepEqual(sizes, [PORTION, 1]);
   assert.deepEqual([lists.prices.get('1.HK'), lists.prices.get('2.HK'), lists.prices.get('201.HK')], ['4.5', undefined, '6.5']);
   await lists.quote({ securities });
   await lists.quote(undefined);
-  assert.equal(told.length, 1, 'the same prices are nothing new');
+  assert.equal(changes.length, 1, 'the same prices are no change');
 });
 
-test('a refused change is told to whoever asked for it, and the next one goes on', async () => {
+test('a refused change rejects its promise, and the next one is sent', async () => {
   const { state, ask } = listServer();
   const lists = new Watchlists(ask, () => {});
   state.refuses = true;
@@ -312,7 +312,7 @@ test('the flow is as wide as its day, with zero in it', () => {
   assert.deepEqual(flowPlaces([], 330, 100, 50).places, []);
 });
 
-test('minutes are told by the market’s clock, from the opening that was served', () => {
+test('minutes are shown by the market’s clock, from the served opening', () => {
   const at = (time, sessions) => wallText(stamp(time), offsetFrom(sessions, stamp(time)));
   assert.equal(at('2026-03-18T09:30:00+08:00', HONG_KONG), '2026-03-18 09:30');
   assert.equal(at('2026-07-01T09:30:00-04:00', NEW_YORK), '2026-07-01 09:30');
@@ -320,15 +320,15 @@ test('minutes are told by the market’s clock, from the opening that was served
   assert.equal(offsetFrom([], stamp('2026-01-05T09:30:00-05:00')), 0);
 });
 
-for (const Panel of [FlowPanel, FiguresPanel]) test(`a refusal for the former security is not told of the next one: ${Panel.name}`, async () => {
+for (const Panel of [FlowPanel, FiguresPanel]) test(`a refusal for the former security is not shown for the next one: ${Panel.name}`, async () => {
   let refuse;
   const panel = new Panel(() => new Promise((_, reject) => (refuse = reject)));
   const refused = () => refuse(new Refused({ status: 404, code: 301603, message: 'No quotes' }));
   panel.symbol = '1.HK';
-  const asking = panel.refresh();
+  const refreshing = panel.refresh();
   panel.symbol = '2.HK';
   refused();
-  await asking;
+  await refreshing;
   const again = panel.refresh();
   refused();
   await assert.rejects(again, { code: 301603 });
@@ -359,7 +359,7 @@ const figuresOf = (more) => {
   return Object.fromEntries(FIGURE_PHRASES.map((name, at) => [name.replace('figure_', ''), rows[at]]));
 };
 
-test('large figures are short with the exact number beside them, and small ones stay as they are', () => {
+test('large figures are abbreviated with the exact number beside them, and small ones are not', () => {
   const rows = figuresOf({ total_market_value: '5851156250000.000', total_shares: 9_570_000_000, circulating_shares: 42_000, pe_ttm_ratio: '29.31', turnover_rate: '0.23', eps: '-1234.50' });
   assert.deepEqual(rows.market_value, { words: '5.851T', exact: '5,851,156,250,000.000' });
   assert.deepEqual(rows.total_shares, { words: '9.570B', exact: '9,570,000,000' });
@@ -369,7 +369,7 @@ test('large figures are short with the exact number beside them, and small ones 
   assert.equal(rows.eps.words, '\u22121,234.50');
 });
 
-test('a figure that is not known is no zero, and a ratio to a loss is neither', () => {
+test('an unknown figure is not zero, and there is no ratio to a loss', () => {
   const rows = figuresOf({ dividend_yield: '0', dividend_ratio_ttm: '0.00', eps_ttm: '-3', total_shares: 0 });
   assert.deepEqual([rows.dividend.words, rows.dividend_ratio.words, rows.total_shares.words], ['0', '0.00%', '0']);
   assert.deepEqual([rows.bps, rows.pb], [{ missing: 'figure_unknown' }, { missing: 'figure_unknown' }]);

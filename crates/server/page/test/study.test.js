@@ -166,7 +166,7 @@ test('values are those of TA-Lib', () => {
   }
 });
 
-test('prices that stand still have indicators too', () => {
+test('constant prices have indicators too', () => {
   const still = new Float64Array(30).fill(500);
   assert.equal(relativeStrength(still, 14).at(-1), 50);
   const { k, d, j } = stochastic({ high: still, low: still, close: still }, 9, 3, 3);
@@ -175,7 +175,7 @@ test('prices that stand still have indicators too', () => {
   assert.ok(exponentialAverage(still, 31).every(Number.isNaN), 'fewer candles than it takes');
 });
 
-test('what depends on candles that are not loaded is left out, and soon no longer depends on them', () => {
+test('values that depend on candles not loaded are left out until they have settled', () => {
   const view = { ema: '12', ma: '5' };
   const after = settling(view);
   const all = computed(CANDLES, view, true).at(-1).lines[0].values;
@@ -187,7 +187,7 @@ test('what depends on candles that are not loaded is left out, and soon no longe
   assert.equal(settledAfter(2, 2), 0);
 });
 
-test('settings have one spelling, and those that cannot be are none', () => {
+test('settings have one spelling, and invalid ones are rejected', () => {
   assert.deepEqual(
     STUDY_NAMES.map((name) => settingOf(name, STUDIES[name].usual)),
     STUDY_NAMES.map((name) => STUDIES[name].usual),
@@ -202,7 +202,7 @@ test('settings have one spelling, and those that cannot be are none', () => {
   assert.deepEqual(numbersOf('20,2.5'), [20, 2.5]);
 });
 
-test('ticks of a page that comes before others are those of all of them at once', () => {
+test('ticks after an older page is prepended are the same as those of the whole list', () => {
   const copy = (candles) => candles.map((candle) => ({ ...candle }));
   const old = CANDLES.slice(60);
   ticksOf(old);

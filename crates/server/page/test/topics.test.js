@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import test from 'node:test';
 
 import { lengthOf, wrongWith } from '../src/topics/compose.js';
-import { listAsked } from '../src/topics/list.js';
+import { listParams } from '../src/topics/list.js';
 import { inlinesOf, parseMarkdown, webAddress } from '../src/topics/markdown.js';
 import { piecesOf, symbolsIn, wordsOf } from '../src/topics/mentions.js';
 
@@ -73,7 +73,7 @@ test('HTML is text, and only addresses of the web are links', () => {
   assert.equal(webAddress('vbscript:x'), undefined);
 });
 
-test('however marks are heaped, the tree is flat and soon made', () => {
+test('deeply nested marks give a flat tree quickly', () => {
   const heaps = ['[', '*', '_', '`', '![', '> ', '](', '**a', '- ', '\\'].map((heap) => heap.repeat(20_000 / heap.length));
   // Lines that are nearly a heading, an item, a rule or a break, on which a careless expression
   // would backtrack for hours.
@@ -105,7 +105,7 @@ test('symbols that the topic is about are links, and so are addresses', () => {
   assert.deepEqual(wordsOf(' 700.HK, 5.HK，5.HK '), ['700.HK', '5.HK']);
 });
 
-test('what would be refused is said before it is sent', () => {
+test('invalid input is reported before it is sent', () => {
   const draft = { kind: 'post', title: '', body: 'x', tickers: [], hashtags: [] };
   const wrong = (more) => wrongWith({ ...draft, ...more });
   assert.equal(wrong({}), undefined);
@@ -114,19 +114,19 @@ test('what would be refused is said before it is sent', () => {
   assert.equal(wrong({ body: '🙂'.repeat(5000) }), undefined);
   assert.equal(wrong({ body: '🙂'.repeat(5001) }), 'The text has more than 5000 characters.');
   assert.equal(wrong({ kind: 'article', title: 't', body: 'x'.repeat(20_000) }), undefined);
-  assert.equal(wrong({ kind: 'article' }), 'An article has a title.');
+  assert.equal(wrong({ kind: 'article' }), 'An article needs a title.');
   assert.equal(wrong({ title: 'x'.repeat(201) }), 'The title has more than 200 characters.');
-  assert.equal(wrong({ body: ' \n' }), 'Nothing is written.');
+  assert.equal(wrong({ body: ' \n' }), 'The text is empty.');
   assert.equal(wrong({ tickers: ['700'] }), '700 is not a symbol.');
   assert.equal(wrong({ tickers: Array.from({ length: 11 }, (_, at) => `${at + 1}.HK`) }), 'There are more than 10 securities.');
   assert.equal(wrong({ hashtags: ['a', 'b', 'c', 'd', 'e', 'f'] }), 'There are more than 5 hashtags.');
   assert.equal(wrong({ hashtags: [`#${'x'.repeat(51)}`] }), 'A hashtag has more than 50 characters.');
 });
 
-test('the address says which topics', () => {
-  assert.deepEqual(listAsked(''), { show: 'all', page: 1, symbol: undefined });
-  assert.deepEqual(listAsked('?symbol=00700.hk&page=3'), { show: 'all', page: 3, symbol: '700.HK' });
-  assert.deepEqual(listAsked('?show=mine&symbol=700.HK&page=0'), { show: 'mine', page: 1, symbol: undefined });
-  assert.deepEqual(listAsked('?show=hidden&page=x'), { show: 'hidden', page: 1, symbol: undefined });
-  assert.deepEqual(listAsked('?show=<script>'), { show: 'all', page: 1, symbol: undefined });
+test('the topics shown are in the address', () => {
+  assert.deepEqual(listParams(''), { show: 'all', page: 1, symbol: undefined });
+  assert.deepEqual(listParams('?symbol=00700.hk&page=3'), { show: 'all', page: 3, symbol: '700.HK' });
+  assert.deepEqual(listParams('?show=mine&symbol=700.HK&page=0'), { show: 'mine', page: 1, symbol: undefined });
+  assert.deepEqual(listParams('?show=hidden&page=x'), { show: 'hidden', page: 1, symbol: undefined });
+  assert.deepEqual(listParams('?show=<script>'), { show: 'all', page: 1, symbol: undefined });
 });

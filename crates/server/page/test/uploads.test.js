@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 
-import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/desk/upload-words.js';
+import { checkedWords, facts, importedWords, percentDone, plain, sizeWords, unsendable } from '../src/dashboard/upload-words.js';
 
 /** A dry run report. */
 const report = (more = {}) => ({
@@ -14,7 +14,7 @@ const report = (more = {}) => ({
   notes: [], problems: [], first_rows: [], ...more,
 });
 
-test('what was understood of a file is told in the order in which people check it, and a guess is called one', () => {
+test('the facts of a file are in a fixed order, and guesses are marked', () => {
   assert.deepEqual(
     facts(report()).map(({ title, value, why, isGuess }) => [title, value, why ?? '', isGuess]),
     [
@@ -28,16 +28,16 @@ test('what was understood of a file is told in the order in which people check i
   );
   const minutes = { ...report().understood, symbol_from: 'column', is_symbol_guessed: false, period: '1m', period_guess: 'few_rows', stamp: 'end', date_order: null };
   const many = report({ names: ['A.US', 'B.US', 'C.US', 'D.US'], symbols: 1200, first: '2026-11-10T09:30:00-05:00', understood: minutes });
-  const told = Object.fromEntries(facts(many).map(({ title, value }) => [title, value]));
-  assert.equal(told.Symbol, 'A.US, B.US, C.US and 1,197 more');
-  assert.equal(told.Range, '2026-11-10 09:30 to 2026-11-12 00:00');
-  assert.deepEqual([told.Period, facts(many).find(({ title }) => title === 'Period').isGuess], ['1 min', true]);
+  const values = Object.fromEntries(facts(many).map(({ title, value }) => [title, value]));
+  assert.equal(values.Symbol, 'A.US, B.US, C.US and 1,197 more');
+  assert.equal(values.Range, '2026-11-10 09:30 to 2026-11-12 00:00');
+  assert.deepEqual([values.Period, facts(many).find(({ title }) => title === 'Period').isGuess], ['1 min', true]);
   // A table of securities has none of these properties.
   assert.deepEqual(facts(report({ names: [], understood: null, first: null, last: null })), []);
 });
 
-test('every outcome is said, and the flags of the command line become the fields of the form', () => {
-  assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 as they are; refused rows: 1\.$/);
+test('every outcome has a text, and the flags of the command line become the fields of the form', () => {
+  assert.match(checkedWords(report()).text, /^Would add 2,000, replace 1, leave 0 unchanged; refused rows: 1\.$/);
   assert.match(importedWords(report({ outcome: 'imported' })).text, /^Imported\. Added 2,000/);
   assert.match(checkedWords(report({ outcome: 'known', message: '2026-11-15T02:00:00Z' })).text, /on 2026-11-15 02:00 UTC\./);
   const failed = checkedWords(report({ outcome: 'failed', message: 'no symbol: pass --symbol, or --region for bare tickers' }));

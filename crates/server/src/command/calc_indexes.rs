@@ -5,18 +5,18 @@
 use std::ops::RangeInclusive;
 
 use access::Permit;
-use history::{Adjust, Anchor, AsOf, Direction, HistoryError, Query, Select, Sessions};
+use history::{
+    Adjust, Anchor, AsOf, Direction, HistoryError, Query, Quote, Select, SessionQuote, SessionState, Sessions,
+};
 use market::{
     Date, DateSpan, Floors, PRICE_UNIT, Period, Price, SecurityKind, Symbol, Timestamp, Turnover,
     parse_scaled,
 };
 use store::{Reader, Security};
-use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse, Quote};
+use wire::quote::{CalcIndex, CalcIndexes as Row, CalcIndexesRequest, CalcIndexesResponse};
 
-use super::definition::{Command, Context, Subject};
-use super::intraday::{day_minutes, last_day, minutes};
-use super::quotes::quote;
-use super::symbols::symbols;
+use super::candles::seen;
+use super::definition::{Command, Context, Subject, symbols};
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -60,28 +60,21 @@ impl Command for CalcIndexes {
 
     /// Leaves out securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<CalcIndexesResponse, Refusal> {
-        let as_of = core.as_of();
+        let as_of = caller.as_of;
+        let sessions = seen(Sessions::All, caller);
         let found = core.with_reader(|reader| {
             let mut rows = Vec::with_capacity(self.symbols.len());
             for symbol in self.symbols.iter().filter(|symbol| permit.holds(symbol.market().into())) {
                 let floors = core.floors_of(permit.account()).of(symbol.market());
-                match quote(symbol, floors, caller, core, reader, as_of) {
-                    Ok(Some(quote)) => {
-                        let facts = Facts::of(symbol, &quote, (&self.indexes, floors), core, reader, as_of)?;
-                        rows.push(facts.row(&quote, &self.indexes));
-                    }
-                    Ok(None)
-                    | Err(
-                        HistoryError::UnknownSecurity(_)
-                        | HistoryError::NoCandles(_)
-                        | HistoryError::Option(_),
-                    ) => {}
-                    Err(error) => return Err(error),
+                if let Some(quote) = core.history.quote(reader, symbol, sessions, floors, as_of)? {
+                    let facts = Facts::of(&quote, (&self.indexes, floors), core, reader, as_of)?;
+                    rows.push(facts.row(&quote, &self.indexes));
                 }
             }
             Ok(rows)
         });
-        Ok(CalcIndexesResponse { security_calc_index: found.map_err(Refusal::from)? })
+        let security_calc_index = found.map_err(|error: HistoryError| Refusal::from(error))?;
+        Ok(CalcIndexesResponse { security_calc_index })
     }
 }
 
@@ -105,15 +98,15 @@ struct Facts {
 
 impl Facts {
     fn of(
-        symbol: &Symbol,
         quote: &Quote,
         (indexes, floors): (&[CalcIndex], Floors),
         core: &Core,
         reader: &mut Reader,
         as_of: AsOf,
     ) -> Result<Facts, HistoryError> {
+        let SessionQuote { state, prev_close } = quote.regular;
+        let (symbol, day) = (&quote.symbol, state.day);
         let zone = core.history.venue(symbol).zone();
-        let day = zone.date(Timestamp(quote.timestamp));
         let mut closes = Vec::new();
         if indexes.iter().any(|index| looks_back(*index)) {
             let select =
@@ -144,12 +137,13 @@ impl Facts {
         let board = security.as_ref().and_then(|security| security.board.as_deref());
         let kind = security.as_ref().and_then(|security| security.kind);
         let kind = kind.unwrap_or_else(|| SecurityKind::presumed(symbol, board));
-        let price = |text: &str| Price::parse(text).unwrap_or_default();
+        // Indexes agree with the prices of the quote as clients see them.
+        let shown = |price: Price| price.rounded(quote.decimals);
         Ok(Facts {
-            last: price(&quote.last_done),
-            previous: price(&quote.prev_close),
-            high: price(&quote.high),
-            low: price(&quote.low),
+            last: shown(state.last),
+            previous: shown(prev_close),
+            high: shown(state.high),
+            low: shown(state.low),
             security,
             day,
             closes,
@@ -160,14 +154,16 @@ impl Facts {
     }
 
     fn row(&self, quote: &Quote, indexes: &[CalcIndex]) -> Row {
-        let mut row = Row { symbol: quote.symbol.clone(), ..Row::default() };
+        let SessionState { volume, turnover, .. } = quote.regular.state;
+        let price = |price: Price| price.text(quote.decimals).to_string();
+        let mut row = Row { symbol: quote.symbol.as_str().to_owned(), ..Row::default() };
         let applies = |index: &&CalcIndex| !(self.is_warrant && OF_NO_WARRANT.contains(&i32::from(**index)));
         for index in indexes.iter().filter(applies) {
             match index {
-                CalcIndex::Volume => row.volume = quote.volume,
-                CalcIndex::LastDone => row.last_done.clone_from(&quote.last_done),
-                CalcIndex::Turnover => row.turnover.clone_from(&quote.turnover),
-                CalcIndex::ChangeVal => row.change_val = self.change(quote),
+                CalcIndex::Volume => row.volume = volume,
+                CalcIndex::LastDone => row.last_done = price(self.last),
+                CalcIndex::Turnover => row.turnover = turnover.text().to_string(),
+                CalcIndex::ChangeVal => row.change_val = price(Price(self.last.0 - self.previous.0)),
                 CalcIndex::ChangeRate => row.change_rate = self.since(Some(self.previous)),
                 CalcIndex::Amplitude => {
                     row.amplitude = percent(self.high.0 - self.low.0, self.previous.0);
@@ -179,7 +175,7 @@ impl Facts {
                 CalcIndex::HalfYearChangeRate => row.half_year_change_rate = self.since(self.half_year()),
                 CalcIndex::TurnoverRate => {
                     let shares = self.security.as_ref().and_then(|security| security.circulating_shares);
-                    row.turnover_rate = percent(quote.volume, shares.unwrap_or(0));
+                    row.turnover_rate = percent(volume, shares.unwrap_or(0));
                 }
                 CalcIndex::CapitalFlow => {
                     row.capital_flow = self.flow.map(|flow| flow.text().to_string()).unwrap_or_default();
@@ -203,12 +199,6 @@ impl Facts {
             }
         }
         row
-    }
-
-    /// The change since the previous close, with the decimals of the price.
-    fn change(&self, quote: &Quote) -> String {
-        let decimals = quote.last_done.split_once('.').map_or(0, |(_, decimals)| decimals.len());
-        Price(self.last.0 - self.previous.0).text(u32::try_from(decimals).unwrap_or(SCALE)).to_string()
     }
 
     /// The change since a price, in percent; empty if there is no such price.
@@ -281,14 +271,12 @@ fn five_minutes_before(
     reader: &mut Reader,
     as_of: AsOf,
 ) -> Result<Option<Price>, HistoryError> {
-    let query = minutes(symbol, Sessions::Intraday, floors);
-    if last_day(&query, core, reader, as_of)? != Some(day) {
-        return Ok(None);
-    }
-    let answer = day_minutes(&query, day, core, reader, as_of)?;
-    let Some(newest) = answer.candles.last() else { return Ok(None) };
-    let until = Timestamp(newest.time.0 - FIVE_MINUTES);
-    Ok(answer.candles.iter().rfind(|candle| candle.time <= until).map(|candle| candle.close))
+    let minutes = core.history.newest_day_minutes(reader, symbol, Sessions::Intraday, floors, as_of)?;
+    let minutes = minutes.filter(|minutes| minutes.day == day);
+    Ok(minutes.and_then(|minutes| {
+        let newest = minutes.candles.last()?;
+        minutes.price_at(Timestamp(newest.time.0 - FIVE_MINUTES))
+    }))
 }
 
 /// Whether an index compares with closes of earlier days.
@@ -322,6 +310,8 @@ fn quotient(dividend: i128, divisor: i128) -> String {
 
 #[cfg(test)]
 mod tests {
+    use history::TradeStatus;
+
     use super::*;
 
     fn date(text: &str) -> Date {
@@ -354,12 +344,24 @@ mod tests {
     }
 
     fn all(facts: &Facts) -> Row {
-        let quote = Quote {
-            symbol: "700.HK".to_owned(),
-            last_done: "200.000".to_owned(),
+        let state = SessionState {
+            day: facts.day,
+            open: facts.previous,
+            high: facts.high,
+            low: facts.low,
+            last: facts.last,
             volume: 1_000,
-            turnover: "200000.000".to_owned(),
-            ..Quote::default()
+            turnover: Turnover(i128::from(200_000 * PRICE_UNIT)),
+            time: Timestamp(0),
+        };
+        let quote = Quote {
+            symbol: "700.HK".parse().unwrap(),
+            decimals: 3,
+            trade_status: TradeStatus::Normal,
+            regular: SessionQuote { state, prev_close: facts.previous },
+            pre: None,
+            post: None,
+            overnight: None,
         };
         let indexes: Vec<CalcIndex> =
             (1..=40).filter_map(|number| CalcIndex::try_from(number).ok()).collect();

@@ -24,19 +24,12 @@ const ALL: i32 = 100;
 pub(super) struct CandleQuestion {
     pub(super) query: Query,
     /// The plan, if one was made before the work moved to a worker thread.
-    planned: Option<Planned>,
-}
-
-/// A plan, and the instant it was made for.
-#[derive(Debug)]
-struct Planned {
-    plan: Plan,
-    as_of: AsOf,
+    plan: Option<Plan>,
 }
 
 impl CandleQuestion {
     pub(super) fn new(query: Query) -> CandleQuestion {
-        CandleQuestion { query, planned: None }
+        CandleQuestion { query, plan: None }
     }
 
     /// Removes candles before the account's floors, and overnight candles if it lacks the right.
@@ -48,73 +41,70 @@ impl CandleQuestion {
     }
 
     /// Answers from memory, or with the single short read that a query for stored candles needs.
-    pub(super) fn reply_at_once(&mut self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
+    pub(super) fn reply_at_once(
+        &mut self,
+        as_of: AsOf,
+        core: &Core,
+        version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
         let query = &self.query;
         if query.adjust != Adjust::None {
             return None;
         }
-        let planned = Planned::now(query, core);
-        let is_plain = planned.plan.stored().is_some();
+        let plan = plan(query, as_of, core);
+        let is_plain = plan.stored().is_some();
         // An error is not lost: it recurs below and is returned there.
-        if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &planned.plan) {
+        if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
         // Candles that are folded or built from minutes take longer and are never cached.
-        if !is_plain || planned.plan.edge.is_some() {
-            self.planned = Some(planned);
+        if !is_plain || plan.edge.is_some() {
+            self.plan = Some(plan);
             return None;
         }
         core.metrics.cache_miss();
-        Some(planned.reply(query, core))
+        Some(reply(query, &plan, as_of, core))
     }
 
     /// The answer for the wire: from cached encoded pages if the candles are stored in this form,
     /// otherwise from columns.
-    pub(super) fn reply(self, core: &Core) -> Result<Reply, Refusal> {
-        let planned = self.planned.unwrap_or_else(|| Planned::now(&self.query, core));
-        planned.reply(&self.query, core)
+    pub(super) fn reply(self, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
+        let plan = self.plan.unwrap_or_else(|| plan(&self.query, as_of, core));
+        reply(&self.query, &plan, as_of, core)
     }
 
     /// The answer in columns, for transports other than protobuf.
-    pub(super) fn columns(&self, core: &Core) -> Result<CandleResponse, Refusal> {
-        let as_of = core.as_of();
+    pub(super) fn columns(&self, as_of: AsOf, core: &Core) -> Result<CandleResponse, Refusal> {
         let answer = core.with_reader(|reader| core.history.candles(reader, &self.query, as_of));
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
     /// Like [`columns`](Self::columns) for more candles than one answer holds, and where the next
     /// page begins.
-    pub(super) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
-        let as_of = core.as_of();
+    pub(super) fn pages(&self, paging: Paging, as_of: AsOf, core: &Core) -> Result<Paged, Refusal> {
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
             .map_err(|error: HistoryError| Refusal::from(error))
     }
 }
 
-impl Planned {
-    fn now(query: &Query, core: &Core) -> Planned {
-        let as_of = core.as_of();
-        Planned { plan: Plan::of(query, core.history.venue(&query.symbol), as_of), as_of }
-    }
+fn plan(query: &Query, as_of: AsOf, core: &Core) -> Plan {
+    Plan::of(query, core.history.venue(&query.symbol), as_of)
+}
 
-    fn reply(&self, query: &Query, core: &Core) -> Result<Reply, Refusal> {
-        let Planned { plan, as_of } = self;
-        // Encoding whole pages pays only if they are cached.
-        let is_paged =
-            query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
-        let found = core.with_reader(|reader| {
-            if is_paged
-                && let Some(slices) =
-                    core.page_cache.slices(reader, core.history.venue(&query.symbol), plan)?
-            {
-                return Ok(put_together(&query.symbol, slices));
-            }
-            let answer = core.history.answer(reader, query, plan, *as_of)?;
-            Ok(CandleResponse(answer).encode())
-        });
-        found.map_err(|error: HistoryError| Refusal::from(error))
-    }
+fn reply(query: &Query, plan: &Plan, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
+    // Encoding whole pages pays only if they are cached.
+    let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
+    let found = core.with_reader(|reader| {
+        if is_paged
+            && let Some(slices) = core.page_cache.slices(reader, core.history.venue(&query.symbol), plan)?
+        {
+            return Ok(put_together(&query.symbol, slices));
+        }
+        let answer = core.history.answer(reader, query, plan, as_of)?;
+        Ok(CandleResponse(answer).encode())
+    });
+    found.map_err(|error: HistoryError| Refusal::from(error))
 }
 
 /// Builds a response from encoded pages.

@@ -5,8 +5,8 @@ use history::HistoryError;
 use market::{FloorTable, Floors, Symbol};
 use wire::quote::{CapitalBySize, CapitalDistributionResponse, SymbolRequest};
 
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -37,10 +37,15 @@ impl Command for CapitalDistribution {
         self.floors = floors.of(self.symbol.market());
     }
 
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<CapitalDistributionResponse, Refusal> {
+    fn answer(
+        self,
+        caller: &Caller,
+        _: &Permit,
+        core: &Core,
+    ) -> Result<CapitalDistributionResponse, Refusal> {
         let CapitalDistribution { symbol, floors } = self;
         let found = core.with_reader(|reader| {
-            core.history.capital_distribution(reader, &symbol, floors, core.class_shares, core.as_of())
+            core.history.capital_distribution(reader, &symbol, floors, core.class_shares, caller.as_of)
         });
         let capital = found.map_err(|error: HistoryError| Refusal::from(error))?.in_thousandths();
         Ok(CapitalDistributionResponse {

@@ -5,8 +5,8 @@ use history::HistoryError;
 use market::{FloorTable, Floors, Symbol};
 use wire::quote::{CapitalFlowLine, CapitalFlowResponse, SymbolRequest};
 
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -37,10 +37,10 @@ impl Command for CapitalFlow {
         self.floors = floors.of(self.symbol.market());
     }
 
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<CapitalFlowResponse, Refusal> {
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<CapitalFlowResponse, Refusal> {
         let CapitalFlow { symbol, floors } = self;
         let found =
-            core.with_reader(|reader| core.history.capital_flow(reader, &symbol, floors, core.as_of()));
+            core.with_reader(|reader| core.history.capital_flow(reader, &symbol, floors, caller.as_of));
         let flow = found.map_err(|error: HistoryError| Refusal::from(error))?;
         let line = |(at, total): (market::Timestamp, market::Turnover)| CapitalFlowLine {
             inflow: total.text().to_string(),

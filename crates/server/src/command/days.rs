@@ -47,7 +47,7 @@ impl Command for TradingDays {
             return Err(bad(format!("{days} days at once: {DAYS_MAX} are the most")));
         }
         let venue = context.core.history.venues().of(market.unwrap_or(Market::Hk));
-        let today = venue.zone().date(context.core.market_now());
+        let today = venue.zone().date(context.caller.now());
         let earliest = today.checked_sub(DateSpan::new().days(PAST_DAYS_MAX)).unwrap_or(Date::MIN);
         if from < earliest {
             return Err(bad(format!("beg_day {from} is before {earliest}: the past year is known")));

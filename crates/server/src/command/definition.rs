@@ -49,7 +49,12 @@ pub(crate) trait Command: Sized + Send + 'static {
 
     /// Encoded reply, if it is available without noticeable waiting. Otherwise, work done so far
     /// may be stored for [`Command::reply`].
-    fn reply_at_once(&mut self, _core: &Core, _version: i64) -> Option<Result<Reply, Refusal>> {
+    fn reply_at_once(
+        &mut self,
+        _caller: &Caller,
+        _core: &Core,
+        _version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
         None
     }
 }
@@ -133,4 +138,36 @@ pub(crate) struct Reply {
 /// The refusal of a body that cannot be decoded.
 pub(crate) fn undecodable(error: &dyn fmt::Display) -> Refusal {
     Refusal::Malformed(format!("the body cannot be decoded: {error}"))
+}
+
+/// Most symbols of one request.
+pub(crate) const SYMBOLS_MAX: usize = 500;
+
+/// Parses one symbol, as typed.
+pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
+    if text.is_empty() {
+        return Err(Refusal::BadQuery("symbol is missing".to_owned()));
+    }
+    text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
+}
+
+/// Parses a list: canonical symbols, without duplicates, in the order of the request. Invalid texts
+/// are skipped.
+pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
+    if texts.is_empty() {
+        return Err(Refusal::BadQuery("no symbol is named".to_owned()));
+    }
+    if texts.len() > SYMBOLS_MAX {
+        return Err(Refusal::TooMany(format!(
+            "{} symbols in one request: {SYMBOLS_MAX} are the most",
+            texts.len()
+        )));
+    }
+    let mut symbols: Vec<Symbol> = Vec::with_capacity(texts.len());
+    for symbol in texts.iter().filter_map(|text| text.parse().ok()) {
+        if !symbols.contains(&symbol) {
+            symbols.push(symbol);
+        }
+    }
+    Ok(symbols)
 }

@@ -6,8 +6,8 @@ use market::FloorTable;
 use wire::quote::SecurityHistoryCandlestickRequest;
 
 use super::candles::{CandleQuestion, CandleResponse, adjust, bad, period, sessions};
+use super::definition::symbol;
 use super::definition::{Command, Context, Pace, Reply, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -55,16 +55,21 @@ impl Command for HistoryCandles {
         self.0.narrow(caller, floors);
     }
 
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<CandleResponse, Refusal> {
-        self.0.columns(core)
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<CandleResponse, Refusal> {
+        self.0.columns(caller.as_of, core)
     }
 
-    fn reply(self, _: &Caller, _: &Permit, core: &Core) -> Result<Reply, Refusal> {
-        self.0.reply(core)
+    fn reply(self, caller: &Caller, _: &Permit, core: &Core) -> Result<Reply, Refusal> {
+        self.0.reply(caller.as_of, core)
     }
 
-    fn reply_at_once(&mut self, core: &Core, version: i64) -> Option<Result<Reply, Refusal>> {
-        self.0.reply_at_once(core, version)
+    fn reply_at_once(
+        &mut self,
+        caller: &Caller,
+        core: &Core,
+        version: i64,
+    ) -> Option<Result<Reply, Refusal>> {
+        self.0.reply_at_once(caller.as_of, core, version)
     }
 }
 
@@ -75,8 +80,8 @@ impl HistoryCandles {
     }
 
     /// Candles in columns, more than the thousand of one answer, and where the next page begins.
-    pub(crate) fn pages(&self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
-        self.0.pages(paging, core)
+    pub(crate) fn pages(&self, paging: Paging, caller: &Caller, core: &Core) -> Result<Paged, Refusal> {
+        self.0.pages(paging, caller.as_of, core)
     }
 
     /// Whether the answer can have overnight candles.

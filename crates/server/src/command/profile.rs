@@ -50,10 +50,10 @@ impl Command for Profile {
         Subject::Open
     }
 
-    fn answer(self, _: &Caller, permit: &Permit, core: &Core) -> Result<QuoteProfileResponse, Refusal> {
+    fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteProfileResponse, Refusal> {
         let account = permit.account();
         let standing = core.access.standing_for(permit).map_err(access::Refusal::from)?;
-        let usage = core.access.usage(account.id, core.market_now()).map_err(access::Refusal::from)?;
+        let usage = core.access.usage(account.id, caller.now()).map_err(access::Refusal::from)?;
         let month = Month {
             used: usage.map_or(0, |usage| usage.used),
             limit: standing.limit,

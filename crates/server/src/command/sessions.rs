@@ -60,7 +60,7 @@ impl Command for TradingSessions {
 
 fn hours(market: Market, caller: &Caller, core: &Core) -> MarketSessions {
     let venue = core.history.venues().of(market);
-    let today = venue.zone().date(core.market_now());
+    let today = venue.zone().date(caller.now());
     let wanted = |session: Session| session != Session::Overnight || caller.overnight;
     let mut segments: Vec<_> = venue.hours(today).iter().filter(|segment| wanted(segment.session)).collect();
     // Regular hours first, the order in which clients show them.

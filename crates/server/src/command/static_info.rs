@@ -5,8 +5,8 @@ use market::{Region, Symbol};
 use store::{Security, StoreError};
 use wire::quote::{self, StaticInfoResponse, SymbolsRequest};
 
+use super::definition::symbols;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbols;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -31,7 +31,7 @@ impl Command for StaticInfo {
     }
 
     /// Omits unknown securities; the others are in the order of the request.
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
             let view = reader.view();
             let mut found = Vec::with_capacity(self.symbols.len());
@@ -44,8 +44,7 @@ impl Command for StaticInfo {
             tracing::error!(%error, "cannot read securities");
             Refusal::Internal
         })?;
-        let now = core.market_now();
-        let today = |security: &Security| core.history.venue(&security.symbol).zone().date(now);
+        let today = |security: &Security| core.history.venue(&security.symbol).zone().date(caller.now());
         let infos = found.into_iter().map(|security| {
             let today = today(&security);
             info(security.on(today))

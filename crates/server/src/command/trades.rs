@@ -6,8 +6,8 @@ use market::{FloorTable, Floors, Session, Symbol, Trade, TradeDirection};
 use wire::quote::{self, TradesRequest, TradesResponse};
 
 use super::candles::seen;
+use super::definition::symbol;
 use super::definition::{Command, Context, Subject};
-use super::symbols::symbol;
 use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
@@ -55,10 +55,10 @@ impl Command for LatestTradesCommand {
         self.floors = floors.of(self.symbol.market());
     }
 
-    fn answer(self, _: &Caller, _: &Permit, core: &Core) -> Result<TradesResponse, Refusal> {
+    fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<TradesResponse, Refusal> {
         let LatestTradesCommand { symbol, count, sessions, floors } = self;
         let found = core.with_reader(|reader| {
-            core.history.latest_trades(reader, &symbol, count, sessions, floors, core.as_of())
+            core.history.latest_trades(reader, &symbol, count, sessions, floors, caller.as_of)
         });
         let LatestTrades { decimals, trades } = found.map_err(|error: HistoryError| Refusal::from(error))?;
         let trades = trades.iter().map(|(trade, session)| message(trade, *session, decimals)).collect();

@@ -85,14 +85,14 @@ pub(super) async fn read(
     if declared > BODY_MAX as u64 && (declared > DROPPED_MAX as u64 || parts.headers.contains_key(EXPECT)) {
         return Err(Problem::too_large(BODY_MAX));
     }
-    let kept = match way.target() {
+    let stored = match way.target() {
         None => BodyLimit::Nothing,
         Some(target) if !target.needs_proof() => BodyLimit::Strangers,
         Some(_) if known.is_some() => BodyLimit::All,
         Some(_) => recognized(&parts, share, site).await?,
     };
     let mut held = site.bodies.tallies(share.who);
-    let gathered = timeout(BODY_WITHIN, gather(body, kept, &mut held)).await;
+    let gathered = timeout(BODY_WITHIN, gather(body, stored, &mut held)).await;
     let body = gathered.unwrap_or_else(|_| Err(Problem::too_slow()))?;
     Ok(WholeRequest { parts, body, share, held, arriving: None })
 }
@@ -108,13 +108,13 @@ pub(super) async fn drop_short(parts: &Parts, body: Incoming) {
     timeout(BODY_WITHIN, gather(body, BodyLimit::Nothing, &mut [])).await.map(drop).ok();
 }
 
-async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Result<Bytes, Problem> {
+async fn gather(mut body: Incoming, stored: BodyLimit, held: &mut [Held]) -> Result<Bytes, Problem> {
     let (mut bytes, mut seen) = (BytesMut::new(), 0_usize);
     while let Some(frame) = body.frame().await {
         let frame = frame.map_err(|_| Problem::bad_request("the body ended early"))?;
         let Some(data) = frame.data_ref() else { continue };
         seen = seen.saturating_add(data.len());
-        if seen <= kept.bytes() {
+        if seen <= stored.bytes() {
             held.iter_mut().for_each(|held| held.set(seen));
             if held.iter().any(Held::is_full) {
                 return Err(Problem::too_many_bodies());
@@ -124,11 +124,11 @@ async fn gather(mut body: Incoming, kept: BodyLimit, held: &mut [Held]) -> Resul
             break;
         }
     }
-    match kept {
+    match stored {
         // No endpoint reads it.
         BodyLimit::Nothing => Ok(Bytes::new()),
-        _ if seen <= kept.bytes() => Ok(bytes.freeze()),
-        _ => Err(Problem::too_large(kept.bytes())),
+        _ if seen <= stored.bytes() => Ok(bytes.freeze()),
+        _ => Err(Problem::too_large(stored.bytes())),
     }
 }
 
@@ -144,17 +144,17 @@ async fn recognized(parts: &Parts, share: Share, site: &Arc<Site>) -> Result<Bod
         return Ok(BodyLimit::Nothing);
     }
     let looking = site.clone();
-    let told = site.core.workers.submit(share, move || {
+    let answer = site.core.workers.submit(share, move || {
         let (access, now) = (&looking.core.access, looking.core.machine_now());
         if cookie.is_some_and(|cookie| access.identify_browser(&cookie, now).is_ok()) {
             return Ok(Recognized::Token);
         }
         access.recognize(authorization.as_deref(), app_key.as_deref(), now)
     });
-    let told = told.map_err(|_| Problem::from(Refusal::Busy))?;
-    match told.await.map_err(|_| Problem::internal())?.map_err(Problem::from_access)? {
+    let answer = answer.map_err(|_| Problem::from(Refusal::Busy))?;
+    match answer.await.map_err(|_| Problem::internal())?.map_err(Problem::from_access)? {
         Recognized::Token => Ok(BodyLimit::All),
         Recognized::Key => Ok(BodyLimit::Strangers),
-        Recognized::Nobody => Ok(BodyLimit::Nothing),
+        Recognized::Anonymous => Ok(BodyLimit::Nothing),
     }
 }

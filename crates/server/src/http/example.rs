@@ -20,7 +20,7 @@ const DOC: Doc = Doc::new(Tag::Candles, "example", "Which market a symbol is of"
     .answers(&[AnswerDoc::ok("The market", &[data::<Example>()])])
     .refuses(&[BAD_REQUEST]);
 
-/// What is sent is what is described: a comment here is what clients read.
+/// The response body. Doc comments become descriptions in the OpenAPI document.
 #[derive(Serialize, JsonSchema)]
 struct Example {
     symbol: String,

@@ -15,7 +15,7 @@ use trading::Tables;
 
 use super::dated::whole;
 use super::{routes, statement};
-use crate::caller::{Caller, Language};
+use crate::caller::{Client, Language};
 use crate::core::{Clock, Core};
 use crate::kit::{Admitted, Call, Gate, ListenerKind, Permitted, Problem, RequestNotes, Row, Site};
 use crate::links::Links;
@@ -86,24 +86,28 @@ impl InProcess {
 
     /// The text of a statement, by its `file_key` in the list.
     pub fn statement(&self, account: AccountId, file_key: &str) -> Result<Vec<u8>, InProcessRefusal> {
-        let found = statement::stored(&self.site, account, file_key);
+        let found =
+            self.admitted(account).and_then(|admitted| statement::stored(&self.site, &admitted, file_key));
         found.map(|(_, text)| text).map_err(InProcessRefusal::of)
+    }
+
+    fn admitted(&self, account: AccountId) -> Result<Admitted, Problem> {
+        let core = &self.site.core;
+        let as_of = core.market_now_of(account);
+        let admitted = core.access.admit_in_process(account, as_of.now()).map_err(Problem::from_access)?;
+        let (who, permit) = admitted.ok_or_else(|| Problem::nothing_there("no such account"))?;
+        let client = Client { who, language: Language::En, overnight: true, entrance: None };
+        Ok(Admitted { caller: client.at(as_of), permit })
     }
 
     fn answer(&self, request: &InProcessRequest<'_>) -> Result<InProcessAnswer, Problem> {
         let InProcessRequest { account, method, target, body } = *request;
-        let core = &self.site.core;
         let method = Method::from_bytes(method.as_bytes()).map_err(|_| Problem::not_found())?;
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let found = routes::way(&method, path).found;
         let Some(Row { gate: Gate::Permitted(Permitted { answer, .. }), .. }) = found.row() else {
             return Err(Problem::not_found());
         };
-        let admitted = core.access.admit_in_process(account, core.market_now());
-        let (who, permit) = admitted
-            .map_err(Problem::from_access)?
-            .ok_or_else(|| Problem::nothing_there("no such account"))?;
-        let caller = Caller { who, language: Language::En, overnight: true, entrance: None };
         let (headers, note) = (HeaderMap::new(), RequestNotes::default());
         let call = Call {
             terms: found.credential_terms(),
@@ -122,7 +126,7 @@ impl InProcess {
             is_local: true,
             note: &note,
         };
-        let answer = answer(&call, &self.site, Admitted { caller, permit })?;
+        let answer = answer(&call, &self.site, self.admitted(account)?)?;
         Ok(InProcessAnswer { body: whole(answer.into_body()), is_repeated: note.is_repeated() })
     }
 }

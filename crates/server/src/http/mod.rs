@@ -7,6 +7,8 @@ mod account;
 mod admin;
 mod asset;
 mod body;
+#[cfg(test)]
+mod clock_tests;
 mod content;
 mod data;
 mod dated;
@@ -24,7 +26,6 @@ mod policy_tests;
 mod quote;
 mod receive;
 mod routes;
-mod sent;
 mod statement;
 mod strict;
 #[cfg(test)]
@@ -64,9 +65,9 @@ use crate::{local, pages, proxies};
 use body::WholeRequest;
 pub use data::{StoreInventory, import_document};
 pub use document::openapi;
+use framing::Sent;
 pub use in_process::{InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest};
 use routes::{Destination, RouteMatch, Target};
-use sent::Sent;
 use strict::{ConnectionState, Strict};
 pub use trade::charge_name;
 
@@ -272,7 +273,7 @@ async fn respond(
     // Admission and answers may wait for the disk and must not block the threads that serve
     // connections.
     let workers = site.core.workers.clone();
-    let told = workers.submit(share, move || {
+    let reply = workers.submit(share, move || {
         let note = RequestNotes::default();
         // There was room before the request was queued; other answers may have used it since.
         if site.core.unsent.of(share.who).is_full() {
@@ -302,8 +303,8 @@ async fn respond(
         drop(held);
         (answer, note.noted())
     });
-    match told {
-        Ok(told) => told.await.unwrap_or_else(|_| {
+    match reply {
+        Ok(reply) => reply.await.unwrap_or_else(|_| {
             tracing::error!(trace, "a request ended unexpectedly");
             (Problem::internal().answer(), RequestFacts::default())
         }),
@@ -398,7 +399,7 @@ fn serve_permitted(
                 None => answer(call, site, admitted),
                 Some(dated) => Ok(dated::answer(dated, row, call, |call| answer(call, site, admitted))),
             };
-            pace.tell(answered, &caller, site)
+            pace.add_headers(answered, &caller, site)
         }
         Err(problem) => Ok(refuse(problem)),
     }

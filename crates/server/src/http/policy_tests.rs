@@ -21,7 +21,7 @@ use super::{not_offered, routes};
 use crate::kit::{Gate, ListenerKind, Permitted, Site};
 
 const BACK: &str = "http://localhost:1/back";
-const CANDLES: &str =
+pub(super) const CANDLES: &str =
     "700.HK,2026-11-12,500,501,499,500,1000,500000\n700.HK,2026-11-13,500,501,499,500,1000,500000\n";
 
 const HEADING: &str = "\
@@ -93,11 +93,11 @@ const PROOFS: [(&str, Credentials, Age, Origin); 18] = [
 ];
 
 /// A request to test the policy with.
-struct PolicyRequest {
-    method: &'static str,
-    pattern: &'static str,
+pub(super) struct PolicyRequest {
+    pub(super) method: &'static str,
+    pub(super) pattern: &'static str,
     /// The scope that its row names.
-    scope: String,
+    pub(super) scope: String,
 }
 
 /// One for every row, and one for every missing feature.
@@ -125,7 +125,7 @@ fn requests() -> Vec<PolicyRequest> {
 impl PolicyRequest {
     /// A path and query that are valid, where that is easy, so that only the credentials can be
     /// refused.
-    fn target(&self, token: &str) -> (String, &'static str) {
+    pub(super) fn target(&self, token: &str) -> (String, &'static str) {
         let segment = |segment: &str| match segment {
             "{symbol}" => "700.HK".to_owned(),
             "{token}" => token.to_owned(),
@@ -142,7 +142,7 @@ impl PolicyRequest {
         (path.join("/"), query)
     }
 
-    fn body(&self) -> &'static str {
+    pub(super) fn body(&self) -> &'static str {
         match (self.method, self.pattern) {
             ("GET", _) => "",
             (_, "/quote/history-candlesticks") => {

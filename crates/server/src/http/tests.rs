@@ -14,9 +14,10 @@ use super::*;
 use crate::core::Core;
 use crate::link::Hub;
 use crate::links::Links;
+use crate::market_clock::MarketClock;
 use crate::metrics;
 
-const NOW: Timestamp = Timestamp(1_794_708_000);
+pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
 
 pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
     site_with("")
@@ -24,6 +25,11 @@ pub(crate) fn site() -> (Arc<Site>, tempfile::TempDir) {
 
 /// A site with these candles, given as rows of a file.
 pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
+    site_under(Arc::new(|| history::AsOf::Live(NOW)), rows)
+}
+
+/// The same under a clock of the market.
+pub(crate) fn site_under(market: MarketClock, rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     let dir = tempfile::tempdir().unwrap();
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     if !rows.is_empty() {
@@ -41,7 +47,7 @@ pub(super) fn site_with(rows: &str) -> (Arc<Site>, tempfile::TempDir) {
     }
     let history = History::new(Venues::built_in().unwrap());
     let access = access::Access::open(dir.path(), NOW).unwrap();
-    let core = Core::new(store, history, access, 0, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW));
+    let core = Core::new(store, history, access, 0, market, Arc::new(|| NOW));
     (Arc::new(Site::new(Arc::new(core), Links::default())), dir)
 }
 

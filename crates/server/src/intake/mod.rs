@@ -1,8 +1,7 @@
-//! Files uploaded for import: they are stored in a folder next to the store (`folder.rs`,
-//! `arriving.rs`), can be checked, and are imported one at a time (`runs.rs`). Only `engine.rs`
-//! calls the importer. Independent of transports.
+//! Files uploaded for import: they are stored in a folder next to the store (`folder.rs`), can be
+//! checked, and are imported one at a time (`runs.rs`). Only `engine.rs` calls the importer.
+//! Independent of transports.
 
-mod arriving;
 mod engine;
 mod error;
 mod folder;
@@ -18,12 +17,12 @@ use history::import::{Options, Report, Undo, UndoError};
 use market::{Timestamp, Venues};
 use store::{ImportId, Store};
 
-pub(crate) use arriving::Arriving;
-use arriving::ArrivingPlace;
 pub(crate) use engine::FinishedAs;
 use engine::{Clock, Ground};
 use error::ARRIVING_MAX;
 pub(crate) use error::IntakeError;
+pub(crate) use folder::Arriving;
+use folder::ArrivingPlace;
 use folder::Folder;
 pub(crate) use folder::{Upload, UploadId};
 pub(crate) use runs::ImportRun;

@@ -1,6 +1,6 @@
-//! Detects imports and changes of other processes and announces them through [`Core::changes`],
-//! without a request. It has its own database connections: requests check versions themselves and
-//! never wait for this job.
+//! Detects imports and changes of other processes without a request, and runs the paper accounts
+//! sooner: their orders may be waiting for new candles. It has its own database connections:
+//! requests check versions themselves and never wait for this job.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use store::VersionReader;
 use tokio::sync::Notify;
 
 use super::job::{Job, JobError, Progress, RunsOn};
-use crate::core::{Core, Versions};
+use crate::core::Core;
 use crate::metrics::JobName;
 
 /// A check without changes costs two statements that read no page.
@@ -20,8 +20,17 @@ struct Readers {
     accounts: VersionReader,
 }
 
+/// The versions of both databases. Changes of every process increase them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Versions {
+    /// Grows with candles, securities and corporate actions.
+    store: i64,
+    /// Grows with changes to accounts and rights, and with everything that ends a sign-in.
+    accounts: i64,
+}
+
 pub(super) fn job(core: &Arc<Core>) -> Job {
-    let (core, readers) = (core.clone(), Mutex::new(None));
+    let (core, state) = (core.clone(), Mutex::new((None, None)));
     Job {
         name: JobName::StoreChanges,
         place: RunsOn::EveryServer,
@@ -29,8 +38,12 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
         every: EVERY,
         demand: Arc::new(Notify::new()),
         work: Arc::new(move |_| {
-            let mut readers = readers.lock().unwrap_or_else(PoisonError::into_inner);
-            core.tell_versions(look(&core, &mut readers)?);
+            let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+            let (readers, seen) = &mut *state;
+            let versions = look(&core, readers)?;
+            if seen.replace(versions) != Some(versions) {
+                core.listeners.sooner().notify_one();
+            }
             Ok(Progress::Done)
         }),
     }

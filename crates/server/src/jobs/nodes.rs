@@ -33,7 +33,7 @@ pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
             let before = core.access.reached(core.uptime());
             let silent = links.changed_silence(core.uptime());
             let heartbeat = core.access.heartbeat(&core.node_name, &silent, core.uptime());
-            tell(before, core.access.reached(core.uptime()));
+            log_change(before, core.access.reached(core.uptime()));
             let ended = heartbeat?;
             tell_clock(&core, &is_apart);
             links.told_silence(&silent);
@@ -58,7 +58,7 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
 }
 
 /// Logs once that the database is unreachable, and that it is back.
-fn tell(before: DatabaseState, now: DatabaseState) {
+fn log_change(before: DatabaseState, now: DatabaseState) {
     let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {
         (before, DatabaseState::Away(_)) if !is_away(before) => {

@@ -102,14 +102,14 @@ fn look(
 ) -> Result<Progress, JobError> {
     // No wake-up is planned during this run, so an order added meanwhile triggers another run.
     core.listeners.plan(None);
-    let moment = core.paper_moment();
-    let now = moment.as_of.now();
+    let as_of = core.market_now();
+    let now = as_of.now();
     let version = core.with_reader(Reader::version)?;
     // In live mode a candle may come late and fill any waiting order.
-    let has_come = matches!(moment.as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
+    let has_come = matches!(as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, u32::MAX)?;
     rotation
-        .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, (reader, core)))))?;
+        .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, reader, core))))?;
     if has_come {
         // Stored only now, so that a failed run is repeated.
         seen.store(version, Ordering::Release);
@@ -127,9 +127,11 @@ fn look(
         core.statements_due.notify_one();
     }
     let Some(next) = next else { return Ok(Progress::Done) };
-    let (now, pace) = (core.market_now(), core.market_clock().pace());
     // Accounts that are still due could not be advanced.
-    let wait = if next <= moment.as_of.now() { Some(FAILED_PAUSE) } else { pace.wait(now, next) };
+    let wait = match next <= now {
+        true => Some(FAILED_PAUSE),
+        false => core.market_clock().pace().wait(core.market_now().now(), next),
+    };
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(LOOK_PAUSE))))
 }
 

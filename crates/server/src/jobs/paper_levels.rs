@@ -37,18 +37,18 @@ fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
         core.paper.drop_tallies()?;
         return Ok(Progress::Done);
     }
-    let moment = core.paper_moment();
+    let moment = core.paper_moment(core.market_now());
     let days = core.access.tally_days(moment.as_of.now());
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.untallied(days.today, done, TOGETHER_MAX)?;
     if let Some(last) = ids.last() {
-        core.with_reader(|reader| core.paper.tally(&ids, &days, (reader, moment)))?;
+        core.with_reader(|reader| core.paper.tally(&ids, &days, reader, &moment))?;
         // An account that could not be tallied is not retried in this run.
         after.store(last.0, Ordering::Release);
         return Ok(Progress::More);
     }
     let next = days.today.tomorrow().map(|day| core.history.venues().of(Market::Hk).zone().midnight(day));
-    let (now, next) = (core.market_now(), next.unwrap_or(Timestamp(i64::MAX)));
-    let wait = core.market_clock().pace().wait(now, next);
+    let next = next.unwrap_or(Timestamp(i64::MAX));
+    let wait = core.market_clock().pace().wait(moment.as_of.now(), next);
     Ok(wait.map_or(Progress::Done, |wait| Progress::DoneFor(wait.max(PAUSE))))
 }

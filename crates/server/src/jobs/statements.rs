@@ -38,16 +38,15 @@ fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.with_statements_due(done, TOGETHER_MAX)?;
     if let Some(last) = ids.last() {
-        let moment = core.paper_moment();
         core.with_reader(|reader| {
-            core.paper.make_due_statements(&ids, (reader, moment));
+            core.paper.make_due_statements(&ids, reader, core);
             Ok::<_, PaperError>(())
         })?;
         // An account that failed is not retried in this run.
         after.store(last.0, Ordering::Release);
         return Ok(Progress::More);
     }
-    let (now, zone) = (core.market_now(), core.history.venues().of(Market::Hk).zone());
+    let (now, zone) = (core.market_now().now(), core.history.venues().of(Market::Hk).zone());
     let today = zone.date(now);
     let of_yesterday = made_at(zone, today.yesterday().unwrap_or(today));
     let next = if of_yesterday > now { of_yesterday } else { made_at(zone, today) };

@@ -108,11 +108,11 @@ async fn portions_are_one_run_with_pauses_between_them() {
 async fn a_demand_starts_a_run_immediately() {
     let dir = store();
     let core = core(dir.path());
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let job = Job {
         first_after: 100 * SECOND,
         ..job(move |trigger| {
-            tell.send(trigger).unwrap();
+            sender.send(trigger).unwrap();
             Ok(Progress::Done)
         })
     };
@@ -120,9 +120,9 @@ async fn a_demand_starts_a_run_immediately() {
     let runner = Runner::start(&core, vec![job]);
     demand.notify_one();
     sleep(SECOND).await;
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Demand]);
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [Trigger::Demand]);
     sleep(10 * SECOND).await;
-    assert_eq!(told.try_iter().collect::<Vec<_>>(), [Trigger::Time], "the interval begins with the run");
+    assert_eq!(receiver.try_iter().collect::<Vec<_>>(), [Trigger::Time], "the interval begins with the run");
     runner.stop().await;
 }
 
@@ -201,8 +201,8 @@ async fn the_audit_is_pruned_by_the_setting() {
     let runner = Runner::start(&core, of_server(&core, &Links::default(), None, &settings));
     assert_eq!(rows().len(), 3);
     sleep(62 * SECOND).await;
-    let kept = (kept_from.0, "operator".to_owned(), "account.created".to_owned());
-    assert_eq!(rows(), [(NOW.0, "service".to_owned(), "audit.pruned".to_owned()), kept]);
+    let stored = (kept_from.0, "operator".to_owned(), "account.created".to_owned());
+    assert_eq!(rows(), [(NOW.0, "service".to_owned(), "audit.pruned".to_owned()), stored]);
     assert_eq!(runs(&core, JobName::AuditRetention), [1, 0, 0]);
     sleep(3_600 * SECOND).await;
     assert_eq!((rows().len(), runs(&core, JobName::AuditRetention)), (2, [2, 0, 0]));
@@ -249,30 +249,31 @@ async fn expired_sessions_are_removed_without_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_another_process_are_announced_without_a_request() {
+async fn changes_of_another_process_are_noticed_without_a_request() {
     let dir = store();
     let core = core(dir.path());
-    let mut told = core.changes();
-    assert_eq!(*told.borrow_and_update(), None);
+    let mut readers = (core.store.version_reader().unwrap(), core.access.version_reader().unwrap());
+    let mut versions = || (readers.0.version().unwrap(), readers.1.version().unwrap());
+    let sooner = core.listeners.sooner().clone();
     let runner = Runner::start(&core, vec![changes::job(&core)]);
-    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
-    let first = told.borrow_and_update().unwrap();
-    assert!(timeout(10 * SECOND, told.changed()).await.is_err(), "nothing has happened");
+    timeout(2 * SECOND, sooner.notified()).await.unwrap();
+    let first = versions();
+    assert!(timeout(10 * SECOND, sooner.notified()).await.is_err(), "nothing has happened");
     let elsewhere = Access::open(dir.path(), NOW).unwrap();
     elsewhere.create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW).unwrap();
     let began = Instant::now();
-    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
+    timeout(2 * SECOND, sooner.notified()).await.unwrap();
     assert!(began.elapsed() <= SECOND + Duration::from_millis(10));
-    let second = told.borrow_and_update().unwrap();
-    assert!(second.accounts > first.accounts && second.store == first.store, "{first:?} {second:?}");
+    let second = versions();
+    assert!(second.1 > first.1 && second.0 == first.0, "{first:?} {second:?}");
     let store = Store::open(dir.path(), store::Access::Write { now: NOW }).unwrap();
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
     batch.put_security(&store::Security::new("5.HK".parse().unwrap())).unwrap();
     batch.commit().unwrap();
-    timeout(2 * SECOND, told.changed()).await.unwrap().unwrap();
-    let third = told.borrow_and_update().unwrap();
-    assert!(third.store > second.store && third.accounts == second.accounts, "{second:?} {third:?}");
+    timeout(2 * SECOND, sooner.notified()).await.unwrap();
+    let third = versions();
+    assert!(third.0 > second.0 && third.1 == second.1, "{second:?} {third:?}");
     runner.stop().await;
 }
 
@@ -295,13 +296,12 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
         .create(&NewAccount::named("ann", Terms::default()), &Actor::Operator, NOW)
         .unwrap()
         .account_id;
-    let began = core.with_reader(|reader| {
-        core.paper.read(id, (reader, core.paper_moment()), |reading| reading.account.began())
-    });
+    let began =
+        core.with_reader(|reader| core.paper.at(id, reader, &*core).read(|reading| reading.account.began()));
     assert_eq!(began.unwrap(), Some(NOW));
     // The paper assets at the end of Sunday, by currency.
     let sunday = || -> Vec<(String, i64)> {
-        let held = core.access.journals().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
+        let held = core.access.database().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
         held.into_iter().map(|one| (one.currency, one.amount)).collect()
     };
     let runner = Runner::start(&core, vec![paper_levels::job(&core)]);
@@ -334,8 +334,8 @@ async fn statements_are_created_once_an_account_is_advanced() {
     let new = NewAccount::named("ann", Terms::default());
     let id = core.access.create(&new, &Actor::Operator, NOW).unwrap().account_id;
     let begin = |reading: &paper::Reading<'_>| reading.account.began();
-    core.with_reader(|reader| core.paper.read(id, (reader, core.paper_moment()), begin)).unwrap();
-    let last = || core.access.journals().last_statement(id, 1).unwrap().map(|date| date.to_string());
+    core.with_reader(|reader| core.paper.at(id, reader, &*core).read(begin)).unwrap();
+    let last = || core.access.database().last_statement(id, 1).unwrap().map(|date| date.to_string());
     let runner = Runner::start(&core, vec![statements::job(&core)]);
     sleep(SECOND).await;
     // Sunday in Hong Kong. The clock alone does not advance the account.
@@ -344,7 +344,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     sleep(SECOND).await;
     assert_eq!(last(), None);
     let advanced = core.with_reader(|reader| {
-        core.paper.advance(&[id], (reader, &*core));
+        core.paper.advance(&[id], reader, &*core);
         Ok::<_, paper::PaperError>(())
     });
     advanced.unwrap();

@@ -42,7 +42,7 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
 
 /// Sets the headers to the state after the request. An account without a rate limit gets no rate
 /// headers. If the state cannot be read, the answer is sent without the headers.
-pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
+pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {
         Ok(Some(allowance)) => {
@@ -59,7 +59,7 @@ pub(crate) fn tell(answer: &mut Answer, caller: &Caller, site: &Site) {
         // Does not wait for a database that is known to be unreachable.
         return;
     }
-    match site.core.access.usage(caller.who.account(), site.core.market_now()) {
+    match site.core.access.usage(caller.who.account(), caller.now()) {
         Ok(Some(usage)) => {
             headers.insert(QUOTA_LIMIT, HeaderValue::from(usage.limit));
             headers.insert(QUOTA_USED, HeaderValue::from(usage.used));

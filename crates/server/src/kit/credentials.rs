@@ -10,6 +10,7 @@ use access::{AccountId, Denial, Freshness, Offered, Permit, Scope, Secret, Signe
 use hyper::Method;
 use hyper::header::{AUTHORIZATION, COOKIE};
 use hyper::http::request::Parts;
+use market::Timestamp;
 use percent_encoding::percent_decode_str;
 
 use super::call::Call;
@@ -20,7 +21,7 @@ use super::fields;
 use super::listening::ListenerKind;
 use super::site::Site;
 use super::terms::Home;
-use crate::caller::{Caller, Language};
+use crate::caller::{Caller, Client, Language};
 use crate::metrics::{Authenticated, Entry};
 use crate::refusal::Refusal;
 use crate::versions::Dated;
@@ -68,6 +69,11 @@ impl Admitted {
         &self.caller.who
     }
 
+    /// The market's time.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.caller.now()
+    }
+
     /// Checks that the caller may act as an operator, in addition to the row's scope.
     pub(crate) fn as_operator(&self, site: &Site) -> Result<(), Problem> {
         permit(&self.caller, Scope::Operator, site).map(drop)
@@ -76,8 +82,7 @@ impl Admitted {
 
 /// Authentication has just read the account, so the cached state is recent enough.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
-    let core = &site.core;
-    Ok(core.access.admit_within(&caller.who, scope, Freshness::Recent, core.market_now())?)
+    Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, caller.now())?)
 }
 
 /// A token from the URL, and the query string without it: the token must not appear in links and
@@ -176,11 +181,11 @@ pub(crate) fn written(path: &str) -> String {
     cut(&escaped, PATH_CHARS_MAX, PATH_CHARS_MAX)
 }
 
-fn cut(text: &str, most: usize, kept: usize) -> String {
+fn cut(text: &str, most: usize, stored: usize) -> String {
     if text.chars().nth(most).is_none() {
         return text.to_owned();
     }
-    text.chars().take(kept).chain(['…']).collect()
+    text.chars().take(stored).chain(['…']).collect()
 }
 
 fn escaped(letter: char) -> impl Iterator<Item = char> {
@@ -245,7 +250,8 @@ impl Call<'_> {
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
         // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get
         // them. The SDKs omit them for users who do not want them.
-        let caller = Caller { who, language, overnight: true, entrance: self.region };
+        let client = Client { who, language, overnight: true, entrance: self.region };
+        let caller = site.core.caller(client);
         if self.terms.home == Home::OwnRegion {
             site.core
                 .own_region_only(&caller)

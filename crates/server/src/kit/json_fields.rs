@@ -187,7 +187,7 @@ mod tests {
         Field::deserialize(value).unwrap()
     }
 
-    fn told<T: fmt::Debug>(result: Result<T, Problem>) -> String {
+    fn describe<T: fmt::Debug>(result: Result<T, Problem>) -> String {
         result.unwrap_err().into_parts().text
     }
 
@@ -206,8 +206,8 @@ mod tests {
             (json!("-"), "price \"-\" is not a decimal"),
             (json!("9".repeat(200)), "price has more than 128 bytes"),
         ] {
-            let told = told(field(value).price("price"));
-            assert!(told.contains(error), "{told}");
+            let report = describe(field(value).price("price"));
+            assert!(report.contains(error), "{report}");
         }
         assert!(Field::deserialize(json!(["1"])).is_err() && Field::deserialize(json!(true)).is_err());
     }
@@ -215,12 +215,12 @@ mod tests {
     #[test]
     fn other_values_are_parsed_strictly() {
         assert_eq!(
-            told(field(json!("0.00001")).quantity("quantity")),
+            describe(field(json!("0.00001")).quantity("quantity")),
             "quantity \"0.00001\" has more than 4 decimals"
         );
-        assert_eq!(told(field(json!(null)).quantity("quantity")), "quantity required");
+        assert_eq!(describe(field(json!(null)).quantity("quantity")), "quantity required");
         assert_eq!(
-            told(field(json!("2026-2-1")).date("expire_date")),
+            describe(field(json!("2026-2-1")).date("expire_date")),
             "expire_date \"2026-2-1\" is not a date: write 2026-11-13"
         );
         assert_eq!(
@@ -229,12 +229,12 @@ mod tests {
         );
         assert_eq!(field(json!(3)).whole("trigger_count").unwrap(), Some(3));
         assert_eq!(
-            told(field(json!(1.5)).whole("trigger_count")),
+            describe(field(json!(1.5)).whole("trigger_count")),
             "trigger_count \"1.5\" is not a whole number"
         );
         assert_eq!(field(json!(0)).time("delayed_until").unwrap(), None);
-        assert_eq!(told(field(json!("a\nb")).remark()), "remark has control characters");
+        assert_eq!(describe(field(json!("a\nb")).remark()), "remark has control characters");
         let side: Result<trading::Side, Problem> = field(json!("Hold")).word("side", None);
-        assert_eq!(told(side), "side \"Hold\" is not known");
+        assert_eq!(describe(side), "side \"Hold\" is not known");
     }
 }

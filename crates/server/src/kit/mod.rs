@@ -4,7 +4,6 @@
 //! document ([`doc`]). The kit does not depend on any endpoint or page.
 
 pub(crate) mod allowance;
-pub(crate) mod base_url;
 mod bodies;
 mod call;
 mod claims;
@@ -39,5 +38,5 @@ pub(crate) use envelope::Problem;
 pub(crate) use listening::{ListenerDocument, ListenerKind, Listening};
 pub(crate) use pace::RowPace;
 pub(crate) use row::{Asks, Audience, Gate, OpenHandler, Permitted, PermittedHandler, Row, RowBody};
-pub(crate) use site::{CONNECTIONS_EACH, Site};
+pub(crate) use site::{CONNECTIONS_EACH, Site, base_url};
 pub(crate) use terms::{CredentialTerms, Home};

@@ -13,7 +13,7 @@ use hyper::header::{
 use super::call::Answer;
 
 /// The headers that a script may read.
-const TOLD: HeaderValue = HeaderValue::from_static(
+const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "x-quota-limit, x-quota-used, x-quota-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
      x-next, x-trace-id, link, retry-after, accept-ranges, content-range, etag",
 );
@@ -21,7 +21,7 @@ const TOLD: HeaderValue = HeaderValue::from_static(
 pub(crate) fn open(answer: &mut Answer) {
     let headers = answer.headers_mut();
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, TOLD);
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
 }
 
 /// The answer to a preflight request.

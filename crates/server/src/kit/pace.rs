@@ -91,7 +91,7 @@ impl RowPace {
     }
 
     /// The answer, with headers for the remaining allowance.
-    pub(crate) fn tell(
+    pub(crate) fn add_headers(
         self,
         answer: Result<Answer, Problem>,
         caller: &Caller,
@@ -101,7 +101,7 @@ impl RowPace {
             return answer;
         }
         let mut answer = answer.unwrap_or_else(Problem::answer);
-        allowance::tell(&mut answer, caller, site);
+        allowance::add_headers(&mut answer, caller, site);
         Ok(answer)
     }
 }

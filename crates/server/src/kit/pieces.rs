@@ -72,25 +72,26 @@ enum Part {
 
 impl Pieces {
     pub(crate) fn find(&self, whose: AccountId, question: &str, now: Duration) -> Option<WholeAnswer> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_it = |one: &&CachedAnswer| {
             one.whose == whose && one.question == question && now.saturating_sub(one.at) < KEPT_FOR
         };
-        kept.iter().rev().find(is_it).map(|one| one.whole.clone())
+        state.iter().rev().find(is_it).map(|one| one.whole.clone())
     }
 
-    pub(crate) fn keep(&self, whose: AccountId, question: String, now: Duration, whole: WholeAnswer) {
+    pub(crate) fn store(&self, whose: AccountId, question: String, now: Duration, whole: WholeAnswer) {
         if whole.body.len() > BYTES_MAX {
             return;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.retain(|one| now.saturating_sub(one.at) < KEPT_FOR);
         let left =
             whole.body.len().saturating_mul(TIMES_MAX).saturating_add(SMALL_MAX.saturating_mul(PIECE_MIN));
-        kept.push_back(CachedAnswer { whose, question, at: now, whole, left });
-        while kept.len() > KEPT_MAX || kept.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
+        state.push_back(CachedAnswer { whose, question, at: now, whole, left });
+        while state.len() > KEPT_MAX
+            || state.iter().map(|one| one.whole.body.len()).sum::<usize>() > BYTES_MAX
         {
-            kept.pop_front();
+            state.pop_front();
         }
     }
 }
@@ -99,8 +100,8 @@ impl Pieces {
     /// Counts a piece that is sent. An answer that was sent several times over is evicted, so the
     /// next request for it counts again.
     pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.retain_mut(|one| {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.retain_mut(|one| {
             if one.whose != whose || one.question != question {
                 return true;
             }
@@ -136,9 +137,9 @@ pub(crate) fn cut(
     let mut answer = match part {
         Part::All => envelope::respond(200, whole.content_type.clone(), body.clone()),
         Part::Some(range) => {
-            let told = text(format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)))?;
+            let report = text(format!("bytes {}-{}/{length}", range.start, range.end.saturating_sub(1)))?;
             let mut answer = envelope::respond(206, whole.content_type.clone(), body.slice(range));
-            answer.headers_mut().insert(CONTENT_RANGE, told);
+            answer.headers_mut().insert(CONTENT_RANGE, report);
             answer
         }
         Part::Nothing => {
@@ -248,7 +249,7 @@ mod tests {
     #[test]
     fn an_answer_is_cached_by_account_and_query_for_a_short_time() {
         let (pieces, second) = (Pieces::default(), Duration::from_secs(1));
-        pieces.keep(AccountId(1), "a".to_owned(), second, whole(7));
+        pieces.store(AccountId(1), "a".to_owned(), second, whole(7));
         let found = |whose: i64, question: &str, now: Duration| {
             pieces.find(AccountId(whose), question, now).map(|whole| whole.body.len())
         };
@@ -263,8 +264,8 @@ mod tests {
         let large = 1 << 20;
         for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
             let pieces = Pieces::default();
-            pieces.keep(AccountId(1), "a".to_owned(), Duration::ZERO, whole(large));
-            pieces.keep(AccountId(2), "a".to_owned(), Duration::ZERO, whole(large));
+            pieces.store(AccountId(1), "a".to_owned(), Duration::ZERO, whole(large));
+            pieces.store(AccountId(2), "a".to_owned(), Duration::ZERO, whole(large));
             let mut given = 0;
             while pieces.find(AccountId(1), "a", Duration::ZERO).is_some() {
                 pieces.spend(AccountId(1), "a", piece);
@@ -279,13 +280,13 @@ mod tests {
     fn the_cache_is_limited_in_number_and_bytes() {
         let pieces = Pieces::default();
         for number in 0..100 {
-            pieces.keep(AccountId(1), number.to_string(), Duration::ZERO, whole(1));
+            pieces.store(AccountId(1), number.to_string(), Duration::ZERO, whole(1));
         }
         assert_eq!(pieces.0.lock().unwrap().len(), KEPT_MAX);
         assert!(pieces.find(AccountId(1), "99", Duration::ZERO).is_some());
-        pieces.keep(AccountId(1), "large".to_owned(), Duration::ZERO, whole(BYTES_MAX));
+        pieces.store(AccountId(1), "large".to_owned(), Duration::ZERO, whole(BYTES_MAX));
         assert_eq!(pieces.0.lock().unwrap().len(), 1);
-        pieces.keep(AccountId(1), "too large".to_owned(), Duration::ZERO, whole(BYTES_MAX + 1));
+        pieces.store(AccountId(1), "too large".to_owned(), Duration::ZERO, whole(BYTES_MAX + 1));
         assert!(pieces.find(AccountId(1), "too large", Duration::ZERO).is_none());
     }
 }

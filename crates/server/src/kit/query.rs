@@ -68,12 +68,12 @@ impl Query {
 
     /// The currency of a query about an account.
     pub(crate) fn currency(&self) -> Result<Option<Currency>, Problem> {
-        let asked: Option<Currency> = self.word("currency")?;
-        match asked {
+        let requested: Option<Currency> = self.word("currency")?;
+        match requested {
             Some(other) if !CURRENCIES.contains(&other) => {
                 Err(Problem::trade_parameter("currency is one of HKD, USD and CNH"))
             }
-            asked => Ok(asked),
+            requested => Ok(requested),
         }
     }
 
@@ -160,21 +160,21 @@ mod tests {
 
     #[test]
     fn the_refusal_names_the_invalid_parameter() {
-        let told = |problem: Problem| problem.into_parts().text;
+        let describe = |problem: Problem| problem.into_parts().text;
         let query = Query::parse("symbol=700&start_at=1.5&page=0&order_id=abc&side=Hold").unwrap();
-        assert_eq!(told(query.symbol().unwrap_err()), "symbol \"700\" is not known");
+        assert_eq!(describe(query.symbol().unwrap_err()), "symbol \"700\" is not known");
         assert_eq!(
-            told(query.time(&["start_at"]).unwrap_err()),
+            describe(query.time(&["start_at"]).unwrap_err()),
             "start_at \"1.5\" is not a time in Unix seconds"
         );
         assert_eq!(
-            told(query.number("page", (1, 10), 1).unwrap_err()),
+            describe(query.number("page", (1, 10), 1).unwrap_err()),
             "page \"0\" is not a number from 1 to 10"
         );
-        assert_eq!(told(query.order().unwrap_err()), "order not found");
-        assert_eq!(told(query.word::<trading::Side>("side").unwrap_err()), "side \"Hold\" is not known");
-        assert_eq!(told(query.required("price").unwrap_err()), "price required");
+        assert_eq!(describe(query.order().unwrap_err()), "order not found");
+        assert_eq!(describe(query.word::<trading::Side>("side").unwrap_err()), "side \"Hold\" is not known");
+        assert_eq!(describe(query.required("price").unwrap_err()), "price required");
         let long = format!("remark={}", "x".repeat(TEXT_MAX + 1));
-        assert_eq!(told(Query::parse(&long).map(drop).unwrap_err()), "remark has more than 256 bytes");
+        assert_eq!(describe(Query::parse(&long).map(drop).unwrap_err()), "remark has more than 256 bytes");
     }
 }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{AccountId, Pace, RateLimit};
+use history::AsOf;
+use hyper::header::HOST;
 use store::StoreError;
 
 use super::bodies::Bodies;
+use super::call::Call;
 use super::claims::Claims;
 use super::listening::Listening;
 use super::pieces::Pieces;
@@ -17,6 +20,7 @@ use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
+use crate::own_names::own_host;
 use crate::places::Places;
 use crate::public_url::PublicUrl;
 use crate::refusal::Refusal;
@@ -24,7 +28,7 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::unauthenticated::UnauthenticatedLimits;
 
-/// Keep-alive connections of one account; further ones are closed after their answer.
+/// Take-alive connections of one account; further ones are closed after their answer.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
 /// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
@@ -185,13 +189,24 @@ impl Site {
         self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
 
-    /// The securities that have candles.
-    pub(crate) fn directory(&self) -> Result<Arc<Directory>, Refusal> {
-        self.directory.current(&self.core)
+    /// The securities that have candles at an instant.
+    pub(crate) fn directory(&self, as_of: AsOf) -> Result<Arc<Directory>, Refusal> {
+        self.directory.current(&self.core, as_of)
     }
 
     /// The store totals.
     pub(crate) fn holdings(&self) -> Result<Holdings, StoreError> {
         self.holdings.current(&self.core)
     }
+}
+
+/// The configured public URL, or else one that certainly belongs to this service.
+pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
+    if let Some(url) = &site.public_url {
+        return url.to_string();
+    }
+    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let names = site.tls.as_ref().map(|tls| tls.certificate().names.clone()).unwrap_or_default();
+    let scheme = if site.is_https() { "https" } else { "http" };
+    format!("{scheme}://{}", own_host(host, call.reached, &names))
 }

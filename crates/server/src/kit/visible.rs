@@ -19,10 +19,10 @@ pub(crate) struct Visible {
 
 /// Checks that the caller may see a security, without counting it against the quota.
 pub(crate) fn may_see(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Visible, Refusal> {
-    site.core.known(symbol, site.core.version_check()?)?;
+    site.core.known(symbol, site.core.version_check()?, caller.as_of)?;
     site.core.own_region_only(caller)?;
     let demand = Demand::Quotes { caller: &caller.who, market: symbol.market().into() };
-    let permit = site.core.access.admit(demand, site.core.market_now())?;
+    let permit = site.core.access.admit(demand, caller.now())?;
     let widest = if permit.overnight() { Sessions::All } else { Sessions::Extended };
     let floors = site.core.floors_of(permit.account()).of(symbol.market());
     site.core.access.spend(permit, site.core.machine_now())?;

@@ -18,6 +18,7 @@ use super::credentials::Credentials;
 use super::pending::LinkRequest;
 use super::session::admit_trade;
 use super::topics::{subscribes, unwatched};
+use crate::caller::Caller;
 use crate::links::{Links, Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
 use crate::metrics::Task;
@@ -33,10 +34,10 @@ pub(super) enum BlockingTask {
         asked: LinkRequest,
         by: (Credentials, BTreeMap<String, String>),
         moment: Moment,
-        told: oneshot::Receiver<HeldSlot>,
+        with_hint: oneshot::Receiver<HeldSlot>,
     },
     /// A call of the trade gateway: the permit, and the watched account for a subscription.
-    Trade { asked: LinkRequest, told: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
+    Trade { asked: LinkRequest, with_hint: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
 }
 
 /// A slot that no connection has claimed yet. If the connection ends first, dropping this frees the
@@ -61,7 +62,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Starts a sign-in, which counts the connections of all nodes.
     pub(super) fn begin_sign_in(
         &mut self,
-        asked: &LinkRequest,
+        request: &LinkRequest,
         present: Option<ConnectionId>,
         by: (Credentials, BTreeMap<String, String>),
         moment: Moment,
@@ -70,7 +71,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (transport_kind, address) = (self.transport.transport_kind(), self.from.address);
         let share = hub.core.share_of_address(address.ip());
         let workers = hub.core.workers.clone();
-        let told = workers.submit(share, move || {
+        let reply = workers.submit(share, move || {
             let access = &hub.core.access;
             let from = address.to_string();
             let place = SlotLocation { transport: transport_kind.as_str(), address: &from };
@@ -93,27 +94,31 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
             Ok((signed, mailbox, pulse, unclaimed))
         });
-        let asked = LinkRequest { body: Vec::new(), ..*asked };
-        match told {
-            Ok(told) => self.blocking_task = Some(Box::new(BlockingTask::SignIn { asked, by, moment, told })),
-            Err(Full) => self.answer(asked.answered(Err(Refusal::Busy))),
+        let request = LinkRequest { body: Vec::new(), ..*request };
+        match reply {
+            Ok(reply) => {
+                self.blocking_task =
+                    Some(Box::new(BlockingTask::SignIn { asked: request, by, moment, with_hint: reply }))
+            }
+            Err(Full) => self.answer(request.answered(Err(Refusal::Busy))),
         }
     }
 
     /// Starts the admission of a call of the trade gateway.
-    pub(super) fn begin_trade(&mut self, asked: LinkRequest) {
-        let Some(session) = &self.session else { return };
-        let (core, caller) = (self.hub.core.clone(), session.caller);
-        let watches = subscribes(asked.command, &asked.body);
+    pub(super) fn begin_trade(&mut self, request: LinkRequest, caller: Caller) {
+        let core = self.hub.core.clone();
+        let watches = subscribes(request.command, &request.body);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&caller.who));
-        let told = workers.submit(share, move || {
+        let answer = workers.submit(share, move || {
             let permit = admit_trade(&caller, &core)?;
             let watched = watches.then(|| core.paper.watch(permit.account().id)).transpose();
             Ok((permit, watched.map_err(|error| unwatched(&error))?))
         });
-        match told {
-            Ok(told) => self.blocking_task = Some(Box::new(BlockingTask::Trade { asked, told })),
-            Err(Full) => self.answer_as(Task::Trade, asked.answered(Err(Refusal::Busy))),
+        match answer {
+            Ok(answer) => {
+                self.blocking_task = Some(Box::new(BlockingTask::Trade { asked: request, with_hint: answer }))
+            }
+            Err(Full) => self.answer_as(Task::Trade, request.answered(Err(Refusal::Busy))),
         }
     }
 
@@ -121,9 +126,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
         match &mut **blocking_task {
-            BlockingTask::SignIn { told, .. } => {
-                let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
-                let Some(BlockingTask::SignIn { asked, by, moment, .. }) =
+            BlockingTask::SignIn { with_hint: report, .. } => {
+                let Poll::Ready(done) = Pin::new(report).poll(cx) else { return false };
+                let Some(BlockingTask::SignIn { asked: requested, by, moment, .. }) =
                     self.blocking_task.take().map(|blocking_task| *blocking_task)
                 else {
                     return true;
@@ -134,39 +139,43 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                             unclaimed.claim();
                             (signed, mailbox, pulse)
                         });
-                        self.signed_in(&asked, by, moment, signed);
+                        self.signed_in(&requested, by, moment, signed);
                     }
                     // It panicked, which was logged.
-                    Err(_) => self.answer(asked.answered(Err(Refusal::Internal))),
+                    Err(_) => self.answer(requested.answered(Err(Refusal::Internal))),
                 }
             }
-            BlockingTask::Trade { told, .. } => {
-                let Poll::Ready(done) = Pin::new(told).poll(cx) else { return false };
-                let Some(BlockingTask::Trade { asked, .. }) =
+            BlockingTask::Trade { with_hint: report, .. } => {
+                let Poll::Ready(done) = Pin::new(report).poll(cx) else { return false };
+                let Some(BlockingTask::Trade { asked: requested, .. }) =
                     self.blocking_task.take().map(|blocking_task| *blocking_task)
                 else {
                     return true;
                 };
-                self.answer_admitted(asked, done.unwrap_or(Err(Refusal::Internal)));
+                self.answer_admitted(requested, done.unwrap_or(Err(Refusal::Internal)));
             }
         }
         true
     }
 
-    fn answer_admitted(&mut self, asked: LinkRequest, admitted: Result<(Permit, Option<Watched>), Refusal>) {
+    fn answer_admitted(
+        &mut self,
+        request: LinkRequest,
+        admitted: Result<(Permit, Option<Watched>), Refusal>,
+    ) {
         let answer = match (admitted, &mut self.session) {
             (Ok((permit, watched)), Some(session)) => {
-                session.answer_trade(asked.command, &asked.body, &permit, watched)
+                session.answer_trade(request.command, &request.body, &permit, watched)
             }
             (Ok(_), None) => Err(Refusal::Unauthenticated),
             (Err(Refusal::TooManyCalls { text, retry_after }), _) => {
-                if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
-                    self.answer_as(Task::Trade, asked.answered(Err(refusal)));
+                if let Err((request, refusal)) = self.keep_early(request, text, retry_after) {
+                    self.answer_as(Task::Trade, request.answered(Err(refusal)));
                 }
                 return;
             }
             (Err(refusal), _) => Err(refusal),
         };
-        self.answer_as(Task::Trade, asked.answered(answer));
+        self.answer_as(Task::Trade, request.answered(answer));
     }
 }

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use wire::{Packet, Status, control, quote};
 
 use super::house::{BOTH, Far, House, Kind, Seen};
-use crate::limits::Limits;
+use crate::settings::Limits;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -145,10 +145,10 @@ async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all
         // Another account is not affected.
         let (mut far, _) = house.signed_in(Kind::WebSocket, &bob).await;
         for id in 0..5 {
-            let asked = Instant::now();
+            let requested = Instant::now();
             far.request(8, id, Vec::new()).await;
             assert_eq!(answer(&mut far).await, (id, None));
-            assert_eq!(asked.elapsed(), Duration::ZERO);
+            assert_eq!(requested.elapsed(), Duration::ZERO);
             tokio::time::sleep(SECOND).await;
         }
         for flood in floods {

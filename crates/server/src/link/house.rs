@@ -19,6 +19,7 @@ use super::{Hub, Opening, Transport, serve};
 use crate::core::Core;
 use crate::links::Links;
 use crate::mailbox::Mailbox;
+use crate::market_clock::MarketClock;
 
 pub(super) const NOW: Timestamp = Timestamp(1_794_708_000);
 
@@ -61,13 +62,19 @@ impl House {
             import::import(&context, &[path]).unwrap();
         }
         drop(store);
-        let core = Arc::new(core(dir.path()));
+        let core = Arc::new(core(dir.path(), live()));
         House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
     }
 
     /// Replaces the limits, before it serves.
-    pub(super) fn with_limits(self, limits: crate::limits::Limits) -> House {
-        let core = Arc::new(core(self._dir.path()).with_limits(limits));
+    pub(super) fn with_limits(self, limits: crate::settings::Limits) -> House {
+        let core = Arc::new(core(self._dir.path(), live()).with_limits(limits));
+        House { hub: hub(&core), core, ..self }
+    }
+
+    /// Replaces the market's clock, before it serves.
+    pub(super) fn under(self, market: MarketClock) -> House {
+        let core = Arc::new(core(self._dir.path(), market));
         House { hub: hub(&core), core, ..self }
     }
 
@@ -96,7 +103,9 @@ impl House {
 
     /// The mailbox of an account's only connection.
     pub(super) fn mailbox(&self, account: &Created) -> Mailbox {
-        self.hub.links.mailboxes(account.account_id).pop().expect("the account is signed in")
+        let connection = self.hub.links.list(Some(account.account_id)).pop();
+        let id = connection.expect("the account is signed in").id;
+        self.hub.links.mailbox(id).expect("the connection is open")
     }
 
     /// Sends the shutdown signal.
@@ -135,11 +144,15 @@ fn hub(core: &Arc<Core>) -> Arc<Hub> {
     Arc::new(Hub::new(core.clone(), Links::default()))
 }
 
-fn core(dir: &Path) -> Core {
+fn live() -> MarketClock {
+    Arc::new(|| history::AsOf::Live(NOW))
+}
+
+fn core(dir: &Path, market: MarketClock) -> Core {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let access = Access::open(dir, NOW).unwrap();
     let history = History::new(Venues::built_in().unwrap());
-    Core::new(store, history, access, 16 << 20, Arc::new(|| history::AsOf::Live(NOW)), Arc::new(|| NOW))
+    Core::new(store, history, access, 16 << 20, market, Arc::new(|| NOW))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]

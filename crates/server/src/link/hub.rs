@@ -1,11 +1,15 @@
 //! The shared state of all long connections besides the core: the signed-in connections, and the
 //! gateways that known clients use.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
-use super::gateway::Clients;
+use access::Region;
+
+use super::gateway::{Clients, Program};
 use crate::core::Core;
 use crate::links::Links;
+use crate::unauthenticated::UnauthenticatedSlot;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
@@ -18,4 +22,15 @@ impl Hub {
     pub(crate) fn new(core: Arc<Core>, links: Links) -> Hub {
         Hub { core, links, clients: Clients::default() }
     }
+}
+
+/// The origin of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) address: SocketAddr,
+    /// The region of its listener; `None` if that serves every region.
+    pub(crate) region: Option<Region>,
+    pub(crate) program: Program,
+    /// Its slot among the unauthenticated connections.
+    pub(crate) unauthenticated: UnauthenticatedSlot,
 }

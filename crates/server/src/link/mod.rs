@@ -5,11 +5,8 @@
 //! its answers, reading stops, and when that lasts too long the connection is closed. A query that
 //! memory can answer is answered immediately; all others go to a worker thread.
 
-mod arrival;
 mod blocking_task;
 mod credentials;
-mod deadlines;
-mod flow;
 #[cfg(test)]
 mod flow_tests;
 mod gateway;
@@ -44,18 +41,19 @@ use tokio::task::coop;
 use tokio::time::{Instant, sleep_until};
 use wire::{Packet, Status};
 
+use crate::caller::Caller;
 use crate::dispatch::{CommandRow, Deferred, Step};
 use crate::metrics::{Outcome, Task};
 use crate::refusal::Refusal;
 use crate::request_log::RequestEnd;
 use crate::unsent::Held;
-pub(crate) use arrival::Arrival;
 use blocking_task::BlockingTask;
 pub(crate) use gateway::{GatewayKind, Program};
+pub(crate) use hub::Arrival;
 pub(crate) use hub::Hub;
 use outbox::Outbox;
 use pending::{EndedRequest, LinkRequest, LinkResponse, Pending};
-use session::{Admitted, Session};
+use session::{Admitted, Session, admit_trade};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
@@ -67,7 +65,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(90);
 const AUTH_WITHIN: Duration = Duration::from_secs(10);
 /// After a refused sign-in the client closes the connection; if the server did so immediately, the
 /// client would take it for a broken connection.
-const GRACE: Duration = Duration::from_secs(2);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// A client that reads nothing for this long while answers wait is too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
 /// How long the close push may take to be sent.
@@ -217,7 +215,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
         // Shows without a lock whether polling the other future is worthwhile.
-        let told = shutdown.clone();
+        let report = shutdown.clone();
         let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
         let mut registered: Option<Waker> = None;
@@ -243,7 +241,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 // The shutdown signal is shared by all connections, and the timer by all of a
                 // thread: the waker is registered once, not with every request.
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
-                let is_told = !is_known || !matches!(told.has_changed(), Ok(false));
+                let is_told = !is_known || !matches!(report.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
                     self.drain();
                     continue;
@@ -330,91 +328,92 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    fn request(&mut self, asked: LinkRequest) {
-        match asked.command {
-            HEARTBEAT if asked.body.len() > HEARTBEAT_MAX => {
+    fn request(&mut self, request: LinkRequest) {
+        match request.command {
+            HEARTBEAT if request.body.len() > HEARTBEAT_MAX => {
                 let text = format!("a heartbeat is at most {HEARTBEAT_MAX} bytes");
-                self.answer(asked.answered(Err(Refusal::Malformed(text))));
+                self.answer(request.answered(Err(Refusal::Malformed(text))));
             }
             HEARTBEAT => {
                 self.note_work(Instant::now());
-                let (since, length) = (asked.since, asked.body.len());
-                let body = vec![asked.body.into()];
-                self.transport.response(HEARTBEAT, asked.id, Status::Success, body, &mut self.outbox);
+                let (since, length) = (request.since, request.body.len());
+                let body = vec![request.body.into()];
+                self.transport.response(HEARTBEAT, request.id, Status::Success, body, &mut self.outbox);
                 self.count(HEARTBEAT, since, Outcome::Ok, length);
             }
-            AUTH | RECONNECT => self.sign_in(&asked),
-            _ => self.business(asked),
+            AUTH | RECONNECT => self.sign_in(&request),
+            _ => self.business(request),
         }
     }
 
-    fn business(&mut self, asked: LinkRequest) {
+    fn business(&mut self, request: LinkRequest) {
         if self.session.is_none() {
-            return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
+            return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         }
         let waits = match &mut self.pending {
-            Some(pending) if !pending.may_start() => pending.wait(asked),
-            _ => return self.start(asked),
+            Some(pending) if !pending.may_start() => pending.wait(request),
+            _ => return self.start(request),
         };
-        if let Err(asked) = waits {
-            self.answer(asked.answered(Err(Refusal::Busy)));
+        if let Err(request) = waits {
+            self.answer(request.answered(Err(Refusal::Busy)));
         }
     }
 
-    fn start(&mut self, asked: LinkRequest) {
+    fn start(&mut self, request: LinkRequest) {
         let Some(session) = &mut self.session else {
-            return self.answer(asked.answered(Err(Refusal::Unauthenticated)));
+            return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         };
-        let is_trade = session.is_trade(asked.command, &asked.body);
+        let is_trade = session.is_trade(request.command, &request.body);
+        // Each request of a connection has its own instant of the market.
+        let caller = self.hub.core.caller(session.client);
         if is_trade && self.hub.core.access.is_shared() {
-            return self.begin_trade(asked);
+            return self.begin_trade(request, caller);
         }
         // Without waiting, because this thread serves other connections, too.
         let admitted = store::without_waiting(|| {
             if is_trade {
-                session.admit_trade(&self.hub.core).map(Admitted::Trade)
+                admit_trade(&caller, &self.hub.core).map(Admitted::Trade)
             } else {
-                session.start(&self.hub.core, asked.command, &asked.body).map(Admitted::Quote)
+                session.start(&self.hub.core, &caller, request.command, &request.body).map(Admitted::Quote)
             }
         });
         let work = match admitted {
             // A short read costs less than handing it to another thread.
-            Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(asked.answered(Ok(reply))),
+            Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(request.answered(Ok(reply))),
             Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
-                let answer = session.answer_trade(asked.command, &asked.body, &permit, None);
-                return self.answer_as(Task::Trade, asked.answered(answer));
+                let answer = session.answer_trade(request.command, &request.body, &permit, None);
+                return self.answer_as(Task::Trade, request.answered(answer));
             }
-            Err(Refusal::Waits) => return self.start_aside(asked),
+            Err(Refusal::Waits) => return self.start_aside(request, caller),
             Err(Refusal::TooManyCalls { text, retry_after }) => {
-                if let Err((asked, refusal)) = self.keep_early(asked, text, retry_after) {
-                    self.answer(asked.answered(Err(refusal)));
+                if let Err((request, refusal)) = self.keep_early(request, text, retry_after) {
+                    self.answer(request.answered(Err(refusal)));
                 }
                 return;
             }
-            Err(refusal) if is_trade => return self.answer_as(Task::Trade, asked.answered(Err(refusal))),
-            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
+            Err(refusal) if is_trade => return self.answer_as(Task::Trade, request.answered(Err(refusal))),
+            Err(refusal) => return self.answer(request.answered(Err(refusal))),
         };
         let core = self.hub.core.clone();
         let pending = self.pending.get_or_insert_default();
-        if pending.start(&asked, work, None, core).is_err() {
-            self.answer(asked.answered(Err(Refusal::Busy)));
+        if pending.start(&request, work, None, core).is_err() {
+            self.answer(request.answered(Err(Refusal::Busy)));
         }
     }
 
     /// Runs a whole request on a worker thread, which may wait for the database.
-    fn start_aside(&mut self, asked: LinkRequest) {
-        let Some(session) = &self.session else { return };
-        let row = match CommandRow::of_packet(asked.command, &asked.body) {
+    fn start_aside(&mut self, request: LinkRequest, caller: Caller) {
+        let row = match CommandRow::of_packet(request.command, &request.body) {
             Ok(row) => row,
-            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
+            Err(refusal) => return self.answer(request.answered(Err(refusal))),
         };
-        let work = Box::new(Deferred { row, caller: session.caller, body: asked.body.clone() });
+        let work = Box::new(Deferred { row, caller, body: request.body.clone() });
         let core = self.hub.core.clone();
         let pending = self.pending.get_or_insert_default();
-        let body = Some(asked.body.clone());
-        if pending.start(&asked, work, body, core).is_err() {
-            self.answer(asked.answered(Err(Refusal::Busy)));
+        let body = Some(request.body.clone());
+        if pending.start(&request, work, body, core).is_err() {
+            self.answer(request.answered(Err(Refusal::Busy)));
         }
     }
 
@@ -472,10 +471,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.response(command, id, status, body, &mut self.outbox);
     }
 
-    /// Closes an unauthenticated connection after [`GRACE`], in which the client may close it
+    /// Closes an unauthenticated connection after [`CLOSE_TIMEOUT`], in which the client may close it
     /// itself. Further wrong passwords do not extend it.
     fn shut(&mut self, close: CloseCode, reason: &'static str) {
-        let soon = Instant::now() + GRACE;
+        let soon = Instant::now() + CLOSE_TIMEOUT;
         let at = self.sign_in_by.map_or(soon, |by| by.at.min(soon));
         self.sign_in_by = Some(SignInBy { at, close, reason });
     }

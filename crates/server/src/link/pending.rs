@@ -117,13 +117,13 @@ impl Pending {
     }
 
     /// Queues a request, or returns it if there are too many.
-    pub(super) fn wait(&mut self, asked: LinkRequest) -> Result<(), LinkRequest> {
-        let bytes = self.waiting_bytes + asked.body.len();
+    pub(super) fn wait(&mut self, request: LinkRequest) -> Result<(), LinkRequest> {
+        let bytes = self.waiting_bytes + request.body.len();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
-            return Err(asked);
+            return Err(request);
         }
         self.waiting_bytes = bytes;
-        self.waiting.push_back(asked);
+        self.waiting.push_back(request);
         Ok(())
     }
 
@@ -132,18 +132,18 @@ impl Pending {
         if !self.may_start() {
             return None;
         }
-        let asked = self.waiting.pop_front()?;
-        self.waiting_bytes -= asked.body.len();
-        Some(asked)
+        let requested = self.waiting.pop_front()?;
+        self.waiting_bytes -= requested.body.len();
+        Some(requested)
     }
 
     /// Holds a request above the rate until it may be retried, or returns it if the wait is too
     /// long or too many are held.
-    pub(super) fn keep_early(&mut self, asked: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
-        if self.early.len() >= EARLY_MAX || again_at > asked.since + EARLY_WAIT_MAX {
-            return Err(asked);
+    pub(super) fn keep_early(&mut self, request: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
+        if self.early.len() >= EARLY_MAX || again_at > request.since + EARLY_WAIT_MAX {
+            return Err(request);
         }
-        self.early.push((again_at, asked));
+        self.early.push((again_at, request));
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Pending {
     /// Runs admitted work on a worker thread, when its account is scheduled.
     pub(super) fn start(
         &mut self,
-        asked: &LinkRequest,
+        request: &LinkRequest,
         work: Box<dyn BlockingWork>,
         body: Option<Vec<u8>>,
         core: Arc<Core>,
@@ -164,10 +164,10 @@ impl Pending {
         let decided = OnceFlag::default();
         let by_worker = decided.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
-        let told = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
+        let answer = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
         // A panic affects only its request, and was logged.
-        let task = self.running.spawn(async { told.await.unwrap_or(Err(Refusal::Internal)) }).id();
-        let LinkRequest { command, id, by, since, .. } = *asked;
+        let task = self.running.spawn(async { answer.await.unwrap_or(Err(Refusal::Internal)) }).id();
+        let LinkRequest { command, id, by, since, .. } = *request;
         self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false, body });
         Ok(())
     }
@@ -194,9 +194,11 @@ impl Pending {
 
     pub(super) fn next_deadline(&self) -> Option<Instant> {
         let started = self.started.iter().filter_map(|started| started.by);
-        let early =
-            self.early.iter().map(|(again_at, asked)| asked.by.map_or(*again_at, |by| by.min(*again_at)));
-        started.chain(self.waiting.iter().filter_map(|asked| asked.by)).chain(early).min()
+        let early = self
+            .early
+            .iter()
+            .map(|(again_at, requested)| requested.by.map_or(*again_at, |by| by.min(*again_at)));
+        started.chain(self.waiting.iter().filter_map(|requested| requested.by)).chain(early).min()
     }
 
     /// Requests that have timed out.
@@ -212,18 +214,18 @@ impl Pending {
                 overdue.push(LinkResponse { command, id, since, answer: Err(Refusal::TimedOut) });
             }
         }
-        self.early.retain(|(_, asked)| {
-            let over = is_over(asked.by);
+        self.early.retain(|(_, requests)| {
+            let over = is_over(requests.by);
             if over {
-                overdue.push(asked.answered(Err(Refusal::TimedOut)));
+                overdue.push(requests.answered(Err(Refusal::TimedOut)));
             }
             !over
         });
-        self.waiting.retain(|asked| {
-            let over = is_over(asked.by);
+        self.waiting.retain(|requests| {
+            let over = is_over(requests.by);
             if over {
-                overdue.push(asked.answered(Err(Refusal::TimedOut)));
-                self.waiting_bytes -= asked.body.len();
+                overdue.push(requests.answered(Err(Refusal::TimedOut)));
+                self.waiting_bytes -= requests.body.len();
             }
             !over
         });

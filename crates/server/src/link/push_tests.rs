@@ -1,19 +1,21 @@
 //! Pushes: between answers, and to a client that does not read, with tokio's paused clock.
 
 use std::future::poll_fn;
+use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 use access::{Created, RateRule, Terms};
 use bytes::Bytes;
 use prost::Message;
+use tokio::sync::Semaphore;
 use tokio::task::yield_now;
 use tokio::time::{Instant, sleep};
 use wire::{Packet, Status, control, quote};
 
 use super::house::{BOTH, Far, House, Kind, NOW, Seen};
 use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
-use crate::mailbox::{ClosedBy, CoalescingKey, Mailbox, Push, PushError};
+use crate::mailbox::{ClosedBy, Mailbox, Push, PushError};
 
 const SECOND: Duration = Duration::from_secs(1);
 /// A command without another meaning for clients.
@@ -33,12 +35,8 @@ fn body(number: u32) -> Bytes {
     Bytes::from(body)
 }
 
-fn lasting(number: u32) -> Push {
-    Push::lasting(NOTIFICATION, body(number))
-}
-
-fn latest(key: u64, number: u32) -> Push {
-    Push::latest(CoalescingKey(key), NOTIFICATION, body(number))
+fn push(number: u32) -> Push {
+    Push { command: NOTIFICATION, body: body(number) }
 }
 
 fn number(body: &[u8]) -> u32 {
@@ -90,7 +88,7 @@ async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) 
 /// many pushes were put.
 async fn overflow(mailbox: &Mailbox) -> u32 {
     for number in 0..10_000 {
-        match mailbox.put(lasting(number)) {
+        match mailbox.put(push(number)) {
             Ok(()) => yield_now().await,
             Err(error) => {
                 assert_eq!(error, PushError::TooSlow);
@@ -110,10 +108,7 @@ async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
         let begun = Instant::now();
         for first in (0..20_000).step_by(1000) {
             for number in first..first + 1000 {
-                // With a different key each, so that nothing is coalesced.
-                let key = u64::from(number);
-                let push = if number % 3 == 0 { latest(key, number) } else { lasting(number) };
-                mailbox.put(push).unwrap();
+                mailbox.put(push(number)).unwrap();
             }
             for number in first..first + 1000 {
                 assert_eq!(pushed(&mut far).await, number, "{kind:?}");
@@ -124,48 +119,17 @@ async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slow_client_gets_the_latest_push_of_each_key() {
-    let house = House::new();
-    for kind in BOTH {
-        let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
-        let (mut far, mailbox) = narrow(&house, kind, &account).await;
-        let (rounds, keys) = (1000, 10);
-        for number in 0..rounds * keys {
-            mailbox.put(latest(u64::from(number % keys), number)).unwrap();
-            yield_now().await;
-        }
-        // Only as many are queued as fit, and the latest of each key.
-        let unsent = house.core.unsent.bytes();
-        assert!(unsent <= UNSENT_MAX + (1 + usize::try_from(keys).unwrap()) * SENT, "{unsent} bytes wait");
-        mailbox.put(lasting(u32::MAX)).unwrap();
-        let mut seen = Vec::new();
-        loop {
-            match pushed(&mut far).await {
-                u32::MAX => break,
-                number => seen.push(number),
-            }
-        }
-        assert!(seen.len() < 500, "{} pushes", seen.len());
-        for key in 0..keys {
-            let of_key: Vec<_> = seen.iter().filter(|number| *number % keys == key).collect();
-            assert!(of_key.is_sorted());
-            assert_eq!(of_key.last(), Some(&&((rounds - 1) * keys + key)), "{kind:?}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_too_slow_for_lasting_pushes_is_closed_with_a_reason() {
+async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
         let before = Instant::now();
         let put = overflow(&mailbox).await;
-        let kept = usize::try_from(put).unwrap() * LENGTH;
-        assert!(kept > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{kept} bytes were taken");
-        assert!(kept < UNSENT_MAX + MAILBOX_BYTES + NARROW + 10 * SENT, "{kept} bytes were taken");
-        assert_eq!(mailbox.put(lasting(put)), Err(PushError::Gone));
+        let stored = usize::try_from(put).unwrap() * LENGTH;
+        assert!(stored > UNSENT_MAX + MAILBOX_BYTES - 10 * SENT, "{stored} bytes were taken");
+        assert!(stored < UNSENT_MAX + MAILBOX_BYTES + NARROW + 10 * SENT, "{stored} bytes were taken");
+        assert_eq!(mailbox.put(push(put)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!(code, 1);
         // Pushes that were being sent are complete, and none is missing.
@@ -176,7 +140,7 @@ async fn a_client_too_slow_for_lasting_pushes_is_closed_with_a_reason() {
         }
         assert_eq!(far.see().await, Seen::End);
         assert_eq!(before.elapsed(), Duration::ZERO);
-        assert!(house.hub.links.mailboxes(account.account_id).is_empty());
+        assert!(house.hub.links.list(Some(account.account_id)).is_empty());
     }
 }
 
@@ -187,7 +151,7 @@ async fn queued_pushes_are_bounded_and_count_for_the_account() {
     let (far, mailbox) = narrow(&house, Kind::WebSocket, &account).await;
     let mut most = 0;
     for number in 0.. {
-        if mailbox.put(lasting(number)).is_err() {
+        if mailbox.put(push(number)).is_err() {
             break;
         }
         settle().await;
@@ -207,11 +171,11 @@ async fn a_client_that_reads_no_pushes_is_closed_after_thirty_seconds() {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (_far, mailbox) = narrow(&house, kind, &account).await;
         for number in 0..400 {
-            mailbox.put(latest(1, number)).unwrap();
+            mailbox.put(push(number)).unwrap();
             yield_now().await;
         }
         let begun = Instant::now();
-        while mailbox.put(latest(1, 0)).is_ok() {
+        while mailbox.put(push(0)).is_ok() {
             sleep(SECOND / 2).await;
         }
         assert_eq!(begun.elapsed().as_secs(), 30, "{kind:?}");
@@ -227,14 +191,14 @@ async fn a_push_to_a_closed_connection_fails() {
         let account = house.account(&format!("{kind:?} {case}"), 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
         let id = house.hub.links.list(Some(account.account_id))[0].id;
-        house.hub.links.mailbox(id).unwrap().put(lasting(1)).unwrap();
+        house.hub.links.mailbox(id).unwrap().put(push(1)).unwrap();
         assert_eq!(pushed(&mut far).await, 1);
         match case {
             "left" => drop(far),
             "closed" => {
                 assert!(house.hub.links.close(id, ClosedBy::Operator));
                 // Reported before the connection's task has noticed.
-                assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
+                assert_eq!(mailbox.put(push(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 5);
             }
             _ => {
@@ -243,12 +207,12 @@ async fn a_push_to_a_closed_connection_fails() {
                 std::thread::sleep(Duration::from_millis(1));
                 far.ask::<control::Error>(4, &control::Error::default()).await.unwrap_err();
                 // The client stays connected for a moment, but is not signed in.
-                assert_eq!(mailbox.put(lasting(2)), Err(PushError::Gone));
+                assert_eq!(mailbox.put(push(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 4);
             }
         }
         settle().await;
-        assert_eq!(mailbox.put(lasting(3)), Err(PushError::Gone), "{kind:?} {case}");
+        assert_eq!(mailbox.put(push(3)), Err(PushError::Gone), "{kind:?} {case}");
         assert!(house.hub.links.mailbox(id).is_none());
     }
 }
@@ -275,12 +239,12 @@ async fn pushes_follow_the_sign_in_answer_and_precede_the_next_sign_in() {
     assert_eq!(house.hub.links.list(None), [], "there is nobody to push anything to");
     link.read(&sign_in(&house, &ann, 1)).unwrap();
     let of_ann = house.mailbox(&ann);
-    of_ann.put(lasting(1)).unwrap();
-    of_ann.put(latest(1, 2)).unwrap();
+    of_ann.put(push(1)).unwrap();
+    of_ann.put(push(2)).unwrap();
     link.read(&sign_in(&house, &bob, 2)).unwrap();
-    assert_eq!(of_ann.put(lasting(3)), Err(PushError::Gone));
-    assert!(house.hub.links.mailboxes(ann.account_id).is_empty());
-    house.mailbox(&bob).put(lasting(4)).unwrap();
+    assert_eq!(of_ann.put(push(3)), Err(PushError::Gone));
+    assert!(house.hub.links.list(Some(ann.account_id)).is_empty());
+    house.mailbox(&bob).put(push(4)).unwrap();
     poll_fn(|cx| {
         while let Poll::Ready(done) = link.poll_wire(cx) {
             done.unwrap();
@@ -307,16 +271,17 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
+        // Another push for each that the client has read, so that the mailbox is never empty, nor
+        // too full.
+        let room = Arc::new(Semaphore::new(MAILBOX_BYTES / length - 1));
+        let read = room.clone();
         let flood = tokio::spawn(async move {
             // Each is longer than the client reads at a time, and there is always another.
             let body = Bytes::from(vec![7; length]);
-            for number in 0.. {
-                let push = Push::latest(CoalescingKey(number % 10), NOTIFICATION, body.clone());
-                if mailbox.put(push).is_err() {
+            loop {
+                room.acquire().await.unwrap().forget();
+                if mailbox.put(Push { command: NOTIFICATION, body: body.clone() }).is_err() {
                     break;
-                }
-                if number % 10 == 0 {
-                    yield_now().await;
                 }
             }
         });
@@ -329,7 +294,10 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
             let bound = 2 * (UNSENT_MAX + NARROW) / length + 10;
             loop {
                 match far.see().await {
-                    Seen::Packet(Packet::Push { .. }) => before += 1,
+                    Seen::Packet(Packet::Push { .. }) => {
+                        read.add_permits(1);
+                        before += 1;
+                    }
                     Seen::Packet(Packet::Response { id: answered, .. }) => break assert_eq!(answered, id),
                     other => panic!("{other:?}"),
                 }
@@ -349,6 +317,7 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
                 }
             };
             assert_eq!(code, 2);
+            read.add_permits(1);
             flood.await.unwrap();
         }
     }
@@ -380,7 +349,7 @@ async fn a_flood_of_requests_does_not_block_pushes() {
         });
         settle().await;
         for number in 0..100 {
-            mailbox.put(lasting(number)).unwrap();
+            mailbox.put(push(number)).unwrap();
         }
         let (mut answers, mut pushes) = (0, 0);
         while pushes < 100 {
@@ -409,11 +378,11 @@ async fn queued_pushes_are_sent_before_shutdown() {
         far.auth(&house.otp(&account)).await.unwrap();
         let mailbox = house.mailbox(&account);
         for number in 0..1000 {
-            mailbox.put(lasting(number)).unwrap();
+            mailbox.put(push(number)).unwrap();
         }
         house.stop();
         settle().await;
-        assert_eq!(mailbox.put(lasting(1000)), Err(PushError::Gone));
+        assert_eq!(mailbox.put(push(1000)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!((seen, code), ((0..1000).collect(), 2), "{bytes}");
     }

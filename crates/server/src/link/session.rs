@@ -10,7 +10,7 @@ use super::gateway::Gateway;
 use super::hub::Hub;
 use super::topics::Topics;
 use super::transport::CloseCode;
-use crate::caller::Caller;
+use crate::caller::{Caller, Client};
 use crate::core::Core;
 use crate::dispatch::{CommandRow, Step};
 use crate::lifting;
@@ -23,7 +23,7 @@ use crate::unsent::Tally;
 /// A signed-in connection. Dropping it frees its connection slot.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) caller: Caller,
+    pub(super) client: Client,
     /// Results of earlier requests of the connection that make the next ones cheaper.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
@@ -42,30 +42,27 @@ pub(super) enum Admitted {
 }
 
 impl Session {
-    pub(super) fn caller(&self) -> &Caller {
-        &self.caller
-    }
-
     /// Processes a request as far as possible without waiting.
-    pub(super) fn start(&mut self, core: &Core, command: u8, body: &[u8]) -> Result<Step, Refusal> {
-        CommandRow::of_packet(command, body)?.start(core, &self.caller, body, &mut self.memory)
-    }
-
-    /// Admits a call of the trade gateway, which needs no worker.
-    pub(super) fn admit_trade(&self, core: &Core) -> Result<Permit, Refusal> {
-        admit_trade(&self.caller, core)
+    pub(super) fn start(
+        &mut self,
+        core: &Core,
+        caller: &Caller,
+        command: u8,
+        body: &[u8],
+    ) -> Result<Step, Refusal> {
+        CommandRow::of_packet(command, body)?.start(core, caller, body, &mut self.memory)
     }
 
     /// Whether its account is still valid. If the lookup fails, it counts as valid.
-    pub(super) fn stands(&self, core: &Core) -> bool {
-        let stands = store::without_waiting(|| {
+    pub(super) fn is_valid(&self, core: &Core) -> bool {
+        let is_valid = store::without_waiting(|| {
             core.version_check()?;
             core.access
-                .stands(&self.caller.who, Freshness::Recent)
+                .is_valid(&self.client.who, Freshness::Recent)
                 .map_err(|error| Refusal::of_access(&error))
         });
-        match stands {
-            Ok(stands) => stands,
+        match is_valid {
+            Ok(is_valid) => is_valid,
             // Looked up on a worker thread, so that the result is known next time.
             Err(Refusal::Waits) => {
                 self.look_aside();
@@ -76,9 +73,9 @@ impl Session {
     }
 
     fn look_aside(&self) {
-        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
-        let looked = workers.submit(share, move || core.access.stands(&who, Freshness::Recent).is_ok());
+        let looked = workers.submit(share, move || core.access.is_valid(&who, Freshness::Recent).is_ok());
         // Without a receiver the work would be skipped.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
@@ -112,15 +109,15 @@ impl Session {
 
     /// Stores for other nodes which gateway the client uses: it may reconnect to one of them.
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
-        let (core, who) = (self.hub.core.clone(), self.caller.who);
+        let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
-        let told = workers.submit(share, move || {
+        let answer = workers.submit(share, move || {
             if let Err(error) = core.access.remember_client(lineage, used) {
                 tracing::debug!(%error, "cannot remember which gateway a client uses");
             }
         });
-        if let Ok(told) = told {
-            drop(tokio::spawn(told));
+        if let Ok(answer) = answer {
+            drop(tokio::spawn(answer));
         }
     }
 }
@@ -130,8 +127,8 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
     let counted = core.access.admit_call(who, rule, Freshness::Recent, uptime);
-    counted.map_err(|refusal| lifting::told(refusal.into(), who, core))?;
-    Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, core.market_now())?)
+    counted.map_err(|refusal| lifting::with_hint(refusal.into(), who, core))?;
+    Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, caller.now())?)
 }
 
 /// The close code and text for a connection that is closed by the server.

@@ -17,7 +17,7 @@ use super::pending::LinkRequest;
 use super::session::Session;
 use super::topics::Topics;
 use super::transport::{AUTH, CloseCode};
-use crate::caller::{Caller, Language};
+use crate::caller::{Client, Language};
 use crate::links::{Pulse, SignedIn};
 use crate::mailbox::MailboxReader;
 use crate::metrics::{Authenticated, Entry, Outcome};
@@ -30,10 +30,10 @@ use crate::workers::{Full, Who};
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    pub(super) fn sign_in(&mut self, asked: &LinkRequest) {
-        let (credentials, metadata) = match decode(asked) {
+    pub(super) fn sign_in(&mut self, request: &LinkRequest) {
+        let (credentials, metadata) = match decode(request) {
             Ok(decoded) => decoded,
-            Err(refusal) => return self.answer(asked.answered(Err(refusal))),
+            Err(refusal) => return self.answer(request.answered(Err(refusal))),
         };
         let hub = self.hub.clone();
         let (access, moment) = (&hub.core.access, hub.core.moment());
@@ -44,19 +44,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
         let place = (self.transport.transport_kind(), self.from.address);
         if access.is_shared() {
-            return self.begin_sign_in(asked, present, (credentials, metadata), moment);
+            return self.begin_sign_in(request, present, (credentials, metadata), moment);
         }
         let signed = hub.links.sign_in(present, place, moment, |present| match &credentials {
             Credentials::Otp(otp) => access.sign_on(otp, present, moment),
             Credentials::Session(session) => access.resume(session, present, moment.now),
         });
-        self.signed_in(asked, (credentials, metadata), moment, signed);
+        self.signed_in(request, (credentials, metadata), moment, signed);
     }
 
     /// Handles the result of a sign-in.
     pub(super) fn signed_in(
         &mut self,
-        asked: &LinkRequest,
+        request: &LinkRequest,
         (credentials, metadata): (Credentials, BTreeMap<String, String>),
         moment: Moment,
         signed: Result<(SignedIn, MailboxReader, Arc<Pulse>), Denial>,
@@ -65,12 +65,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (signed, mailbox, pulse) = match signed {
             Ok(signed) => signed,
             Err(denial) => {
-                self.denied(asked, &denial);
+                self.denied(request, &denial);
                 return self.note_denied(credentials, denial, moment);
             }
         };
         let SignedIn { who, id, session, lineage, slots } = signed;
-        let (caller, metadata) = manner(who, self.from.region, &metadata);
+        let (client, metadata) = manner(who, self.from.region, &metadata);
         let by = match credentials {
             Credentials::Otp(_) => SignedInBy::Password,
             Credentials::Session(_) => SignedInBy::Session,
@@ -80,9 +80,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Mixed::of(metadata, self.from.program, by, lineage, before, &hub.clients)
         });
         let (memory, topics) = (Memory::default(), Topics::default());
-        let unsent = self.hub.core.unsent.of(Who::Account(caller.who.account()));
+        let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
         self.take_last_pushes();
-        self.session = Some(Session { caller, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
+        self.session = Some(Session { client, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
         // The unsent bytes of the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;
@@ -100,19 +100,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let body = response.encode_to_vec();
         let length = body.len();
         self.transport.response(
-            asked.command,
-            asked.id,
+            request.command,
+            request.id,
             Status::Success,
             vec![body.into()],
             &mut self.outbox,
         );
-        self.count(asked.command, asked.since, Outcome::Ok, length);
+        self.count(request.command, request.since, Outcome::Ok, length);
     }
 
     /// Refuses a sign-in immediately. The client closes the connection itself; the server does so
     /// only if it does not.
-    fn denied(&mut self, asked: &LinkRequest, denial: &Denial) {
-        let refused = if asked.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
+    fn denied(&mut self, request: &LinkRequest, denial: &Denial) {
+        let refused = if request.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
         let (status, number, close) = match denial {
             Denial::TokenExpired(_) => (Status::Unauthenticated, code::EXPIRED, refused),
@@ -130,7 +130,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 (Status::ServerError, code::SERVER, CloseCode::ServerError)
             }
         };
-        self.respond_error(asked.command, asked.id, status, number, &text);
+        self.respond_error(request.command, request.id, status, number, &text);
         self.back_off();
         let outcome = match denial {
             Denial::Failed(error) if error.is_away() => Outcome::Away,
@@ -139,7 +139,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             _ => Outcome::Unauthenticated,
         };
         self.hub.core.metrics.credentials(self.entry(), Authenticated::Refused);
-        self.count(asked.command, asked.since, outcome, text.len());
+        self.count(request.command, request.since, outcome, text.len());
         if self.session.is_none() {
             self.shut(close, "sign-in was refused");
         }
@@ -153,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     fn note_denied(&self, credentials: Credentials, denial: Denial, moment: Moment) {
         let (core, from) = (self.hub.core.clone(), self.from.address.ip());
         let (workers, share) = (core.workers.clone(), core.share_of_address(from));
-        let told = workers.submit(share, move || {
+        let answer = workers.submit(share, move || {
             let offered = match &credentials {
                 Credentials::Otp(otp) => Offered::OneTimePassword(otp),
                 Credentials::Session(session) => Offered::Session(session),
@@ -162,9 +162,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 tracing::error!(%error, "cannot write down a refused login");
             }
         });
-        match told {
+        match answer {
             // Without a receiver the work would be skipped.
-            Ok(told) => drop(tokio::spawn(told)),
+            Ok(answer) => drop(tokio::spawn(answer)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
                     tracing::warn!(%from, times, "too many refused logins at once to write them down");
@@ -179,26 +179,26 @@ fn manner(
     who: access::Caller,
     entrance: Option<Region>,
     metadata: &BTreeMap<String, String>,
-) -> (Caller, Metadata) {
+) -> (Client, Metadata) {
     let language = metadata.get("accept-language");
     let overnight = metadata.get("need_over_night_quote");
-    let caller = Caller {
+    let client = Client {
         who,
         language: language.map(|text| Language::preferred(text)).unwrap_or_default(),
         overnight: overnight.is_some_and(|text| text == "true"),
         entrance,
     };
     let is_quote = language.is_some() || overnight.is_some();
-    (caller, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
+    (client, if is_quote { Metadata::OfQuotes } else { Metadata::Plain })
 }
 
-fn decode(asked: &LinkRequest) -> Result<(Credentials, BTreeMap<String, String>), Refusal> {
+fn decode(submitted: &LinkRequest) -> Result<(Credentials, BTreeMap<String, String>), Refusal> {
     let malformed = |error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
-    Ok(if asked.command == AUTH {
-        let request = control::AuthRequest::decode(asked.body.as_slice()).map_err(malformed)?;
+    Ok(if submitted.command == AUTH {
+        let request = control::AuthRequest::decode(submitted.body.as_slice()).map_err(malformed)?;
         (Credentials::Otp(request.token), request.metadata)
     } else {
-        let request = control::ReconnectRequest::decode(asked.body.as_slice()).map_err(malformed)?;
+        let request = control::ReconnectRequest::decode(submitted.body.as_slice()).map_err(malformed)?;
         (Credentials::Session(request.session_id), request.metadata)
     })
 }

@@ -26,7 +26,7 @@ impl<S> Link<S> {
     }
 
     pub(super) fn account(&self) -> Option<access::AccountId> {
-        self.session.as_ref().map(|session| session.caller().who.account())
+        self.session.as_ref().map(|session| session.client.who.account())
     }
 }
 

@@ -1,14 +1,20 @@
 //! Timeouts of a connection, with tokio's paused clock.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use prost::Message;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, advance, timeout};
+use wire::quote::{
+    CalcIndexesRequest, IntradayRequest, OffsetRequest, SecurityCandlestickRequest,
+    SecurityHistoryCandlestickRequest, SymbolsRequest,
+};
 use wire::{Limits, Packet, Status, control};
 
 use super::house::{BOTH, House, Kind, NOW, Seen};
 use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
+use crate::market_clock::tests::Ticking;
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -376,4 +382,53 @@ async fn a_close_is_answered_and_takes_at_most_a_second() {
     far.frame(0x81, b"text").await;
     while far.stream.write_all(&[0; 64]).await.is_ok() {}
     assert_eq!(begun.elapsed().as_secs(), 1);
+}
+
+#[tokio::test]
+async fn each_request_of_a_connection_reads_the_market_clock_once() {
+    let clock = Arc::new(Ticking::default());
+    let house = House::with_days().under(clock.clone());
+    let symbol = "700.HK".to_owned();
+    let symbols = SymbolsRequest { symbol: vec![symbol.clone()] }.encode_to_vec();
+    let latest = SecurityCandlestickRequest {
+        symbol: symbol.clone(),
+        period: 1000,
+        count: 2,
+        ..SecurityCandlestickRequest::default()
+    };
+    let offset = OffsetRequest { count: 2, ..OffsetRequest::default() };
+    let history = SecurityHistoryCandlestickRequest {
+        symbol: symbol.clone(),
+        period: 1000,
+        query_type: 1,
+        offset_request: Some(offset),
+        ..SecurityHistoryCandlestickRequest::default()
+    };
+    let indexes = CalcIndexesRequest { symbols: vec![symbol.clone()], calc_index: vec![1, 8] };
+    let requests = [
+        (wire::command::PROFILE, Vec::new()),
+        (wire::command::TRADING_SESSIONS, Vec::new()),
+        (wire::command::STATIC_INFO, symbols.clone()),
+        (wire::command::QUOTE, symbols),
+        (wire::command::INTRADAY, IntradayRequest { symbol, ..IntradayRequest::default() }.encode_to_vec()),
+        (wire::command::CANDLESTICKS, latest.encode_to_vec()),
+        (wire::command::CALC_INDEXES, indexes.encode_to_vec()),
+        // Charged on a worker thread, then answered by the connection.
+        (wire::command::HISTORY, history.encode_to_vec()),
+        (wire::command::HISTORY, history.encode_to_vec()),
+    ];
+    for kind in BOTH {
+        // With calls of its own: a request above the rate is repeated later.
+        let account = house.account(&format!("{kind:?}"), 10);
+        let (mut far, _) = house.signed_in(kind, &account).await;
+        let signed_in = clock.reads();
+        for (number, (command, body)) in requests.iter().enumerate() {
+            far.request(*command, 7, body.clone()).await;
+            let seen = far.see().await;
+            let is_answer =
+                matches!(seen, Seen::Packet(Packet::Response { id: 7, status: Status::Success, .. }));
+            assert!(is_answer, "{command}: {seen:?}");
+            assert_eq!(clock.reads() - signed_in, number as i64 + 1, "{kind:?}, command {command}");
+        }
+    }
 }

@@ -44,9 +44,9 @@ impl Session {
             }
             return Ok(Response::encode(trade::UnsubscribeResponse { current: self.topics.current() }));
         }
-        let asked = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
+        let requested = trade::SubscribeRequest::decode(body).map_err(malformed)?.topics;
         let (known, unknown): (Vec<String>, Vec<String>) =
-            asked.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
+            requested.into_iter().take(TOPICS_MAX).partition(|topic| topic == TradeListeners::TOPIC);
         if !known.is_empty() && self.topics.0.is_none() {
             self.listen(permit, watched)?;
         }
@@ -65,7 +65,7 @@ impl Session {
         // A connection that has lost its slot is being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
         let (core, account) = (&self.hub.core, permit.account().id);
-        let form = (self.caller.language, Dated::of(&self.caller.who, permit.account()));
+        let form = (self.client.language, Dated::of(&self.client.who, permit.account()));
         let watched = match watched {
             Some(watched) => watched,
             None => core.paper.watch(account).map_err(|error| unwatched(&error))?,

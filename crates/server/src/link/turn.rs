@@ -4,11 +4,17 @@
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Instant;
 
-use super::{End, Link, READ_SIZE};
+use super::pending::LinkRequest;
+use super::transport::CloseCode;
+use super::{End, Link, PING_EVERY, READ_SIZE, REVOKED, SILENCE_MAX, STALL_MAX, UNSENT_MAX};
+use crate::refusal::Refusal;
+use crate::unsent::Held;
+use crate::workers::Who;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     /// Writes, takes answers and pushes, and reads, as far as there is anything to do.
@@ -26,9 +32,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             moved = true;
         }
         // Requests that were not started because too many answers were unsent.
-        while let Some(asked) = self.next_waiting() {
+        while let Some(requested) = self.next_waiting() {
             moved = true;
-            self.start(asked);
+            self.start(requested);
         }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
@@ -78,8 +84,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             if let Some(ended) = ended {
                 self.ended(ended);
             }
-            while let Some(asked) = self.next_waiting() {
-                self.start(asked);
+            while let Some(requested) = self.next_waiting() {
+                self.start(requested);
             }
         }
         moved
@@ -102,6 +108,112 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 Poll::Ready(self.read(buffer.filled()))
             }
             Ok(()) | Err(_) => Poll::Ready(Err(End::Gone)),
+        }
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
+    pub(super) fn next_deadline(&self) -> Instant {
+        let stalls = (!self.outbox.is_empty()).then(|| self.taken + STALL_MAX);
+        let signs_in = self.sign_in_by.map(|by| by.at);
+        let answers = self.pending.as_ref().and_then(|pending| pending.next_deadline());
+        let always = (self.pinged + PING_EVERY).min(self.heard + SILENCE_MAX);
+        [stalls, signs_in, answers, self.paused_until].into_iter().flatten().fold(always, Instant::min)
+    }
+
+    pub(super) fn look_at_the_clock(&mut self) -> Result<(), End> {
+        let now = Instant::now();
+        if now >= self.heard + SILENCE_MAX {
+            return Err(End::Close(CloseCode::HeartbeatTimeout, "heartbeat timeout".to_owned()));
+        }
+        if let Some(by) = self.sign_in_by.filter(|by| now >= by.at) {
+            return Err(End::Close(by.close, by.reason.to_owned()));
+        }
+        if !self.outbox.is_empty() && now >= self.taken + STALL_MAX {
+            tracing::info!(unsent.bytes = self.outbox.bytes(), "a client does not take its answers");
+            return Err(End::Gone);
+        }
+        self.paused_until = self.paused_until.filter(|until| now < *until);
+        let overdue = self.pending.as_mut().map(|pending| pending.overdue(now)).unwrap_or_default();
+        for answered in overdue {
+            self.answer(answered);
+        }
+        while let Some(requested) = self.pending.as_mut().and_then(|pending| pending.next_early(now)) {
+            self.start(requested);
+        }
+        if now >= self.pinged + PING_EVERY {
+            self.pinged = now;
+            self.pings = self.pings.wrapping_add(1);
+            self.note_work(now);
+            self.transport.ping(self.pings, &mut self.outbox);
+            if let Some(session) = &self.session {
+                session.pinged(self.hub.core.uptime());
+                // A client that sends no request learns here that its account has been revoked.
+                if !session.is_valid(&self.hub.core) {
+                    return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<S> Link<S> {
+    /// Whether requests are read: not while answers pile up, here or for the account, nor during a
+    /// pause after many refusals, nor during a blocking task that later requests depend on.
+    pub(super) fn may_read(&self) -> bool {
+        !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
+    }
+
+    /// Whether answers pile up: on this connection, or for its account while some of them are here.
+    /// Sending those wakes the connection again.
+    pub(super) fn is_behind(&self) -> bool {
+        self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
+    }
+
+    /// Counts unsent bytes for the account. There are none while the client reads its answers.
+    /// Pushes that wait behind answers count too.
+    pub(super) fn tell_unsent(&mut self) {
+        let unsent = self.outbox.bytes();
+        let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
+        match (&mut self.unsent, &self.session) {
+            (Some(unsent), _) if bytes > 0 => unsent.set(bytes),
+            (Some(_), _) => self.unsent = None,
+            (None, Some(session)) if bytes > 0 => self.unsent = Some(session.unsent().hold(bytes)),
+            (None, _) => {}
+        }
+    }
+
+    /// The next waiting request, if its answer can be sent.
+    pub(super) fn next_waiting(&mut self) -> Option<LinkRequest> {
+        let is_behind = self.is_behind();
+        self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
+    }
+
+    /// Holds a call slightly above the account's rate, if few are held already; refuses it
+    /// otherwise.
+    pub(super) fn keep_early(
+        &mut self,
+        request: LinkRequest,
+        text: String,
+        retry_after: Duration,
+    ) -> Result<(), (LinkRequest, Refusal)> {
+        let again_at = Instant::now() + retry_after;
+        let stored = self.pending.get_or_insert_default().keep_early(request, again_at);
+        stored.map_err(|request| (request, Refusal::TooManyCalls { text, retry_after }))
+    }
+
+    /// Pauses reading if the caller has been refused too often.
+    pub(super) fn back_off(&mut self) {
+        let who = match self.account() {
+            Some(account) => Who::Account(account),
+            None => Who::address(self.from.address.ip()),
+        };
+        let pause = self.hub.core.backoff.refused(who, self.hub.core.uptime());
+        if !pause.is_zero() {
+            self.hub.core.metrics.paused();
+            let until = Instant::now() + pause;
+            self.paused_until = Some(self.paused_until.map_or(until, |before| before.max(until)));
         }
     }
 }

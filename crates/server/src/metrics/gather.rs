@@ -41,7 +41,12 @@ fn about(site: &Site, text: &mut Text) {
         text.sample(&[("market", market.as_str())], end.0);
     }
     let name = "chandler_market_timestamp_seconds";
-    text.one(Kind::Gauge, name, "The market's time, which may be set apart.", Some(site.core.market_now().0));
+    text.one(
+        Kind::Gauge,
+        name,
+        "The market's time, which may be set apart.",
+        Some(site.core.market_now().now().0),
+    );
 }
 
 fn requests(metrics: &Metrics, text: &mut Text) {
@@ -168,7 +173,7 @@ fn nodes(site: &Site, text: &mut Text) {
     let ahead =
         access.database_clock(uptime).map_or(0, |there| seconds_ahead(there, site.core.machine_now()));
     text.one(Kind::Gauge, "chandler_database_clock_ahead_seconds", help, Some(ahead));
-    let help = "Whether rates are decided by each node's share: while the database is away, and until all nodes are back.";
+    let help = "Whether requests have to pass this node's share of the rate: while the database is away, and 30 s after.";
     let shares = !matches!(access.reached(uptime), DatabaseState::Yes);
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }

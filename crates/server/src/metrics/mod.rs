@@ -3,7 +3,6 @@
 //! when `/metrics` is read ([`gather`]).
 
 mod gather;
-mod jobs;
 mod labels;
 mod process;
 mod text;
@@ -14,7 +13,6 @@ use std::time::Duration;
 use market::Timestamp;
 
 pub(crate) use gather::exposition;
-use jobs::JobCounters;
 pub(crate) use labels::{
     Agent, Authenticated, COMMANDS_MAX, CliCommand, CommandLabel, Connection, Entry, Grant, Granted,
     Handshake, JobName, JobOutcome, Outcome, Reload, Task, TransportLabel,
@@ -328,6 +326,44 @@ impl Metrics {
         let of =
             |counter: fn(&Stripe) -> &AtomicU64| self.sum(|stripe| counter(stripe).load(Ordering::Relaxed));
         (of(|stripe| &stripe.cache_hits), of(|stripe| &stripe.cache_misses))
+    }
+}
+
+/// Marks that no run has ended yet.
+const NEVER: i64 = i64::MIN;
+
+/// The counters of one job.
+#[derive(Debug)]
+struct JobCounters {
+    outcomes: Counters<{ JobOutcome::COUNT }>,
+    durations: Histogram,
+    succeeded_at: AtomicI64,
+}
+
+impl Default for JobCounters {
+    fn default() -> JobCounters {
+        JobCounters {
+            outcomes: Counters::default(),
+            durations: Histogram::default(),
+            succeeded_at: AtomicI64::new(NEVER),
+        }
+    }
+}
+
+impl JobCounters {
+    fn ended(&self, outcome: JobOutcome, took: Duration, now: Timestamp) {
+        self.outcomes.add(outcome.index(), 1);
+        match outcome {
+            JobOutcome::Ok => self.succeeded_at.store(now.0, Ordering::Relaxed),
+            JobOutcome::Failed => {}
+            // The run was skipped, so it has no duration.
+            JobOutcome::Elsewhere => return,
+        }
+        self.durations.observe(took);
+    }
+
+    fn succeeded_at(&self) -> Option<Timestamp> {
+        Some(self.succeeded_at.load(Ordering::Relaxed)).filter(|at| *at != NEVER).map(Timestamp)
     }
 }
 

@@ -2,18 +2,18 @@
 //! it with a code or a refusal. The request stays in the query string and is checked again when the
 //! form is submitted.
 
-use access::{AuthorizationError, AuthorizationRequest, BadRequest, Permit};
+use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
-use super::consent::{another, choices, may, who};
 use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
-use super::sign_in_form;
+use super::sign_in::sign_out_form;
 use super::visit::{PageError, Sheet, Visit, fact, redirect, sentence};
+use super::words::Words;
 use super::{forms, region};
+use super::{path, sign_in};
 use crate::kit::Answer;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
 
 pub(super) const AUTHORIZE: Doc = page("authorize", "Consent of the authorization-code flow (RFC 6749, 4.1)")
     .parameters(&[
@@ -43,12 +43,12 @@ pub(super) const DECIDE_AUTHORIZATION: Doc =
             NOT_OUR_FORM,
         ]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct DecisionForm {
-    csrf: String,
-    decision: Option<String>,
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct DecisionForm {
+        csrf: String,
+        decision: Option<String>,
+    }
 }
 
 const PURPOSE: &str = "authorize ";
@@ -71,7 +71,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         None => {
             let here = visit.here();
             let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
-            sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() })
+            sign_in::form(visit, &sign_in::Form { next, ..Default::default() })
         }
     }
 }
@@ -143,6 +143,41 @@ fn place(redirect: &str) -> String {
     let end = redirect.find("://").map_or(0, |at| at + 3);
     let (head, rest) = redirect.split_at(end);
     format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
+}
+
+/// The permissions of a client, in words. Clients can only request `openapi`, so there is one list;
+/// it must name everything that `Scopes::PROGRAM` allows.
+pub(super) fn may(words: &Words, html: &mut Html) {
+    html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
+    for line in words.may {
+        html.raw("<li>").text(line).raw("</li>\n");
+    }
+    html.raw("</ul>\n").p(words.may_not).raw("\n");
+}
+
+/// The account and the client. The client chose its name; its id and registration date are ours.
+pub(super) fn who(words: &Words, permit: &Permit, client: &ClientInfo, html: &mut Html) {
+    fact(html, words.account, &permit.account().name);
+    fact(html, words.client_id, &client.id);
+    let since: String = client.created_at.to_string().chars().take(10).collect();
+    fact(html, words.known_since, &since);
+}
+
+pub(super) fn choices(words: &Words, html: &mut Html) {
+    html.raw("\n<div class=\"choices\">\n<button class=\"main\" type=\"submit\" name=\"decision\" value=\"approve\">");
+    html.text(words.approve).raw("</button>\n<button type=\"submit\" name=\"decision\" value=\"deny\">");
+    html.text(words.deny).raw("</button>\n</div>\n");
+}
+
+/// A link to sign in with another account.
+pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &mut Html) {
+    let here = visit.here();
+    let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);
+    html.raw("<div class=\"other\"><span>")
+        .filled(visit.words.not_you, &permit.account().name)
+        .raw("</span>\n");
+    sign_out_form(visit, cookie, next, visit.words.use_another, html);
+    html.raw("</div>");
 }
 
 #[cfg(test)]

@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use access::{CodeRefused, DeviceRequest, Permit};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
-use super::consent;
+use super::authorize;
 use super::docs::{CLIENT_ID, HTML, NOT_OUR_FORM, PAGE, page};
 use super::forms::Fields;
 use super::html::Html;
-use super::sign_in_form::{self, shown};
+use super::sign_in::{self, shown};
 use super::visit::{PageError, Sheet, Visit, alert, fact, stale};
 use super::{forms, path, region};
 use crate::kit::Answer;
 use crate::kit::doc::refusals::RETRY_AFTER;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only, of_form};
 use crate::kit::envelope::seconds_up;
 
 pub(super) const CONFIRM_DEVICE: Doc =
@@ -39,15 +38,15 @@ pub(super) const DECIDE_DEVICE: Doc = page("decideDevice", "Approve or deny, fro
         AnswerDoc::status("404", "there is nothing to decide any more", HTML),
     ]);
 
-/// The fields of the form, which `forms.rs` reads by name.
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct DeviceForm {
-    csrf: String,
-    user_code: Option<String>,
-    client_id: Option<String>,
-    decision: Option<String>,
+described_only! {
+    /// The fields of the form, which `forms.rs` reads by name.
+    #[schemars(inline, transform = of_form)]
+    struct DeviceForm {
+        csrf: String,
+        user_code: Option<String>,
+        client_id: Option<String>,
+        decision: Option<String>,
+    }
 }
 
 const PURPOSE: &str = "device";
@@ -65,7 +64,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
         let here = visit.here();
         // An address that sign-in cannot return to has no valid code either.
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
-        return sign_in_form::form(visit, &sign_in_form::Form { next, ..Default::default() });
+        return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
     };
     if let Some(page) = region::elsewhere(visit, cookie, permit)? {
         return Ok(page);
@@ -172,22 +171,22 @@ fn question(
     let mut html = Html::default();
     html.raw("<p class=\"lead\">").filled(words.decide_lead, &request.client.name).raw("</p>\n");
     html.raw("<p class=\"bigcode\">").text(&request.user_code).raw("</p>\n").p(words.decide_device).raw("\n");
-    consent::may(words, &mut html);
+    authorize::may(words, &mut html);
     region::no_operator(words, permit, &mut html);
     html.raw("<dl>\n");
-    consent::who(words, permit, &request.client, &mut html);
+    authorize::who(words, permit, &request.client, &mut html);
     let minutes = visit.site.core.machine_now().0.saturating_sub(request.created_at.0).max(0) / 60;
-    let asked = match minutes {
+    let requested = match minutes {
         0 => words.just_now.to_owned(),
         minutes => words.minutes_ago.replacen("{}", &minutes.to_string(), 1),
     };
-    fact(&mut html, words.asked, &asked);
+    fact(&mut html, words.asked, &requested);
     html.raw("</dl>\n<form method=\"post\" action=\"").text(&visit.frame.at(path::CONFIRM)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie, PURPOSE));
     html.hidden("user_code", &request.user_code).hidden("client_id", &request.client.id);
-    consent::choices(words, &mut html);
+    authorize::choices(words, &mut html);
     html.raw("</form>\n");
-    consent::another(visit, cookie, permit, &mut html);
+    authorize::another(visit, cookie, permit, &mut html);
     Ok(Sheet::new(words.decide_title, html).answer(visit.frame))
 }
 

@@ -5,7 +5,6 @@
 
 mod assets;
 mod authorize;
-mod consent;
 mod device;
 mod docs;
 mod forms;
@@ -17,7 +16,6 @@ mod path;
 mod programs;
 mod region;
 mod sign_in;
-mod sign_in_form;
 mod visit;
 mod words;
 

@@ -8,16 +8,15 @@
 
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
-use schemars::JsonSchema;
 
 use super::docs::{HTML, page};
 use super::html::Html;
-use super::sign_in_form::visitor;
+use super::sign_in::visitor;
 use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use super::{forms, path};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
-use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, described_only, of_form};
 use crate::metrics::{Authenticated, Entry};
 use crate::peer_user;
 
@@ -42,12 +41,12 @@ pub(super) const USE_ONE_TIME_LINK: Doc =
         .body(&[Media::form::<LinkForm>()])
         .answers(&[DONE, REFUSED]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct LinkForm {
-    csrf: String,
-    token: String,
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct LinkForm {
+        csrf: String,
+        token: String,
+    }
 }
 
 const PURPOSE: &str = "one-time link";

@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use access::{LinkedAccount, PasswordLinkRefused, Secret};
 use hyper::StatusCode;
-use schemars::JsonSchema;
 
 use super::docs::{HTML, NOT_OUR_FORM, PAGE, page};
 use super::html::Html;
 use super::path;
-use super::sign_in_form::visitor;
+use super::sign_in::visitor;
 use super::visit::{PageError, Sheet, Visit, alert, stale};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
 use crate::kit::doc::refusals::RETRY_AFTER;
-use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Kind as ParameterKind, Media, Parameter, described_only, of_form};
 
 const UNKNOWN: AnswerDoc = AnswerDoc::status("404", "not a link of this server's", HTML);
 const GONE: AnswerDoc = AnswerDoc::status("410", "the link was used, replaced or has expired", HTML);
@@ -36,15 +35,15 @@ pub(super) const SET_PASSWORD: Doc = page("setPassword", "Set the password, from
             .headers(&[RETRY_AFTER]),
     ]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct PasswordForm {
-    csrf: String,
-    link: Option<String>,
-    name: Option<String>,
-    password: Option<String>,
-    again: Option<String>,
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct PasswordForm {
+        csrf: String,
+        link: Option<String>,
+        name: Option<String>,
+        password: Option<String>,
+        again: Option<String>,
+    }
 }
 
 /// The purpose of its CSRF token.

@@ -1,27 +1,26 @@
 //! The page of a signed-in person: the programs that use the account, and a button to revoke each.
 
 use access::{Actor, Permit};
-use schemars::JsonSchema;
 
 use super::docs::{self, NOT_OUR_FORM};
 use super::html::Html;
 use super::path;
-use super::sign_in_form::sign_out_form;
+use super::sign_in::sign_out_form;
 use super::visit::{PageError, Sheet, Visit, redirect, stale};
 use crate::kit::Answer;
-use crate::kit::doc::{AnswerDoc, Doc, Media, of_form};
+use crate::kit::doc::{AnswerDoc, Doc, Media, described_only, of_form};
 
 pub(super) const END_PROGRAM: Doc =
     docs::page("endProgram", "End the access of a program, from the form of the page")
         .body(&[Media::form::<EndForm>()])
         .answers(&[AnswerDoc::status("303", "ended: back to the page", &[]), NOT_OUR_FORM]);
 
-#[derive(JsonSchema)]
-#[schemars(inline, transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct EndForm {
-    csrf: String,
-    id: Option<String>,
+described_only! {
+    #[schemars(inline, transform = of_form)]
+    struct EndForm {
+        csrf: String,
+        id: Option<String>,
+    }
 }
 
 const PURPOSE: &str = "end ";

@@ -4,7 +4,7 @@
 use access::{Permit, Role};
 use hyper::StatusCode;
 
-use super::consent;
+use super::authorize;
 use super::html::Html;
 use super::visit::{PageError, Sheet, Visit};
 use super::words::Words;
@@ -28,7 +28,7 @@ pub(super) fn elsewhere(
     let text = words.elsewhere.replacen("{}", region.as_str(), 1).replacen("{}", entrance.as_str(), 1);
     let mut html = Html::default();
     html.p(&text).raw("\n<p>").filled(words.elsewhere_go, &address).raw("</p>\n");
-    consent::another(visit, cookie, permit, &mut html);
+    authorize::another(visit, cookie, permit, &mut html);
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 

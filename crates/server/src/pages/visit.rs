@@ -138,7 +138,7 @@ impl<'a> Visit<'a> {
         let secure = site.is_https();
         let mut visit = Visit { call, site, frame, words: frame.words, secure, session: None };
         if let Some(cookie) = visit.cookie(Kind::Session) {
-            let permit = site.core.access.admit_browser(cookie, site.core.present())?;
+            let permit = site.core.access.admit_browser(cookie, site.core.present(site.core.market_now()))?;
             visit.session = permit.map(|permit| (cookie, permit));
         }
         Ok(visit)

@@ -2,10 +2,10 @@
 
 use paper::{EquityHolding, StatementDocument, TradeSum};
 
+use super::font::is_latin;
 use super::labels::{self, Label, movement};
-use super::numbers::{grouped, with_currency};
+use super::labels::{grouped, with_currency};
 use super::sheet::{Align, Column, Sheet, Weight};
-use super::widths::is_latin;
 use crate::caller::Language;
 
 /// The pages before typesetting.

@@ -9,9 +9,7 @@ mod body;
 mod error;
 mod font;
 mod labels;
-mod numbers;
 mod sheet;
-mod widths;
 
 use std::path::{Path, PathBuf};
 
@@ -114,11 +112,11 @@ mod tests {
     fn an_invalid_font_file_is_named() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("font.ttf");
-        let told = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();
-        assert!(told().starts_with("cannot read the font "), "{}", told());
+        let describe = || typeset(&document(), Language::ZhCn, Some(&path)).unwrap_err().to_string();
+        assert!(describe().starts_with("cannot read the font "), "{}", describe());
         std::fs::write(&path, b"not a font").unwrap();
-        assert!(told().ends_with("font.ttf is no font that can be embedded"), "{}", told());
-        assert_eq!(statement_font(Some(&path)).unwrap_err().to_string(), told());
+        assert!(describe().ends_with("font.ttf is no font that can be embedded"), "{}", describe());
+        assert_eq!(statement_font(Some(&path)).unwrap_err().to_string(), describe());
         assert!(statement_font(None).unwrap().is_file(), "`setup.sh` installs one");
     }
 

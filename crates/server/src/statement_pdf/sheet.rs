@@ -3,8 +3,8 @@
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 
 use super::error::PdfError;
+use super::font;
 use super::font::{EmbeddedFace, packed};
-use super::widths;
 
 /// A4, in points.
 const WIDTH: f32 = 595.0;
@@ -177,11 +177,11 @@ impl<'a> Sheet<'a> {
     /// The width of a text in points.
     fn measured(&self, text: &str, (size, weight): (f32, Weight)) -> f32 {
         let latin = |letter| match weight {
-            Weight::Regular => f32::from(widths::width(letter)),
-            Weight::Bold => f32::from(widths::bold_width(letter)),
+            Weight::Regular => f32::from(font::width(letter)),
+            Weight::Bold => f32::from(font::bold_width(letter)),
         };
         let width = |letter: char| match &self.face {
-            _ if widths::is_latin(letter) => latin(letter),
+            _ if font::is_latin(letter) => latin(letter),
             Some(face) => face.width(letter).unwrap_or_else(|| latin(UNKNOWN)),
             None => latin(UNKNOWN),
         };
@@ -198,7 +198,7 @@ impl<'a> Sheet<'a> {
     fn runs(&mut self, text: &str) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for letter in text.chars() {
-            let glyph = if widths::is_latin(letter) {
+            let glyph = if font::is_latin(letter) {
                 None
             } else {
                 self.face.as_mut().and_then(|face| face.glyph(letter))
@@ -207,7 +207,7 @@ impl<'a> Sheet<'a> {
                 (Some((glyph, _)), Some(Run::Chinese(bytes))) => bytes.extend(glyph.to_be_bytes()),
                 (Some((glyph, _)), _) => runs.push(Run::Chinese(glyph.to_be_bytes().to_vec())),
                 (None, last) => {
-                    let byte = u8::try_from(letter).ok().filter(|_| widths::is_latin(letter)).unwrap_or(b'?');
+                    let byte = u8::try_from(letter).ok().filter(|_| font::is_latin(letter)).unwrap_or(b'?');
                     match last {
                         Some(Run::Latin(bytes)) => bytes.push(byte),
                         _ => runs.push(Run::Latin(vec![byte])),
@@ -284,7 +284,7 @@ fn room(columns: &[Column], column: Column) -> f32 {
 
 /// The parts of a text between which a line may break: after spaces and Chinese characters.
 fn words(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive(|letter: char| letter == ' ' || !widths::is_latin(letter))
+    text.split_inclusive(|letter: char| letter == ' ' || !font::is_latin(letter))
 }
 
 /// Wraps a text to a width, between words, and within a word only if it is too wide alone.

@@ -176,7 +176,7 @@ fn put(subscriber: &Subscriber, body: Bytes) -> bool {
         Some(dated) => dated.notification(&body),
     };
     // Events newer than the API date are not sent.
-    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push::lasting(NOTIFY, body)).is_ok())
+    body.is_none_or(|body| subscriber.mailbox.put(mailbox::Push { command: NOTIFY, body }).is_ok())
 }
 
 const NOTIFY: u8 = trade::Command::Notify as u8;
@@ -251,7 +251,7 @@ mod tests {
         let access = Access::open(dir.path(), NOW).unwrap();
         let history = History::new(Venues::built_in().unwrap());
         let tables = Tables::built_in().unwrap();
-        let paper = Paper::new(access.journals(), history, tables, listeners.clone());
+        let paper = Paper::new(access.database(), history, tables, listeners.clone());
         Scene { _dir: dir, listeners, paper }
     }
 
@@ -267,12 +267,12 @@ mod tests {
     fn a_listener_that_reads_nothing_is_closed_and_the_others_receive_everything() {
         let scene = scene();
         let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
-        let mut told = Vec::new();
+        let mut report = Vec::new();
         for number in 0..5_000 {
             scene.listeners.changed(ANN, &[push(number)]);
-            told.extend(heard(&quick));
+            report.extend(heard(&quick));
         }
-        assert!(told.into_iter().eq(0..5_000));
+        assert!(report.into_iter().eq(0..5_000));
         assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
         // The account has no subscribers once the other one ends, even if the first has not noticed
         // its end.

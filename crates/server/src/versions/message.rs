@@ -9,14 +9,14 @@ const FIXED_32: u64 = 5;
 /// A message without one field, or without one field of nested messages: the path consists of field
 /// numbers. Bytes that are not a message are unchanged.
 pub(super) fn without(message: &[u8], path: &[u32]) -> Vec<u8> {
-    let mut kept = Vec::with_capacity(message.len());
-    match copy(message, path, &mut kept) {
-        Some(()) => kept,
+    let mut stored = Vec::with_capacity(message.len());
+    match copy(message, path, &mut stored) {
+        Some(()) => stored,
         None => message.to_vec(),
     }
 }
 
-fn copy(mut message: &[u8], path: &[u32], kept: &mut Vec<u8>) -> Option<()> {
+fn copy(mut message: &[u8], path: &[u32], stored: &mut Vec<u8>) -> Option<()> {
     let (field, deeper) = path.split_first()?;
     while !message.is_empty() {
         let before = message;
@@ -35,12 +35,12 @@ fn copy(mut message: &[u8], path: &[u32], kept: &mut Vec<u8>) -> Option<()> {
         match content {
             Some(content) if is_it && !deeper.is_empty() => {
                 let inner = without(content, deeper);
-                put_varint(key, kept);
-                put_varint(u64::try_from(inner.len()).ok()?, kept);
-                kept.extend_from_slice(&inner);
+                put_varint(key, stored);
+                put_varint(u64::try_from(inner.len()).ok()?, stored);
+                stored.extend_from_slice(&inner);
             }
             _ if is_it && deeper.is_empty() => {}
-            _ => kept.extend_from_slice(before.get(..before.len() - message.len())?),
+            _ => stored.extend_from_slice(before.get(..before.len() - message.len())?),
         }
     }
     Some(())

@@ -309,7 +309,7 @@ pub(crate) enum TransportLabel {
     Tcp,
 }
 
-pub(crate) const DOORS: [TransportLabel; 2] = [TransportLabel::WebSocket, TransportLabel::Tcp];
+pub(crate) const TRANSPORTS: [TransportLabel; 2] = [TransportLabel::WebSocket, TransportLabel::Tcp];
 
 /// A parsed HTTP answer.
 #[derive(Debug)]

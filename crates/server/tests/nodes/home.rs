@@ -44,7 +44,8 @@ pub(crate) fn place(dir: &Path) -> Place {
 pub(crate) fn store(dir: &Path) -> Store {
     let store = Store::open(place(dir), store::Access::Read).unwrap();
     let copy = tempfile::tempdir().unwrap().keep();
-    let settings = CopySettings { dir: copy, bytes_max: 1 << 30, grace: std::time::Duration::from_secs(300) };
+    let settings =
+        CopySettings { dir: copy, bytes_max: 1 << 30, offline_window: std::time::Duration::from_secs(300) };
     store.with_copy(&settings).unwrap()
 }
 

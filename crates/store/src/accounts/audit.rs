@@ -3,7 +3,7 @@
 
 use market::Timestamp;
 
-use super::{AccountId, Accounts, audit_sql};
+use super::{AccountId, Accounts};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql};
 
@@ -18,7 +18,7 @@ const PRUNED_AT_ONCE: u32 = 20_000;
 /// number must not be too small.
 const PRUNED_BESIDE: u32 = 2_000;
 /// Events that a signed-in account can cause as often as a script likes; `AT_WILL` in
-/// `audit_sql.rs` has the same list. Sign-out is not listed: it is always allowed, and each one
+/// `sql` has the same list. Sign-out is not listed: it is always allowed, and each one
 /// needs a sign-in first.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
@@ -83,7 +83,7 @@ impl Accounts {
         // The row about the pruning must not be pruned next.
         let (before, mut pruned) = (before.min(at), 0_u64);
         loop {
-            match self.prune_part((audit_sql::PRUNE, PRUNED_AT_ONCE), before, (at, actor))? {
+            match self.prune_part((sql::PRUNE, PRUNED_AT_ONCE), before, (at, actor))? {
                 0 => return Ok(pruned),
                 part => pruned = pruned.saturating_add(part),
             }
@@ -99,27 +99,27 @@ impl Accounts {
         (at, actor): (Timestamp, &str),
     ) -> Result<u64, StoreError> {
         let before = before.min(at);
-        let part = self.prune_part((audit_sql::PRUNE_OLDEST, PRUNED_BESIDE), before, (at, actor))?;
+        let part = self.prune_part((sql::PRUNE_OLDEST, PRUNED_BESIDE), before, (at, actor))?;
         if part > 0 {
             return Ok(part);
         }
         // Rows written while the clock was ahead precede older ones, and hide them from the check
         // above. So the whole table is searched, once a day.
-        let has_older = self.read().all(audit_sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
+        let has_older = self.read().all(sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
         if has_older != [true] {
             return Ok(0);
         }
-        self.prune_part((audit_sql::PRUNE, PRUNED_BESIDE), before, (at, actor))
+        self.prune_part((sql::PRUNE, PRUNED_BESIDE), before, (at, actor))
     }
 
     fn prune_part(
         &self,
-        (sql, limit): (Sql, u32),
+        (statement, limit): (Sql, u32),
         before: Timestamp,
         (at, actor): (Timestamp, &str),
     ) -> Result<u64, StoreError> {
         self.change(|db| {
-            let part = db.run(sql, (before.0, limit))?;
+            let part = db.run(statement, (before.0, limit))?;
             if part > 0 {
                 let reason = format!("{part} rows from before {before}");
                 write(db, None, "audit.pruned", &AuditNote { at, actor, reason: &reason })?;
@@ -133,12 +133,10 @@ impl Accounts {
         let since = filter.since.map_or(i64::MIN, |since| since.0);
         let limit = filter.limit.min(ROWS_MAX);
         match filter.account {
-            Some(id) => self.read().all(
-                audit_sql::READ_OF,
-                (id.0, before, since, filter.event, limit),
-                AuditRow::read,
-            ),
-            None => self.read().all(audit_sql::READ, (before, since, filter.event, limit), AuditRow::read),
+            Some(id) => {
+                self.read().all(sql::READ_OF, (id.0, before, since, filter.event, limit), AuditRow::read)
+            }
+            None => self.read().all(sql::READ, (before, since, filter.event, limit), AuditRow::read),
         }
     }
 }
@@ -155,15 +153,15 @@ pub(crate) fn write(
     {
         check_will(db, id, note)?;
     }
-    let id: i64 = db.one(audit_sql::NEXT_ID, [], |row| row.get(0))?;
+    let id: i64 = db.one(sql::NEXT_ID, [], |row| row.get(0))?;
     let (actor, reason) = (cut(note.actor), cut(note.reason));
-    db.run(audit_sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
+    db.run(sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }
 
 /// Limits at-will events of an account. Only events whose actor is the account itself count.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     let read = |row: &Row<'_>| row.get::<i64>(0);
-    let Some(first) = db.first(audit_sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
+    let Some(first) = db.first(sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
         return Ok(());
     };
     match first.saturating_add(AT_WILL_WITHIN_S).saturating_sub(note.at.0) {
@@ -190,6 +188,34 @@ impl AuditRow {
     }
 }
 
+pub(super) mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ACCOUNTS;
+        // With a sequence, changes of different accounts do not wait for each other. Ids may have gaps.
+        NEXT_ID: "take new ids", "update counter set next = next + 1 where name = 'audit' returning next - 1"
+            => "select nextval('audit_id')";
+        WRITE: "write to the audit",
+            "insert into audit (id, at, actor, account_id, event, reason) values ($1, $2, $3, $4, $5, $6)";
+        READ: "read the audit",
+            "select id, at, actor, account_id, event, reason from sealed_audit \
+             where id < $1 and at >= $2 and (cast($3 as text) is null or event = $3) order by id desc limit $4";
+        READ_OF: "read the audit of an account",
+            "select id, at, actor, account_id, event, reason from sealed_audit \
+             where account_id = $1 and id < $2 and at >= $3 and (cast($4 as text) is null or event = $4) order by id desc limit $5";
+        AT_WILL: "look at what an account has done of late",
+            "select at from sealed_audit where account_id = $1 and actor = $2 and event in ('login.accepted', 'code.approved', 'code.denied', \
+                'device.approved', 'device.denied', 'connection.closed') order by id desc limit 1 offset $3";
+        PRUNE: "forget old rows of the audit",
+            "delete from audit where id in (select id from audit where at < $1 order by id limit $2)";
+        HAS_OLDER: "look for old rows of the audit",
+            "select exists (select 1 from audit where at < $1)";
+        PRUNE_OLDEST: "forget the oldest rows of the audit",
+            "delete from audit where at < $1 and id in (select id from audit order by id limit $2)";
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -197,6 +223,6 @@ mod tests {
     #[test]
     fn the_limit_and_its_statement_list_the_same_events() {
         let list = AT_WILL.map(|event| format!("'{event}'")).join(", ");
-        assert!(audit_sql::AT_WILL.text.contains(&format!("in ({list})")), "{}", audit_sql::AT_WILL.text);
+        assert!(sql::AT_WILL.text.contains(&format!("in ({list})")), "{}", sql::AT_WILL.text);
     }
 }

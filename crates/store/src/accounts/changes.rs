@@ -1,19 +1,15 @@
-//! Counts account changes, so that servers know when to reload, and records accounts that lost
-//! rights for all nodes.
+//! Changes of accounts: their sharded write locks, and their count, by which servers know when to
+//! reload. Accounts that lost rights are recorded for all nodes.
+//!
+//! SQLite allows one writer at a time, so the state that a change
+//! has read holds until it commits. On an engine with many writers, a change first locks rows of
+//! the table `gate`, and so waits only for changes that it could conflict with.
 
-use super::AccountId;
 use crate::StoreError;
 use crate::candles::sql as common_sql;
+use crate::cluster::now_us;
 use crate::engine::{Db, Sql};
-
-/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
-/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
-macro_rules! now_us {
-    () => {
-        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
-    };
-}
-pub(super) use now_us;
+use crate::ids::AccountId;
 
 const NOTE: Sql = Sql::new(
     "note a withdrawal",
@@ -25,10 +21,47 @@ const NOTE: Sql = Sql::new(
 );
 
 /// Counts a change that servers have to reload. `taken_from` are accounts that lost rights.
-pub(super) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
+pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
     let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
     if db.has_one_writer() {
         return Ok(());
     }
     taken_from.iter().try_for_each(|account| db.run(NOTE, (version, account.0)).map(drop))
+}
+
+/// The number of rows in the table. More rows mean less contention, but locking all of them takes
+/// longer.
+const GATES: i64 = 16;
+
+// Only for engines with many writers, so the SQLite schema does not have the table.
+const LOCK: Sql = Sql::new("wait for other changes", "select number from gate where number = $1 for update");
+const LOCK_ALL: Sql =
+    Sql::new("wait for other changes", "select number from gate order by number for update");
+
+/// The accounts that a change locks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Gate<'a> {
+    /// The named accounts: the change reads and writes their rows only, except for at most one
+    /// counter.
+    Of(&'a [AccountId]),
+    Everything,
+}
+
+impl Gate<'_> {
+    /// Takes the locks. Must be the first call in a write transaction. Rows are locked in ascending
+    /// order, so two changes cannot deadlock.
+    pub(crate) fn pass(self, db: &Db) -> Result<(), StoreError> {
+        if db.has_one_writer() {
+            return Ok(());
+        }
+        match self {
+            Gate::Everything => db.all(LOCK_ALL, [], |_| Ok(())).map(drop),
+            Gate::Of(accounts) => {
+                let mut rows: Vec<i64> = accounts.iter().map(|account| account.0.rem_euclid(GATES)).collect();
+                rows.sort_unstable();
+                rows.dedup();
+                rows.into_iter().try_for_each(|row| db.one(LOCK, [row], |_| Ok(())))
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use market::Timestamp;
 
 use super::oauth::{CODE_KEPT_S, DEVICE_KEPT_S, TOKEN_KEPT_S};
 use super::sign_in_links::LINK_KEPT_S;
-use super::{Accounts, oauth_sql, people_sql, renewal_sql, sign_in_links_sql};
+use super::{Accounts, oauth, people, renewal, sign_in_links};
 use crate::StoreError;
 
 /// Rows of each kind removed per transaction: another writer waits a few milliseconds.
@@ -17,15 +17,15 @@ impl Accounts {
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
         let before = |kept_s: i64| now.0.saturating_sub(kept_s);
         self.change(|db| {
-            let mut removed = db.run(renewal_sql::FORGET, [now.0])?;
-            for (sql, expired_before) in [
-                (oauth_sql::FORGET_DEVICES, before(DEVICE_KEPT_S)),
-                (oauth_sql::FORGET_CODES, before(CODE_KEPT_S)),
-                (oauth_sql::FORGET_TOKENS, before(TOKEN_KEPT_S)),
-                (people_sql::FORGET_EXPIRED, now.0),
-                (sign_in_links_sql::FORGET, before(LINK_KEPT_S)),
+            let mut removed = db.run(renewal::sql::FORGET, [now.0])?;
+            for (statement, expired_before) in [
+                (oauth::sql::FORGET_DEVICES, before(DEVICE_KEPT_S)),
+                (oauth::sql::FORGET_CODES, before(CODE_KEPT_S)),
+                (oauth::sql::FORGET_TOKENS, before(TOKEN_KEPT_S)),
+                (people::sql::FORGET_EXPIRED, now.0),
+                (sign_in_links::sql::FORGET, before(LINK_KEPT_S)),
             ] {
-                removed = removed.saturating_add(db.run(sql, (expired_before, PORTION))?);
+                removed = removed.saturating_add(db.run(statement, (expired_before, PORTION))?);
             }
             Ok(u64::try_from(removed).unwrap_or(u64::MAX))
         })

@@ -7,10 +7,9 @@
 use market::{Date, Timestamp, builtin_rate};
 
 use super::changes::count_change;
-use super::{AccountId, Accounts, AuditNote, audit, check_texts, levels_sql as sql};
+use super::{AccountId, Accounts, AuditNote, audit, check_texts};
 use crate::StoreError;
-use crate::count::{natural, signed, small};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::{Db, Fault, Row, natural, signed, small};
 
 /// Maximum rows per list.
 const ROWS_MAX: u32 = 10_000;
@@ -71,7 +70,7 @@ pub struct ReportedHolding {
 }
 
 impl ReportedHolding {
-    pub(super) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
+    pub(crate) fn read(row: &Row<'_>) -> Result<ReportedHolding, Fault> {
         let (day, currency): (Date, String) = (date(row, 0)?, row.get(1)?);
         let rate = row.get::<Option<i64>>(3)?.or_else(|| builtin_rate(&currency, day));
         Ok(ReportedHolding { day, currency, amount: row.get(2)?, rate })
@@ -300,49 +299,83 @@ fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     accounts.all(|other| other == first).then_some(first)
 }
 
-pub(super) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
+pub(crate) fn date(row: &Row<'_>, column: usize) -> Result<Date, Fault> {
     let text: String = row.get(column)?;
     text.parse().map_err(|_| Fault::value("day", &text))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::engine::Role;
-    use crate::engine::{migrate, migrations};
+pub(super) mod sql {
+    use crate::engine::statements::statements;
 
-    #[test]
-    fn accounts_of_the_first_schema_retain_rights_and_earn_their_level() {
-        let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("accounts.db");
-        let db = Db::open(&path, Role::Writer).unwrap();
-        let first = migrations::ACCOUNTS.get(..1).unwrap();
-        migrate::migrate(&db, first, Timestamp(1)).unwrap();
-        db.script(
-            "fill the first schema",
-            "insert into account (id, name, region, created_at, epoch, markets, overnight, level, connections)
-             values (1, 'plain', 'ap', 7, 0, 'HK,US,CN,SG', 0, 1, 10), (2, 'special', 'ap', 7, 0, 'US', 1, 4, 10),
-                 (3, 'blind', 'ap', 7, 0, '', 0, 1, 10);",
-        )
-        .unwrap();
-        drop(db);
-        let accounts = Accounts::open(dir.path(), Timestamp(2)).unwrap();
-        let found: Vec<(u32, Vec<String>)> = accounts
-            .accounts()
-            .unwrap()
-            .into_iter()
-            .map(|row| (row.terms.level, row.rights.into_iter().map(|right| right.package).collect()))
-            .collect();
-        let packages = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let expected = [
-            (0, packages(&["CN", "HK", "SG", "US"])),
-            (4, packages(&["US", "US_OVERNIGHT"])),
-            (0, Vec::new()),
-        ];
-        assert_eq!(found, expected);
-        // Without time limits: a market's clock may be earlier than the creation of the account.
-        let row = accounts.account(AccountId(1)).unwrap().unwrap();
-        assert!(row.rights.iter().all(|right| right.starts_at.is_none() && right.ends_at.is_none()));
-        assert_eq!(accounts.levels().unwrap().len(), 6);
+    statements! {
+        for crate::engine::migrations::ACCOUNTS;
+        LEVELS: "list the levels", "select number, quota, assets, orders from sealed_level order by number";
+        PUT_LEVEL: "change a level",
+            "insert into level (number, quota, assets, orders) values ($1, $2, $3, $4) \
+             on conflict (number) do update set quota = excluded.quota, assets = excluded.assets, orders = excluded.orders";
+
+        REPORTED_ASSETS_AS_OF: "read the reported assets of an account",
+            "select a.day, a.currency, a.amount, \
+                coalesce( \
+                    (select r.rate from sealed_exchange_rate r where r.currency = a.currency and r.day <= a.day \
+                     order by r.day desc limit 1), \
+                    (select r.rate from sealed_exchange_rate r where a.currency = 'CNH' and r.currency = 'CNY' \
+                     and r.day <= a.day order by r.day desc limit 1)) \
+             from sealed_asset a where a.account_id = $1 \
+                and a.day = (select max(b.day) from sealed_asset b where b.account_id = $1 and b.day <= $2) \
+             order by a.currency";
+        REPORTED_ASSETS_OF: "list the reported assets of an account",
+            "select day, currency, amount from sealed_asset where account_id = $1 order by day desc, currency limit $2";
+        PUT_REPORTED_ASSETS: "note reported assets",
+            "insert into asset (account_id, day, currency, amount) values ($1, $2, $3, $4) \
+             on conflict (account_id, day, currency) do update set amount = excluded.amount";
+
+        RATES: "list the exchange rates",
+            "select currency, day, rate from sealed_exchange_rate where cast($1 as text) is null or currency = $1 \
+             order by currency, day desc limit $2";
+        HAS_RATE: "look for an exchange rate",
+            "select exists (select 1 from sealed_exchange_rate where currency = $1 and day <= $2)";
+        PUT_RATE: "note an exchange rate",
+            "insert into exchange_rate (currency, day, rate) values ($1, $2, $3) \
+             on conflict (currency, day) do update set rate = excluded.rate";
+
+        REPORTED_ORDERS_BETWEEN: "count the reported orders of an account",
+            "select (select cast(coalesce(sum(orders), 0) as bigint) from sealed_order_count \
+                     where account_id = $1 and day >= $2 and day < $3) \
+                  + (select count(*) from sealed_completed_order where account_id = $1 and day >= $2 and day < $3)";
+        HAS_REPORTS_BEFORE: "look for reports about an account",
+            "select exists (select 1 from sealed_asset where account_id = $1 and day < $2) \
+                 or exists (select 1 from sealed_order_count where account_id = $1 and day < $2) \
+                 or exists (select 1 from sealed_completed_order where account_id = $1 and day < $2)";
+        REPORTED_ORDERS_OF: "list the reported orders of an account",
+            "select day, cast(sum(orders) as bigint) from ( \
+                select day, orders from sealed_order_count where account_id = $1 \
+                union all select day, 1 as orders from sealed_completed_order where account_id = $1) as told \
+             group by day order by day desc limit $2";
+        PUT_REPORTED_ORDER_COUNT: "note a reported count of orders",
+            "insert into order_count (account_id, day, orders) values ($1, $2, $3) \
+             on conflict (account_id, day) do update set orders = excluded.orders";
+        PUT_REPORTED_ORDER: "note a reported order",
+            "insert into completed_order (account_id, order_id, day) values ($1, $2, $3) \
+             on conflict (account_id, order_id) do nothing";
+
+        LEVEL_SEEN: "read the level of an account", "select level, since from sealed_level_seen where account_id = $1";
+        SEE_LEVEL: "note the level of an account",
+            "insert into level_seen (account_id, level, since) values ($1, $2, $3) \
+             on conflict (account_id) do update set level = excluded.level, since = excluded.since";
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        /// These run for each account at the start of a day.
+        #[test]
+        fn reading_reports_for_a_level_uses_the_indexes() {
+            crate::engine::statements::follow_the_keys(
+                crate::engine::migrations::ACCOUNTS,
+                &[REPORTED_ASSETS_AS_OF, REPORTED_ORDERS_BETWEEN, HAS_REPORTS_BEFORE, LEVEL_SEEN, HAS_RATE],
+            );
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! The second database of a store: accounts, their credentials, monthly usage, level reports,
-//! journals of paper accounts, watchlists, community topics, and the audit log.
+//! The second database of a store: accounts, their credentials, monthly usage, level reports, and the
+//! audit log. The same database has the tables of `trading`, `social` and `cluster`.
 //!
 //! Unlike `candles.db` it has many writers: a server that charges quotas, and account commands of
 //! other processes, also during an import. So the only lock is SQLite's own, every change is one
@@ -11,93 +11,54 @@ use std::sync::Arc;
 use market::{Symbol, Timestamp};
 
 use crate::StoreError;
+use crate::candles::VersionReader;
 use crate::candles::{nodes_sql as common_nodes_sql, sql as common_sql};
-use crate::count::small;
+use crate::cluster::Shared;
 use crate::engine::home::Home;
 use crate::engine::postgres::Server;
-use crate::engine::{Db, Fault, Row, Sql};
-use crate::version::VersionReader;
+use crate::engine::{Db, Fault, Row, Sql, small};
+use crate::ids::AccountId;
 
 pub(crate) use audit::write as write_audit;
 pub use audit::{AuditFilter, AuditId, AuditNote, AuditRow};
-use changes::count_change;
+pub(crate) use changes::{Gate, count_change};
 use connections::{Connections, Held};
 use following::Following;
-use gate::Gate;
-pub use id::AccountId;
-pub use journal::{
-    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
-    RewindOutcome, SNAPSHOT_BYTES_MAX,
-};
-pub(crate) use journal::{next_era, numbers_counter};
 pub use levels::{
     AssetReportOutcome, LevelChange, LevelRow, OrderReport, RateRow, RecordedLevel, ReportedAssetsRow,
     ReportedHolding, ReportedOrdersRow,
 };
 pub use oauth::{CLIENTS_MAX, DEVICES_MAX, DEVICES_OF_CLIENT_MAX, FAMILIES_MAX};
 pub use oauth_rows::{
-    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, Hash, NewDevice, NewTokens,
-    Redemption, TokenKind, TokenRow,
+    ClientRow, CodeRow, DeviceOutcome, DeviceRow, DeviceState, FamilyRow, NewDevice, NewTokens, Redemption,
+    TokenKind, TokenRow,
 };
-pub use paper_statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
 pub use password_links::PasswordLinkRow;
 pub(crate) use password_links::end_password_link;
 pub use people::{BrowserRow, Person};
 pub use renewal::{Renewal, RenewalOutcome};
 pub use revocation::Revocation;
-pub use shared::{
-    Arrival, GuardKey, GuardRow, GuardTable, Heartbeat, IssuedPassword, NewPassword, NewSlot, NodeId,
-    NodeRow, PaceLimit, PaceTake, RateAsk, RateDecision, RateTimes, Shared, SignatureLimits,
-    SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest, SlotRow, TimedRequests,
-};
 pub use sign_in_links::{LinkOutcome, NewLink};
-pub use tallies::{PaperAssets, PaperTally, TallyDays};
-pub use topic_rows::{
-    Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
-    TopicRow, TopicTarget, VisibilityOutcome,
-};
-pub use topics::{RECENT_TOPICS_MAX, TopicList};
-pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists};
 
-mod audit;
-mod audit_sql;
+pub(crate) mod audit;
 mod changes;
+mod check;
 mod connections;
 mod expiry;
 mod following;
-mod gate;
-mod id;
-mod journal;
-mod journal_sql;
-mod levels;
-mod levels_sql;
+pub(crate) mod levels;
 mod oauth;
 mod oauth_rows;
-mod oauth_sql;
 mod opening;
-mod paper_statements;
-mod paper_statements_sql;
 mod password_links;
-mod password_links_sql;
 mod people;
-mod people_sql;
 mod renewal;
-mod renewal_sql;
 mod revocation;
 pub(crate) mod sealing_key;
-mod shared;
 mod sign_in_links;
-mod sign_in_links_sql;
 mod sql;
-mod tallies;
-mod tallies_sql;
-mod topic_rows;
-mod topics;
-mod topics_sql;
-mod watchlists;
-mod watchlists_sql;
 
-pub(crate) use crate::file_names::ACCOUNTS as FILE;
+pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 
 /// Maximum length of any text column of an account. `access` checks each with its own message; this
 /// is a safety limit.
@@ -196,7 +157,7 @@ pub struct Accounts {
     home: Home,
     following: Following,
     /// Connections for account locks; only if there can be other nodes.
-    turns: Option<Arc<Server>>,
+    pub(crate) turns: Option<Arc<Server>>,
     /// State shared with other nodes; only if there can be some.
     shared: Option<Arc<Shared>>,
 }
@@ -205,6 +166,11 @@ impl Accounts {
     /// The database file; `None` on a server.
     pub fn path(&self) -> Option<&Path> {
         self.home.file()
+    }
+
+    /// State shared with other nodes; `None` with SQLite, where it stays in memory.
+    pub fn shared(&self) -> Option<&Arc<Shared>> {
+        self.shared.as_ref()
     }
 
     /// A number that increases with every change of an account or a credential, by any process.
@@ -449,13 +415,13 @@ impl Accounts {
         self.connections.read()
     }
 
-    fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    pub(crate) fn change<T>(&self, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.within(Gate::Everything, work)
     }
 
     /// A change of one account, which takes only that account's lock: it reads and writes rows of
     /// that account only, except for one counter.
-    fn change_of<T>(
+    pub(crate) fn change_of<T>(
         &self,
         account: AccountId,
         work: impl FnOnce(&Db) -> Result<T, StoreError>,
@@ -464,11 +430,14 @@ impl Accounts {
     }
 
     /// A change in which the caller decides inside the transaction, with its own error type.
-    fn decide<T, E: From<StoreError>>(&self, work: impl FnOnce(&Db) -> Result<T, E>) -> Result<T, E> {
+    pub(crate) fn decide<T, E: From<StoreError>>(
+        &self,
+        work: impl FnOnce(&Db) -> Result<T, E>,
+    ) -> Result<T, E> {
         self.within(Gate::Everything, work)
     }
 
-    fn within<T, E: From<StoreError>>(
+    pub(crate) fn within<T, E: From<StoreError>>(
         &self,
         gate: Gate<'_>,
         work: impl FnOnce(&Db) -> Result<T, E>,
@@ -591,11 +560,11 @@ fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsa
 }
 
 /// Takes the next number of a counter.
-fn take(db: &Db, counter: &str) -> Result<i64, StoreError> {
+pub(crate) fn take(db: &Db, counter: &str) -> Result<i64, StoreError> {
     db.one(common_sql::COUNT_UP, (1, counter), |row| Ok(row.get::<i64>(0)? - 1))
 }
 
-fn check_texts(thing: &str, texts: &[&str]) -> Result<(), StoreError> {
+pub(crate) fn check_texts(thing: &str, texts: &[&str]) -> Result<(), StoreError> {
     if texts.iter().any(|text| text.len() > TEXT_MAX) {
         let thing: String = thing.chars().take(40).collect();
         return Err(StoreError::unfit(thing, format!("a text is longer than {TEXT_MAX} bytes")));

@@ -4,8 +4,7 @@ use market::Timestamp;
 
 use super::AccountId;
 use crate::engine::{Fault, Row};
-
-pub type Hash = [u8; 32];
+use crate::ids::Hash;
 
 /// A registered client. Lists have one item per line.
 #[derive(Clone, Debug, PartialEq, Eq)]

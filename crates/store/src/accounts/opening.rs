@@ -9,13 +9,13 @@ use market::Timestamp;
 
 use super::connections::Connections;
 use super::following::Following;
-use super::shared::{Commit, Pool, Shared};
 use super::{Accounts, FILE, sql};
+use crate::cluster::{Commit, Pool, Shared};
 use crate::engine::home::{self, Home, prepare_on_server};
 use crate::engine::postgres::{Need, Pace, Schema, Server};
-use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Fault, Owner, Place, Role, migrate, migrations};
-use crate::{Depth, Part, StoreError};
+use crate::engine::sqlite::{is_emptied, refuse_half_restored};
+use crate::engine::{Db, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations};
+use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch
 /// a new file to WAL.
@@ -35,6 +35,7 @@ impl Accounts {
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
+        refuse_half_restored(dir)?;
         let accounts = Accounts::open_or(dir, now, refuse_emptied)?;
         let is_small = std::fs::metadata(dir.join(FILE)).is_ok_and(|file| file.len() <= WHOLE_BYTES_MAX);
         let found = match is_small {
@@ -51,6 +52,11 @@ impl Accounts {
     /// lost all of its rows.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
+    }
+
+    /// While this is held, no process can open the accounts to change them.
+    pub(crate) fn lock_opening(dir: &Path) -> Result<File, StoreError> {
+        lock(&dir.join(LOCK_FILE))
     }
 
     fn open_or(
@@ -104,7 +110,7 @@ impl Accounts {
             Commit::Durable => Db::on_server(&durable, writes_as),
             Commit::Fleeting => Db::on_server(&fleeting, writes_as),
         };
-        let pool = Pool { open: Box::new(open), made: Box::new(move || counted.made()) };
+        let pool = Pool { open: Box::new(open), losses: Box::new(move || counted.losses()) };
         let connections = Connections::Server { server, writes_as };
         Ok(Accounts {
             connections,
@@ -125,7 +131,7 @@ impl Accounts {
                 home::check(server, Need::Read)?;
                 let db = home.open(Role::Reader)?;
                 match db.owner()? {
-                    Owner::Nobody => Ok(false),
+                    Owner::Unclaimed => Ok(false),
                     Owner::AnotherProgram => Ok(true),
                     // The process that created the ledger may have been stopped before the first
                     // migration.
@@ -148,6 +154,7 @@ impl Accounts {
                 false => Err(StoreError::Outdated { place, found, known }),
             };
         };
+        refuse_half_restored(dir)?;
         let path = dir.join(FILE);
         if is_emptied(&path) {
             refuse_emptied(dir)?;
@@ -181,7 +188,7 @@ impl Accounts {
 /// The key file is created after the accounts are durable. An empty database with a key file has
 /// lost its accounts.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
-    match dir.join(Part::Key.file_name()).exists() {
+    match dir.join(KEY_FILE).exists() {
         true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
         false => Ok(()),
     }
@@ -234,11 +241,11 @@ mod tests {
         let dir = dir.path().join("50% of #1?");
         std::fs::create_dir(&dir).unwrap();
         assert!(Accounts::look(&dir).is_err());
-        let first = &migrations::ACCOUNTS[..1];
-        migrate::migrate(&Db::open(&dir.join(FILE), Role::Writer).unwrap(), first, Timestamp(0)).unwrap();
+        std::fs::write(dir.join(FILE), b"").unwrap();
         let before = files(&dir);
-        assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 1, .. })));
+        assert!(matches!(Accounts::look(&dir), Err(StoreError::Outdated { found: 0, .. })));
         assert_eq!(files(&dir), before);
+        std::fs::remove_file(dir.join(FILE)).unwrap();
         drop(Accounts::open(&dir, Timestamp(0)).unwrap());
         std::fs::remove_file(dir.join(LOCK_FILE)).unwrap();
         let before = files(&dir);

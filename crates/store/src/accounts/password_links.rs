@@ -5,11 +5,11 @@
 use market::Timestamp;
 
 use super::audit::{self, AuditId, AuditNote};
-use super::{AccountId, AccountRow, Accounts, check_texts, password_links_sql, people_sql, sql};
+use super::{AccountId, AccountRow, Accounts, check_texts, people::sql as people_sql, sql as accounts_sql};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
-/// The events of `NEWEST` in `password_links_sql.rs`; this one starts a link.
+/// The events of `NEWEST` in `sql`; this one starts a link.
 const ISSUED: &str = "password.link.issued";
 const WITHDRAWN: &str = "password.link.withdrawn";
 
@@ -29,7 +29,7 @@ impl Accounts {
         note: &AuditNote<'_>,
     ) -> Result<Option<PasswordLinkRow>, StoreError> {
         self.change(|db| {
-            if !stands(db, id)? {
+            if !is_active(db, id)? {
                 return Ok(None);
             }
             audit::write(db, Some(id), ISSUED, note)?;
@@ -40,7 +40,7 @@ impl Accounts {
     /// The current link of an account. Its expiry is not checked.
     pub fn password_link(&self, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
         let db = self.read();
-        if stands(&db, id)? { newest(&db, id) } else { Ok(None) }
+        if is_active(&db, id)? { newest(&db, id) } else { Ok(None) }
     }
 
     /// Ends the link of an account. Returns whether there was one.
@@ -60,7 +60,7 @@ impl Accounts {
     ) -> Result<bool, StoreError> {
         check_texts("a password", &[password])?;
         self.change(|db| {
-            if !stands(db, id)? || newest(db, id)? != Some(link) {
+            if !is_active(db, id)? || newest(db, id)? != Some(link) {
                 return Ok(false);
             }
             db.run(people_sql::SET_PASSWORD, (Some(password), id.0))?;
@@ -81,8 +81,8 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
 }
 
 /// Whether the account exists and is not revoked.
-fn stands(db: &Db, id: AccountId) -> Result<bool, StoreError> {
-    let account = db.first(sql::ACCOUNT, [id.0], AccountRow::read)?;
+fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
+    let account = db.first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)?;
     Ok(account.is_some_and(|account| account.revoked_at.is_none()))
 }
 
@@ -92,8 +92,29 @@ fn newest(db: &Db, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError>
         let link = PasswordLinkRow { id: AuditId(row.get(0)?), issued_at: Timestamp(row.get(1)?) };
         Ok((link, row.get(2)?))
     };
-    let found = db.first(password_links_sql::NEWEST, [id.0], read)?;
+    let found = db.first(sql::NEWEST, [id.0], read)?;
     Ok(found.filter(|(_, event)| event == ISSUED).map(|(link, _)| link))
+}
+
+pub(super) mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ACCOUNTS;
+        NEWEST: "look for a link to set a password",
+            "select id, at, event from sealed_audit where account_id = $1 and event in ('password.link.issued', \
+                'password.link.withdrawn', 'password.set', 'password.removed') order by id desc limit 1";
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn finding_a_link_uses_the_index_of_its_account() {
+            crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[NEWEST]);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -103,7 +124,7 @@ mod tests {
     #[test]
     fn the_newest_row_is_searched_among_all_password_events() {
         for event in [ISSUED, WITHDRAWN, "password.set", "password.removed"] {
-            assert!(password_links_sql::NEWEST.text.contains(&format!("'{event}'")), "{event}");
+            assert!(sql::NEWEST.text.contains(&format!("'{event}'")), "{event}");
         }
     }
 }

@@ -4,9 +4,9 @@
 use market::Timestamp;
 
 use super::changes::count_change;
-use super::{Accounts, AuditNote, Credential, audit, renewal_sql};
+use super::{Accounts, AuditNote, Credential, audit};
 use crate::StoreError;
-use crate::count::small;
+use crate::engine::small;
 
 /// Maximum replaced tokens of one key that are valid at a time. A client that renews more often is
 /// broken.
@@ -39,14 +39,14 @@ impl Accounts {
             let Some(former) = db.first(super::sql::CREDENTIAL_BY_KEY, [app_key], Credential::read)? else {
                 return Ok(RenewalOutcome::Unknown);
             };
-            db.run(renewal_sql::FORGET, [note.at.0])?;
-            let kept = db.one(renewal_sql::COUNT, [app_key], |row| small(row, 0))?;
-            if kept >= REPLACED_MAX {
+            db.run(sql::FORGET, [note.at.0])?;
+            let stored = db.one(sql::COUNT, [app_key], |row| small(row, 0))?;
+            if stored >= REPLACED_MAX {
                 return Ok(RenewalOutcome::TooOften);
             }
             let until = former_until.min(former.token_expires_at);
-            db.run(renewal_sql::KEEP, (former.token_hash.as_slice(), app_key, until.0))?;
-            db.run(renewal_sql::RENEW, (token_hash.as_slice(), token_expires_at.0, app_key))?;
+            db.run(sql::KEEP, (former.token_hash.as_slice(), app_key, until.0))?;
+            db.run(sql::RENEW, (token_hash.as_slice(), token_expires_at.0, app_key))?;
             audit::write(db, Some(former.account), "token.renewed", note)?;
             count_change(db, &[former.account])?;
             Ok(RenewalOutcome::Done)
@@ -59,6 +59,23 @@ impl Accounts {
         hash: &[u8; 32],
         now: Timestamp,
     ) -> Result<Option<Credential>, StoreError> {
-        self.read().first(renewal_sql::CREDENTIAL, (hash.as_slice(), now.0), Credential::read)
+        self.read().first(sql::CREDENTIAL, (hash.as_slice(), now.0), Credential::read)
+    }
+}
+
+pub(super) mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ACCOUNTS;
+        FORGET: "forget replaced tokens", "delete from replaced_token where good_until <= $1";
+        COUNT: "count replaced tokens", "select count(*) from sealed_replaced_token where app_key = $1";
+        KEEP: "keep a replaced token",
+            "insert into replaced_token (hash, app_key, good_until) values ($1, $2, $3)";
+        RENEW: "renew a token",
+            "update credential set token_hash = $1, token_expires_at = $2 where app_key = $3";
+        CREDENTIAL: "read the credential of a replaced token",
+            "select c.app_key, c.account_id, c.app_secret, c.token_hash, c.token_expires_at, c.created_at \
+             from sealed_replaced_token r join sealed_credential c on c.app_key = r.app_key where r.hash = $1 and r.good_until > $2";
     }
 }

@@ -83,9 +83,9 @@ impl Part {
 
     pub fn file_name(self) -> &'static str {
         match self {
-            Part::Candles => crate::file_names::CANDLES,
-            Part::Accounts => crate::file_names::ACCOUNTS,
-            Part::Key => "secret.key",
+            Part::Candles => crate::engine::CANDLES_FILE,
+            Part::Accounts => crate::engine::ACCOUNTS_FILE,
+            Part::Key => crate::engine::KEY_FILE,
         }
     }
 }

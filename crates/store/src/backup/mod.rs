@@ -1,4 +1,4 @@
-//! Backups of a store while it is in use, and their restore.
+//! Backups of a store while it is in use, and their restore into a store that no server has open.
 //!
 //! A backup is a folder: the databases, the key that seals accounts, and `MANIFEST.json` with a
 //! digest of each. Both databases are read inside transactions that begin together, so each copy is
@@ -23,9 +23,8 @@ pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::StoreError;
 use crate::candles::sql;
-use crate::count::natural;
-use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Role, Sql, migrate, migrations};
+use crate::engine::sqlite::{RESTORE_FILE, is_emptied};
+use crate::engine::{Db, Role, Sql, migrate, migrations, natural};
 
 mod manifest;
 mod restore;
@@ -80,14 +79,14 @@ pub enum BackupError {
     #[error("the backup was made without secret.key: name the file that belongs to it with --key")]
     NoKey,
     #[error(
-        "the {} are restored, the rest is not: run the same command again{}{}",
-        if *done == Part::Candles { "candles" } else { "accounts" },
+        "{} is only partly restored: run the same command again{}{}",
+        path.display(),
         if *replaces { "" } else { " with --replace" },
-        kept.as_ref().map(|kept| format!(", or go back with `chandler restore {} --replace`", kept.display())).unwrap_or_default()
+        previous.as_ref().map(|previous| format!(", or go back with `chandler restore {} --replace`", previous.display())).unwrap_or_default()
     )]
-    Half { done: Part, replaces: bool, kept: Option<PathBuf>, source: Box<BackupError> },
+    Half { path: PathBuf, replaces: bool, previous: Option<PathBuf>, source: Box<BackupError> },
     #[error(
-        "the store at {} cannot be read, so it cannot be replaced in place: stop the server, move the files of the store away, \
+        "the store at {} cannot be read, so it cannot be replaced in place: move the files of the store away, \
          and restore into the empty folder",
         path.display()
     )]
@@ -145,10 +144,11 @@ const PAGE_BYTES: u64 = 4_096;
 /// The suffix of the folder until it is complete.
 const PARTIAL: &str = ".partial";
 /// The other files of a store, besides its parts and files that begin with their names.
-const RESERVED: [&str; 4] = ["writer.lock", "accounts.lock", "jobs.lock", restore::STAGING];
+const RESERVED: [&str; 6] =
+    ["writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
 
 // SQLite only.
-const PLAIN: Sql = Sql::new("close the copy", "pragma journal_mode = delete");
+const PLAIN: Sql = Sql::new("take over the database", "pragma journal_mode = delete");
 const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)");
 const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
 
@@ -285,14 +285,23 @@ impl Source {
             return Err(BackupError::Stopped);
         }
         // A WAL database cannot be opened from a read-only medium, where a backup may be.
-        let mode: String = copy.one(PLAIN, [], |row| row.get(0))?;
-        if mode != "delete" {
-            return Err(BackupError::Damaged { path, problem: format!("it stayed in journal mode {mode}") });
-        }
+        leave_wal(&copy, &path)?;
         drop(copy);
         sync(&path)?;
         let (bytes, hash) = digest(&path, part, watch)?;
         Ok(PartEntry { name: part, bytes, blake3: hash.to_hex().to_string(), schema: Some(self.schema) })
+    }
+}
+
+/// Writes the log into the database and removes it. Fails if another connection is open.
+fn leave_wal(db: &Db, path: &Path) -> Result<(), BackupError> {
+    let mode: String = db.one(PLAIN, [], |row| row.get(0))?;
+    match mode.as_str() {
+        "delete" => Ok(()),
+        mode => Err(BackupError::Damaged {
+            path: path.to_owned(),
+            problem: format!("it stayed in journal mode {mode}"),
+        }),
     }
 }
 

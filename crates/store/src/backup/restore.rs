@@ -1,8 +1,8 @@
-//! Restore: a backup becomes a store, or replaces one that may be in use.
+//! Restore: a backup becomes a store, or replaces one that no server has open.
 //!
 //! Everything is first copied to a staging folder, compared with the manifest during the copy,
-//! migrated and prepared. Then each database goes live in one transaction, under the locks that
-//! every reader and writer of it respects.
+//! migrated and prepared. Then the files are renamed into place. A crash between two renames leaves
+//! [`RESTORE_FILE`], and the store is refused until a restore has finished.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,14 @@ use blake3::Hash;
 use market::Timestamp;
 
 use super::{
-    Backup, BackupError, KeyFile, Manifest, PAGE_BYTES, PARTIAL, Part, Progress, Stage, Watch, beside, copy,
-    create_file, create_folder, digest, is_there, manifest, settle, sync,
+    Backup, BackupError, KeyFile, Manifest, PARTIAL, Part, Progress, Stage, Watch, beside, copy, create_file,
+    create_folder, digest, is_there, leave_wal, manifest, settle, sync, write_whole,
 };
+use crate::accounts::AuditNote;
 use crate::engine::migrations::Migration;
-use crate::engine::sqlite::Lock;
+use crate::engine::sqlite::{Lock, RESTORE_FILE, ServerLock};
 use crate::engine::{Db, Role, Sql, migrate, migrations};
-use crate::{Accounts, ERA_VERSIONS, StoreError};
+use crate::{Accounts, StoreError};
 
 /// What to do with an existing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +60,7 @@ pub struct Restored {
     pub manifest: Manifest,
     pub parts: Vec<Part>,
     /// The backup of the replaced store.
-    pub kept: Option<PathBuf>,
+    pub previous: Option<PathBuf>,
     /// Accounts that are valid in the backup, but were revoked since.
     pub still_revoked: Vec<String>,
     /// Accounts that are not in the backup.
@@ -67,20 +68,21 @@ pub struct Restored {
 }
 
 /// A backup that is staged: copied, compared with its manifest and migrated to this version's
-/// schema. Nothing of it is live; dropping this removes it. No import can begin while it exists.
+/// schema. Nothing of it is live; dropping this removes it. No import and no server can begin while
+/// it exists.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     restore: Restore<'a>,
     manifest: Manifest,
     parts: Vec<Part>,
     staging: Staging,
-    // Last field: the folder is removed before the lock is released.
-    _lock: Lock,
+    // Last field: the folder is removed before the locks are released.
+    _locks: (Lock, ServerLock),
 }
 
 pub(super) const STAGING: &str = "restore.partial";
 /// The name prefix of backups of replaced stores, before the time.
-const KEPT: &str = "before-restore-";
+const PREVIOUS_PREFIX: &str = "before-restore-";
 /// More restores than can begin within a second.
 const KEPT_MAX: u32 = 1_000;
 /// Files that may exist next to a database that is in use.
@@ -113,8 +115,8 @@ impl<'a> Restore<'a> {
         }
         let io = |what| move |source| StoreError::io(what, self.store, source);
         fs::create_dir_all(self.store).map_err(io("create the directory"))?;
-        // No import is running, and none can begin from here on.
-        let lock = self.lock()?;
+        // No import and no server is running, and none can begin from here on.
+        let locks = self.lock()?;
         self.clear()?;
         self.no_leftovers(&parts)?;
         let staging = Staging::begin(self.store)?;
@@ -124,22 +126,27 @@ impl<'a> Restore<'a> {
         if parts.contains(&Part::Accounts) {
             self.stage_key(&staging, &manifest, watch)?;
         }
-        Ok(Prepared { restore: *self, manifest, parts, staging, _lock: lock })
+        Ok(Prepared { restore: *self, manifest, parts, staging, _locks: locks })
     }
 
-    /// Takes the locks. Missing lock files are created here, so that they get the owner of the
-    /// folder.
-    fn lock(&self) -> Result<Lock, StoreError> {
-        let has_accounts = is_there(&self.live(Part::Accounts))?;
-        for (name, is_used) in [("writer.lock", true), ("accounts.lock", has_accounts)] {
-            let path = self.store.join(name);
-            if is_used && !is_there(&path)? {
-                // Another process may have created it. Any other failure is reported when the file
-                // is opened.
-                create_file(&path).ok();
-            }
+    fn lock(&self) -> Result<(Lock, ServerLock), StoreError> {
+        self.create_lock("writer.lock")?;
+        self.create_lock("server.lock")?;
+        if is_there(&self.live(Part::Accounts))? {
+            self.create_lock("accounts.lock")?;
         }
-        Lock::take(self.store)
+        Ok((Lock::take(self.store)?, ServerLock::exclude(self.store)?))
+    }
+
+    /// Creates a lock file if it is missing, so that it gets the owner of the folder.
+    fn create_lock(&self, name: &str) -> Result<(), StoreError> {
+        let path = self.store.join(name);
+        if !is_there(&path)? {
+            // Another process may have created it. Any other failure is reported when the file is
+            // opened.
+            create_file(&path).ok();
+        }
+        Ok(())
     }
 
     /// Removes the partial backup of a killed restore. None is running, since this process holds
@@ -149,7 +156,8 @@ impl<'a> Restore<'a> {
         for entry in fs::read_dir(self.store).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name();
-            let is_ours = name.to_str().and_then(|name| name.strip_prefix(KEPT)?.strip_suffix(PARTIAL));
+            let is_ours =
+                name.to_str().and_then(|name| name.strip_prefix(PREVIOUS_PREFIX)?.strip_suffix(PARTIAL));
             if is_ours.is_some() && entry.file_type().map_err(fail)?.is_dir() {
                 let path = entry.path();
                 fs::remove_dir_all(&path).map_err(|source| StoreError::io("remove", &path, source))?;
@@ -210,7 +218,14 @@ impl<'a> Restore<'a> {
         }
         let migrations = if part == Part::Accounts { migrations::ACCOUNTS } else { migrations::ALL };
         let db = Db::open(&to, Role::Writer)?;
-        if migrate::schema(&db, migrations)? != migrations::known(migrations) {
+        let found = migrate::schema(&db, migrations).map_err(|error| match error {
+            // The staging folder is about to be removed.
+            StoreError::TooOld { found, oldest, .. } => {
+                StoreError::TooOld { place: from.as_path().into(), found, oldest }
+            }
+            other => other,
+        })?;
+        if found != migrations::known(migrations) {
             migrate::migrate(&db, migrations, self.now)?;
         }
         // The digests of the manifest show that the file is unchanged, not that it is one of ours.
@@ -255,7 +270,7 @@ impl<'a> Restore<'a> {
     }
 
     /// Backs up the store that is about to be replaced, so that the restore can be undone.
-    fn keep(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
+    fn set_aside(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
             return Ok(None);
@@ -277,57 +292,46 @@ impl<'a> Restore<'a> {
     /// A unique name, even if two restores begin in one second.
     fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
         let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
-        let mut path = self.store.join(format!("{KEPT}{time}"));
+        let mut path = self.store.join(format!("{PREVIOUS_PREFIX}{time}"));
         for number in 2..KEPT_MAX {
             if !is_there(&path)? {
                 break;
             }
-            path = self.store.join(format!("{KEPT}{time}-{number}"));
+            path = self.store.join(format!("{PREVIOUS_PREFIX}{time}-{number}"));
         }
         Ok(path)
     }
 
-    fn put_candles(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<(), BackupError> {
-        let (path, part) = (self.live(Part::Candles), Part::Candles);
-        let staged = Db::open(&staging.path(part), Role::Writer)?;
-        if !is_there(&path)? {
-            renumber(&staged, &[])?;
-            drop(staged);
-            return place(&staging.path(part), &path);
+    /// Keeps other processes from opening the accounts to change them. They are migrated first, so
+    /// that their tables are known.
+    fn lock_accounts(&self) -> Result<fs::File, BackupError> {
+        self.create_lock("accounts.lock")?;
+        if is_there(&self.live(Part::Accounts))? {
+            Accounts::open_to_fill(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
         }
-        let mut live = Db::open(&path, Role::Writer).map_err(|error| self.unreadable(error.into()))?;
-        let known = match migrate::schema(&live, migrations::ALL) {
-            Ok(0) => Ok(Vec::new()),
-            Ok(_) => settle::counters(&live),
-            Err(error) => Err(error),
-        };
-        renumber(&staged, &known.map_err(|error| self.unreadable(error.into()))?)?;
-        let filled = live.fill_from("replace the candles", &staged, |pages, of| {
-            let (bytes, bytes_total) = (pages.saturating_mul(PAGE_BYTES), of.saturating_mul(PAGE_BYTES));
-            watch(Progress { stage: Stage::Replace, part, bytes, bytes_total })
-        })?;
-        if filled.is_break() {
-            return Err(BackupError::Stopped);
-        }
-        // Readers may prevent a checkpoint; then the next writer does it.
-        live.fold_log();
-        Ok(())
+        Ok(Accounts::lock_opening(self.store)?)
     }
 
-    fn put_accounts(&self, staging: &Staging, reason: &str) -> Result<settle::Settled, BackupError> {
-        let (staged, path) = (staging.path(Part::Accounts), self.live(Part::Accounts));
-        let note = settle::note(self.now, self.actor, reason);
-        if is_there(&path)? {
-            // Migrates them to the schema of the staged ones.
-            Accounts::open_to_fill(self.store, self.now).map_err(|error| self.unreadable(error.into()))?;
-            let live = Db::open(&path, Role::Writer)?;
-            self.put_key(staging)?;
-            return Ok(settle::replace(&live, &staged, &note)?);
+    /// Makes sure that no process has a database open, and removes its log: a log beside the name
+    /// would be applied to the restored file. `None` if there is no database.
+    fn take_over(&self, part: Part) -> Result<Option<Db>, BackupError> {
+        let live = self.live(part);
+        if !is_there(&live)? {
+            return Ok(None);
         }
-        settle::settle_alone(&Db::open(&staged, Role::Writer)?, &note)?;
-        self.put_key(staging)?;
-        place(&staged, &path)?;
-        Ok(settle::Settled::default())
+        let db = Db::open(&live, Role::Writer).map_err(|error| self.unreadable(error.into()))?;
+        leave_wal(&db, &live)?;
+        Ok(Some(db))
+    }
+
+    /// Lets a database that stays have a log again, which its next reader expects.
+    fn give_back(&self, parts: &[Part]) {
+        for live in parts.iter().map(|part| self.live(*part)) {
+            if is_there(&live).unwrap_or(false) {
+                // If it fails, the next writer does it.
+                drop(Db::open(&live, Role::Writer));
+            }
+        }
     }
 
     /// Only accounts need the key, so it is restored with them.
@@ -336,7 +340,7 @@ impl<'a> Restore<'a> {
         if is_there(&staged)? { place(&staged, &self.live(Part::Key)) } else { Ok(()) }
     }
 
-    /// A damaged database cannot be replaced in place, because that requires reading it.
+    /// A file that is not a database may be anything, so it is not replaced.
     fn unreadable(&self, error: BackupError) -> BackupError {
         match error {
             BackupError::Store(
@@ -368,79 +372,79 @@ impl Prepared<'_> {
     /// Replaces the live databases. An error before the first of them is live leaves everything
     /// unchanged.
     pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
-        let kept = self.restore.keep(&self.staging, watch)?;
+        let stored = self.restore.set_aside(&self.staging, watch)?;
         let (manifest, parts) = (self.manifest.clone(), self.parts.clone());
-        let mut restored = Restored { manifest, parts, kept, still_revoked: Vec::new(), gone: Vec::new() };
-        let mut live = None;
-        let done = self.put(&mut restored, &mut live, watch);
-        match (done, live) {
-            (Ok(()), _) => Ok(restored),
-            (Err(error), None) => {
+        let mut restored =
+            Restored { manifest, parts, previous: stored, still_revoked: Vec::new(), gone: Vec::new() };
+        let mut is_changed = false;
+        match self.put(&mut restored, &mut is_changed, watch) {
+            Ok(()) => Ok(restored),
+            Err(error) if !is_changed => {
                 // The store was not changed, so its backup is not needed.
-                restored.kept.map(fs::remove_dir_all);
+                restored.previous.map(fs::remove_dir_all);
+                self.restore.give_back(&self.parts);
                 Err(error)
             }
-            (Err(error), Some(done)) => Err(BackupError::Half {
-                done,
+            Err(error) => Err(BackupError::Half {
+                path: self.restore.store.to_owned(),
                 replaces: self.restore.existing != Existing::Refuse,
-                kept: restored.kept,
+                previous: restored.previous,
                 source: Box::new(error),
             }),
         }
     }
 
-    /// `live` is the last part that went live.
     fn put(
         &self,
         restored: &mut Restored,
-        live: &mut Option<Part>,
+        is_changed: &mut bool,
         watch: &mut Watch<'_>,
     ) -> Result<(), BackupError> {
         let (restore, staging) = (&self.restore, &self.staging);
         let reason = restore.reason(&self.manifest, &self.parts);
-        let has = |part| self.parts.contains(&part);
-        let (candles, accounts) = (has(Part::Candles), has(Part::Accounts));
+        let note = AuditNote { at: restore.now, actor: restore.actor, reason: &reason };
+        let accounts = self.parts.contains(&Part::Accounts);
         restore.no_leftovers(&self.parts)?;
-        let part = if candles { Part::Candles } else { Part::Accounts };
+        let part = self.parts.first().copied().unwrap_or(Part::Candles);
         let bytes_total = self.manifest.file(part).map_or(0, |file| file.bytes);
         if watch(Progress { stage: Stage::Replace, part, bytes: 0, bytes_total }).is_break() {
             return Err(BackupError::Stopped);
         }
+        // Candles have the write lock.
+        let opening = accounts.then(|| restore.lock_accounts()).transpose()?;
+        for part in &self.parts {
+            let live = restore.take_over(*part)?;
+            // The last user of the staged file may have been a reader, which leaves a log.
+            let staged = Db::open(&staging.path(*part), Role::Writer)?;
+            if *part == Part::Accounts {
+                let before = live.as_ref().map(settle::Before::read).transpose()?.unwrap_or_default();
+                let settled = settle::settle(&staged, &before, &note)?;
+                (restored.still_revoked, restored.gone) = (settled.still_revoked, settled.gone);
+            }
+        }
+        let mark = restore.store.join(RESTORE_FILE);
+        if self.parts.len() > 1 && !is_there(&mark)? {
+            write_whole(&mark, restore.from.as_os_str().as_encoded_bytes())?;
+            sync(restore.store)?;
+        }
+        *is_changed = true;
         // A new store comes into existence with its candles, so they are last.
-        let in_use = is_there(&restore.live(Part::Candles))?;
-        if candles && in_use {
-            restore.put_candles(staging, watch)?;
-            *live = Some(Part::Candles);
+        for part in self.parts.iter().rev() {
+            if *part == Part::Accounts {
+                restore.put_key(staging)?;
+            }
+            place(&staging.path(*part), &restore.live(*part))?;
         }
-        if accounts {
-            let settled = restore.put_accounts(staging, &reason)?;
-            (restored.still_revoked, restored.gone) = (settled.still_revoked, settled.gone);
-            *live = Some(Part::Accounts);
-        }
-        if candles && !in_use {
-            restore.put_candles(staging, watch)?;
-            *live = Some(Part::Candles);
+        drop(opening);
+        if restore.scope == Scope::All && is_there(&mark)? {
+            fs::remove_file(&mark).map_err(|source| StoreError::io("remove", &mark, source))?;
+            sync(restore.store)?;
         }
         if !accounts && is_there(&restore.live(Part::Accounts))? {
-            let note = settle::note(restore.now, restore.actor, &reason);
             Accounts::open(restore.store, restore.now)?.note(None, "store.restored", &note)?;
         }
         Ok(())
     }
-}
-
-/// Continues the counters of the replaced database, and begins a new era: both may have assigned
-/// the same id to different blocks, so cached blocks of one must not be used for the other.
-fn renumber(staged: &Db, known: &[(String, i64)]) -> Result<(), StoreError> {
-    staged.begin_write()?;
-    for (name, next) in settle::highest(settle::counters(staged)?, known) {
-        let next = match name.as_str() {
-            "version" => (next / ERA_VERSIONS).saturating_add(1).saturating_mul(ERA_VERSIONS),
-            _ => next,
-        };
-        staged.run(settle::SET_COUNTER, (name, next))?;
-    }
-    staged.commit()
 }
 
 fn shape(db: &Db) -> Result<Vec<String>, StoreError> {

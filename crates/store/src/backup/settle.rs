@@ -2,16 +2,14 @@
 //! and single-use credentials.
 
 use std::collections::HashMap;
-use std::path::Path;
-
-use market::Timestamp;
 
 use crate::StoreError;
-use crate::accounts::{AccountId, AuditNote, end_password_link, next_era, numbers_counter, write_audit};
+use crate::accounts::{AuditNote, end_password_link, write_audit};
 use crate::candles::sql;
-use crate::count::{signed, small};
-use crate::engine::statements::{Sql, statements};
-use crate::engine::{Db, Fault, Row};
+use crate::engine::statements::statements;
+use crate::engine::{Db, Fault, Row, small};
+use crate::ids::AccountId;
+use crate::trading::numbers_counter;
 
 statements! {
     for crate::engine::migrations::ACCOUNTS;
@@ -29,20 +27,7 @@ statements! {
     END_TOKENS: "end the logins", "delete from oauth_token";
     END_REPLACED: "end the replaced tokens", "delete from replaced_token";
     RAW_HEADS: "read how far the journals are", "select account_id, revision, last_number from journal_head";
-    RAW_REVISION: "read the revisions of the journals", "select coalesce(max(revision), 0) from journal_head";
-    RAISE_REVISIONS: "raise the revisions of the journals", "update journal_head set revision = revision % 4294967296 + $1";
 }
-
-// SQLite only.
-const TABLES: Sql = Sql::new(
-    "list the tables",
-    "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite%' \
-        and name <> 'sealed_table' order by name",
-);
-const COLUMNS: Sql = Sql::new("list the columns", "select name from pragma_table_info($1) order by cid");
-
-/// Added to the version if the old version is unknown: no server can have reached it by changes.
-const VERSIONS_UNKNOWN: i64 = 1 << 32;
 
 /// Accounts whose state differs from the backup.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,8 +41,6 @@ pub(super) struct Settled {
 pub(super) struct Before {
     counters: Vec<(String, i64)>,
     accounts: Vec<Standing>,
-    /// The highest revision of a journal.
-    revision: i64,
     heads: Vec<Head>,
 }
 
@@ -102,57 +85,8 @@ impl Standing {
     }
 }
 
-/// Replaces the accounts by those of another file, in one transaction. Row by row, unlike candles:
-/// only so does the replacing transaction see all numbers assigned up to this moment.
-pub(super) fn replace(live: &Db, staged: &Path, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
-    let what = "replace the accounts";
-    let quoted = staged.to_string_lossy().replace('\'', "''");
-    live.script(what, &format!("attach database '{quoted}' as staged"))?;
-    live.begin_write()?;
-    let work = || -> Result<Settled, StoreError> {
-        let before = Before::read(live)?;
-        // A table may precede the one it references.
-        live.script(what, "pragma defer_foreign_keys = on")?;
-        let tables: Vec<String> = live.all(TABLES, [], |row| row.get(0))?;
-        for table in &tables {
-            live.script(what, &format!("delete from main.\"{table}\""))?;
-        }
-        let sealed = live.sealed_tables()?;
-        for table in &tables {
-            let columns: Vec<String> = live.all(COLUMNS, [table], |row| row.get(0))?;
-            let columns = columns.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-            // Rows get new seals here, so only rows with a valid seal are copied.
-            let whole = sealed.iter().find(|sealed| sealed.name == *table);
-            let whole = whole.map(|sealed| format!(" where whole(seal, {})", sealed.sealed("")));
-            let from = format!("select {columns} from staged.\"{table}\"{}", whole.unwrap_or_default());
-            live.script(what, &format!("insert into main.\"{table}\" ({columns}) {from}"))?;
-        }
-        let settled = settle(live, &before, note)?;
-        // Triggers maintain the row counts from the recorded values, which may have been wrong.
-        live.note_sealed_tables()?;
-        live.commit()?;
-        Ok(settled)
-    };
-    let done = work();
-    if done.is_err() {
-        live.rollback().ok();
-    }
-    live.script(what, "detach database staged").ok();
-    done
-}
-
-/// The same for accounts restored into a store that has none.
-pub(super) fn settle_alone(db: &Db, note: &AuditNote<'_>) -> Result<(), StoreError> {
-    db.begin_write()?;
-    let done = settle(db, &Before::default(), note).and_then(|_| db.commit());
-    if done.is_err() {
-        db.rollback().ok();
-    }
-    done
-}
-
 /// The higher value of each counter, so that no number of either state is assigned again.
-pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
+fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
     let mut all: HashMap<String, i64> = one.into_iter().collect();
     for (name, next) in other {
         let known = all.entry(name.clone()).or_insert(*next);
@@ -164,7 +98,7 @@ pub(super) fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(
 }
 
 /// The counters of a database of any schema, even a damaged one: unreadable rows are skipped.
-pub(super) fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
+fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
     let read = |row: &Row<'_>| Some((row.get(0).ok()?, row.get(1).ok()?));
     Ok(db.all(sql::RAW_COUNTERS, [], |row| Ok(read(row)))?.into_iter().flatten().collect())
 }
@@ -189,43 +123,36 @@ impl Before {
         .collect()
     }
 
-    fn read(db: &Db) -> Result<Before, StoreError> {
+    pub(super) fn read(db: &Db) -> Result<Before, StoreError> {
         let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
         let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
-        let revision = db.one(RAW_REVISION, [], |row| Ok(row.get(0).unwrap_or(VERSIONS_UNKNOWN)))?;
-        let heads = heads(db)?;
-        let mut before = Before { counters: counters(db)?, accounts, revision, heads };
+        let mut before = Before { counters: counters(db)?, accounts, heads: heads(db)? };
         // The counter may be lost while its accounts exist.
-        if !before.has_counter("account") {
+        if !before.counters.iter().any(|(name, _)| name == "account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
             before.counters.extend(next.map(|next| ("account".to_owned(), next)));
         }
         Ok(before)
     }
-
-    fn has_counter(&self, wanted: &str) -> bool {
-        self.counters.iter().any(|(name, _)| name == wanted)
-    }
-
-    /// The first version that no server can have cached.
-    fn version_after(&self, version: i64) -> i64 {
-        version.saturating_add(if self.has_counter("version") { 1 } else { VERSIONS_UNKNOWN })
-    }
 }
 
-/// A token used, or a login ended, after the backup was made would become valid again, so all
-/// logins end. API keys stay valid: programs cannot sign in again by themselves.
-fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
+/// Changes restored accounts before they go live. A token used, or a login ended, after the backup
+/// was made would become valid again, so all logins end. API keys stay valid: programs cannot sign
+/// in again by themselves.
+pub(super) fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
+    db.begin_write()?;
+    let settled = change(db, before, note).and_then(|settled| db.commit().map(|()| settled));
+    settled.inspect_err(|_| drop(db.rollback()))
+}
+
+fn change(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
     for end in [END_BROWSERS, END_LINKS, END_DEVICES, END_CODES, END_TOKENS, END_REPLACED] {
         db.run(end, [])?;
     }
     let numbers_used = before.numbers_used(&heads(db)?);
-    for (name, next) in highest(highest(counters(db)?, &before.counters), &numbers_used) {
-        let next = if name == "version" { before.version_after(next) } else { next };
-        db.run(SET_COUNTER, (name, next))?;
+    for counter in highest(highest(counters(db)?, &before.counters), &numbers_used) {
+        db.run(SET_COUNTER, counter)?;
     }
-    // A server may have cached any earlier journal by its revision.
-    db.run(RAISE_REVISIONS, [signed(next_era(before.revision.unsigned_abs()))])?;
     let mut settled = Settled::default();
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
@@ -250,9 +177,4 @@ fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     settled.gone = before.accounts.iter().filter(is_gone).map(|account| account.name.clone()).collect();
     write_audit(db, None, "store.restored", note)?;
     Ok(settled)
-}
-
-/// The audit note of a restore; the reason depends on the restored parts.
-pub(super) fn note<'a>(at: Timestamp, actor: &'a str, reason: &'a str) -> AuditNote<'a> {
-    AuditNote { at, actor, reason }
 }

@@ -4,8 +4,7 @@ use market::adjust::Amount;
 use market::{Action, Date, Symbol};
 
 use crate::candles::sql;
-use crate::count::signed;
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, signed};
 use crate::{Batch, StoreError, View};
 
 /// The effect of replacing corporate actions, in rows.
@@ -153,10 +152,10 @@ impl Batch<'_> {
         old: &[TermsRow],
         changes: &mut ActionChanges,
     ) -> Result<(), StoreError> {
-        let kept = new.iter().filter(|row| old.contains(row)).count() as u64;
-        let (came, went) = (new.len() as u64 - kept, old.len() as u64 - kept);
+        let stored = new.iter().filter(|row| old.contains(row)).count() as u64;
+        let (came, went) = (new.len() as u64 - stored, old.len() as u64 - stored);
         let replaced = came.min(went);
-        changes.unchanged += kept;
+        changes.unchanged += stored;
         changes.replaced += replaced;
         changes.added += came - replaced;
         changes.removed += went - replaced;

@@ -4,9 +4,8 @@ use std::ops::Deref;
 use market::{DECIMALS_MAX, Grain, SecurityKind, Symbol, Timestamp};
 
 use crate::candles::{FIGURES_MAX, figures, nodes_sql, sql};
-use crate::count::signed;
 use crate::engine::lock::WriterLock;
-use crate::engine::{Db, Value};
+use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
 /// Counters of which a batch needs many ids, and how many it takes per statement.

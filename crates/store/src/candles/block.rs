@@ -1,7 +1,6 @@
 use market::Timestamp;
 
-use crate::count::small;
-use crate::engine::{BLOB_BYTES_MAX, Fault, Row};
+use crate::engine::{BLOB_BYTES_MAX, Fault, Row, small};
 
 /// Maximum size of a block, far above what four thousand candles need.
 pub const BLOCK_BYTES_MAX: usize = BLOB_BYTES_MAX;

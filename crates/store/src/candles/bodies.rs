@@ -10,8 +10,7 @@ use crate::candles::copy::{BODIES_MAX, BodyOf, FoundBody, Wanted, fetch_bodies, 
 use crate::candles::nearby::Side;
 use crate::candles::view::{TRIES, key};
 use crate::candles::{sql, trade_sql};
-use crate::count::small;
-use crate::engine::{Db, Fault, Sql};
+use crate::engine::{Db, Fault, Sql, small};
 use crate::{BlockEntry, Series, StoreError, View};
 
 /// Maximum candles of a response: the first fetch covers these.
@@ -43,7 +42,7 @@ impl View {
         until: Timestamp,
         mut each: impl FnMut(Body<'_>) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        let Some(near) = self.near().filter(|near| near.asking().is_none()) else {
+        let Some(near) = self.near().filter(|near| near.active_side().is_none()) else {
             return self.stored_back(series, until, each);
         };
         let symbol = &series.symbol;
@@ -153,7 +152,7 @@ impl View {
             if let Some(near) = self.near() {
                 let bodies =
                     page.iter().filter_map(|(linked, _, body)| Some((linked.entry.id, body.as_deref()?)));
-                near.copy().keep(BodyOf::Candles, bodies);
+                near.copy().store_bodies(BodyOf::Candles, bodies);
             }
             for place in 0..page.len() {
                 if let Some((.., None)) = page.get(place) {
@@ -296,7 +295,7 @@ impl View {
             return fetch_bodies(self.far(), (of, wanted), ids);
         };
         let bodies = fetch_bodies(self.far(), (of, Wanted::Replaced), ids)?;
-        near.copy().keep(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
+        near.copy().store_bodies(of, bodies.iter().map(|(id, bytes)| (*id, &**bytes)));
         Ok(bodies)
     }
 

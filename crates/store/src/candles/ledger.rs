@@ -5,8 +5,7 @@ use std::borrow::Cow;
 use market::{Symbol, Timestamp};
 
 use crate::candles::sql;
-use crate::count::{natural, signed};
-use crate::engine::{Fault, Row, Value};
+use crate::engine::{Fault, Row, Value, natural, signed};
 use crate::{Batch, Series, StoreError, View};
 
 /// Maximum stored characters of a quarantined row's text, reason and symbol.

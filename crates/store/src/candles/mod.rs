@@ -7,8 +7,8 @@ pub use block::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Tail};
 pub use bodies::Body;
 pub(crate) use copy::LocalCopy;
 pub use copy::{CopyLoad, CopySettings};
-pub use era::{ERA_VERSIONS, era};
 pub use figures::{DatedFigures, FIGURES_MAX};
+pub use finding::Finding;
 pub use ledger::{
     ImportId, ImportProgress, ImportRecord, ImportSource, ImportState, NewImport, QUARANTINE_TEXT_MAX,
     QuarantineEntry, QuarantineOf, QuarantineRow,
@@ -20,6 +20,7 @@ pub use series::{Lane, ParseSeriesError, Series, SeriesInfo};
 pub use store::{Access, FileSizes, Reader, Snapshot, Store, Writer};
 pub use trades::{TradeDay, TradeSizes, TradeSource, TradedSymbol};
 pub use undo::ImportChange;
+pub use version::VersionReader;
 pub use view::{Totals, View};
 
 mod action;
@@ -28,10 +29,11 @@ mod batch;
 mod block;
 mod bodies;
 mod bulk;
-pub(crate) mod chain;
+mod chain;
+pub(crate) mod check;
 mod copy;
-mod era;
 mod figures;
+mod finding;
 mod ledger;
 mod margin;
 mod nearby;
@@ -45,5 +47,5 @@ mod trade_check;
 pub(crate) mod trade_sql;
 mod trades;
 mod undo;
-mod undo_sql;
-pub(crate) mod view;
+mod version;
+mod view;

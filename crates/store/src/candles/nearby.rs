@@ -32,7 +32,7 @@ pub(crate) struct Nearby {
     /// When it was last opened, or failed to open.
     opened: Instant,
     /// The side of the current query.
-    asking: Cell<Option<Side>>,
+    active_side: Cell<Option<Side>>,
     /// The side of the open snapshot.
     snapshot: Cell<Option<Side>>,
     /// The symbol that the snapshot of the local copy contains.
@@ -48,7 +48,7 @@ impl Nearby {
             db,
             number,
             opened: Instant::now(),
-            asking: Cell::default(),
+            active_side: Cell::default(),
             snapshot: Cell::default(),
             pinned: RefCell::default(),
         }
@@ -75,13 +75,13 @@ impl Nearby {
     }
 
     /// The connection to the local copy, if the current query uses it.
-    pub(crate) fn asked(&self) -> Option<&Db> {
-        self.db.as_ref().filter(|_| self.asking.get() == Some(Side::Near))
+    pub(crate) fn active_db(&self) -> Option<&Db> {
+        self.db.as_ref().filter(|_| self.active_side.get() == Some(Side::Near))
     }
 
     /// The side already chosen by the enclosing query.
-    pub(crate) fn asking(&self) -> Option<Side> {
-        self.asking.get()
+    pub(crate) fn active_side(&self) -> Option<Side> {
+        self.active_side.get()
     }
 
     pub(crate) fn snapshot(&self) -> Option<Side> {
@@ -90,9 +90,9 @@ impl Nearby {
 
     /// Runs a query on one side, including nested queries.
     pub(crate) fn ask<T>(&self, side: Side, ask: impl FnOnce() -> T) -> T {
-        let before = self.asking.replace(Some(side));
+        let before = self.active_side.replace(Some(side));
         let answer = ask();
-        self.asking.set(before);
+        self.active_side.set(before);
         answer
     }
 

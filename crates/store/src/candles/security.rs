@@ -1,8 +1,7 @@
 use market::{Date, SecurityKind, Symbol};
 
 use super::figures::{self, DatedFigures};
-use crate::count::small;
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, small};
 
 /// The static data of a security. Texts are stored as imported.
 #[derive(Clone, Debug, PartialEq, Eq)]

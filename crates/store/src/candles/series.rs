@@ -3,8 +3,7 @@ use std::str::FromStr;
 
 use market::{Grain, Symbol, Timestamp};
 
-use crate::count::natural;
-use crate::engine::{Fault, Row};
+use crate::engine::{Fault, Row, natural};
 
 /// The sessions of a series. They are separate series, so that the common query, regular hours
 /// only, reads nothing else.

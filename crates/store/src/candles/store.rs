@@ -6,15 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use market::{Symbol, Timestamp};
 
+use super::version::{SeenVersion, VersionReader};
 use crate::candles::copy::LocalCopy;
 use crate::candles::nearby::Nearby;
 use crate::candles::retired::sweep;
 use crate::candles::{nodes_sql, sql};
 use crate::engine::home::{self, Home, Part, prepare_on_server};
-use crate::engine::lock::{JobLock, WriterLock};
+use crate::engine::lock::{JobLock, ServerLock, WriterLock};
 use crate::engine::postgres::{Need, Pace};
+use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Place, Role, migrate, migrations};
-use crate::version::{SeenVersion, VersionReader};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
 /// Batches of a writer between two sweeps of old replaced blocks.
@@ -75,6 +76,7 @@ pub struct FileSizes {
 impl Store {
     pub fn open(place: impl Into<Place>, access: Access) -> Result<Store, StoreError> {
         let place = place.into();
+        place.path().map(refuse_half_restored).transpose()?;
         let home = Home::of(&place, Part::Candles, Pace::Usual)?;
         let role = if matches!(access, Access::Look) { Role::Onlooker } else { Role::Reader };
         let has_nodes = home.server().is_some();
@@ -129,10 +131,10 @@ impl Store {
         let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
         let log = |name: &str| bytes(&format!("{name}-wal"));
         FileSizes {
-            candles: bytes(crate::file_names::CANDLES),
-            candles_log: log(crate::file_names::CANDLES),
-            accounts: bytes(crate::file_names::ACCOUNTS),
-            accounts_log: log(crate::file_names::ACCOUNTS),
+            candles: bytes(crate::engine::CANDLES_FILE),
+            candles_log: log(crate::engine::CANDLES_FILE),
+            accounts: bytes(crate::engine::ACCOUNTS_FILE),
+            accounts_log: log(crate::engine::ACCOUNTS_FILE),
         }
     }
 
@@ -241,6 +243,11 @@ impl Store {
             Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
             Home::Server(server) => JobLock::of_server(server),
         }
+    }
+
+    /// The lock that a server holds while it has this store open. Fails during a restore.
+    pub fn server_lock(&self) -> Result<ServerLock, StoreError> {
+        ServerLock::of_directory(self.dir())
     }
 
     fn lock(&self) -> Result<WriterLock, StoreError> {

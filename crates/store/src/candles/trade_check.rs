@@ -2,9 +2,9 @@
 
 use std::ops::ControlFlow;
 
+use super::check::damage;
+use super::finding::Part;
 use crate::candles::trade_sql;
-use crate::check::damage;
-use crate::finding::Part;
 use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View};
 
 impl Reader {

@@ -4,8 +4,7 @@ use market::{Date, Symbol, Timestamp};
 
 use crate::candles::copy::BodyOf;
 use crate::candles::trade_sql;
-use crate::count::{natural, signed, small};
-use crate::engine::{Db, Fault, Row, Sql, Value};
+use crate::engine::{Db, Fault, Row, Sql, Value, natural, signed, small};
 use crate::{BLOCK_BYTES_MAX, Batch, BlockEntry, ImportId, NewBlock, StoreError, Tail, View};
 
 /// Totals of a symbol's trades on a trading day.
@@ -218,7 +217,7 @@ impl Batch<'_> {
         &mut self,
         symbol: &Symbol,
         day: Date,
-        kept: usize,
+        retained: usize,
         added: &[NewBlock],
     ) -> Result<(), StoreError> {
         self.write(|batch| {
@@ -230,7 +229,7 @@ impl Batch<'_> {
                 Some(stored) => batch.trade_entries(trade_sql::ENTRIES, stored)?,
                 None => Vec::new(),
             };
-            entries.truncate(kept);
+            entries.truncate(retained);
             let place = (key.0, key.1, entries.len() as i64);
             let removed: Vec<i64> = batch.db().all(trade_sql::REMOVE_ENTRIES, place, |row| row.get(0))?;
             batch.remove_trade_bodies(&removed)?;

@@ -2,7 +2,7 @@
 
 use market::{Symbol, Timestamp};
 
-use crate::candles::{trade_sql, undo_sql};
+use crate::candles::trade_sql;
 use crate::engine::{Fault, Row};
 use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
 
@@ -37,7 +37,7 @@ impl View {
     /// The changes of an import, last one first. Empty for imports by versions that did not record
     /// them.
     pub fn import_changes(&self, id: ImportId) -> Result<Vec<ImportChange>, StoreError> {
-        self.db().all(undo_sql::CHANGES, [id.0], ImportChange::read)
+        self.db().all(sql::CHANGES, [id.0], ImportChange::read)
     }
 
     /// The first later import that changed candles of the same series in the same range.
@@ -45,7 +45,7 @@ impl View {
         let Series { symbol, grain, lane } = &change.series;
         let params =
             (symbol.as_str(), grain.as_str(), lane.as_str(), change.import.0, change.last.0, change.first.0);
-        let later = self.db().first(undo_sql::CHANGED_SINCE, params, |row| Ok(ImportId(row.get(0)?)))?;
+        let later = self.db().first(sql::CHANGED_SINCE, params, |row| Ok(ImportId(row.get(0)?)))?;
         later.map_or(Ok(None), |id| self.import(id))
     }
 }
@@ -65,16 +65,16 @@ impl Batch<'_> {
                 &change.added,
                 &change.replaced,
             );
-            batch.db().run(undo_sql::ADD_CHANGE, row).map(drop)
+            batch.db().run(sql::ADD_CHANGE, row).map(drop)
         })
     }
 
     /// Records in the ledger that an import was undone, and removes its recorded changes.
     pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
         self.write(|batch| {
-            batch.db().run(undo_sql::FORGET_CHANGES, [id.0])?;
-            batch.db().run(undo_sql::FORGET_IMPORT_SERIES, [id.0])?;
-            batch.db().run(undo_sql::UNDO_IMPORT, (ImportState::Undone.as_str(), message, id.0))?;
+            batch.db().run(sql::FORGET_CHANGES, [id.0])?;
+            batch.db().run(sql::FORGET_IMPORT_SERIES, [id.0])?;
+            batch.db().run(sql::UNDO_IMPORT, (ImportState::Undone.as_str(), message, id.0))?;
             Ok(())
         })
     }
@@ -86,8 +86,8 @@ impl Batch<'_> {
         self.replace_blocks(series, &ids, &[])?;
         self.write(|batch| {
             let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
-            batch.db().run(undo_sql::FORGET_SERIES_CHANGES, key)?;
-            batch.db().run(undo_sql::FORGET_SERIES_SOURCES, key).map(drop)
+            batch.db().run(sql::FORGET_SERIES_CHANGES, key)?;
+            batch.db().run(sql::FORGET_SERIES_SOURCES, key).map(drop)
         })
     }
 
@@ -101,11 +101,11 @@ impl Batch<'_> {
                 batch.remove_trade_bodies(&bodies)?;
             }
             if !days.is_empty() {
-                batch.db().run(undo_sql::REMOVE_TRADE_DAYS, [symbol.as_str()])?;
-                batch.db().run(undo_sql::COUNT_NO_DAYS, [symbol.as_str()])?;
+                batch.db().run(sql::REMOVE_TRADE_DAYS, [symbol.as_str()])?;
+                batch.db().run(sql::COUNT_NO_DAYS, [symbol.as_str()])?;
                 batch.touch(symbol)?;
             }
-            batch.db().run(undo_sql::FORGET_TRADE_SOURCES, [symbol.as_str()]).map(drop)
+            batch.db().run(sql::FORGET_TRADE_SOURCES, [symbol.as_str()]).map(drop)
         })
     }
 
@@ -120,11 +120,11 @@ impl Batch<'_> {
             let key = [symbol.as_str()];
             batch.ensured.remove(symbol);
             batch.forget_factors(symbol)?;
-            batch.db().run(undo_sql::REMOVE_ALL_ACTIONS, key)?;
-            batch.db().run(undo_sql::REMOVE_MARGIN, key)?;
-            batch.db().run(undo_sql::FORGET_SOURCES, key)?;
-            batch.db().run(undo_sql::FORGET_TRADE_SOURCES, key)?;
-            batch.db().run(undo_sql::REMOVE_SECURITY, key)?;
+            batch.db().run(sql::REMOVE_ALL_ACTIONS, key)?;
+            batch.db().run(sql::REMOVE_MARGIN, key)?;
+            batch.db().run(sql::FORGET_SOURCES, key)?;
+            batch.db().run(sql::FORGET_TRADE_SOURCES, key)?;
+            batch.db().run(sql::REMOVE_SECURITY, key)?;
             batch.touch(symbol).map(drop)
         })
     }
@@ -136,8 +136,57 @@ impl Batch<'_> {
             && self.stored_actions(symbol)?.is_empty()
             && self.trade_day_count(symbol)? == 0
             && self.margin(symbol)?.is_none();
-        let is_named: bool =
-            self.db().one(undo_sql::IS_NAMED_IN_LEDGER, [symbol.as_str()], |row| row.get(0))?;
+        let is_named: bool = self.db().one(sql::IS_NAMED_IN_LEDGER, [symbol.as_str()], |row| row.get(0))?;
         if is_bare && !is_named { self.remove_security(symbol) } else { Ok(()) }
+    }
+}
+
+pub(super) mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ALL;
+        ADD_CHANGE: "write what an import changed",
+            "insert into import_change (import_id, place, symbol, grain, lane, first_at, last_at, added, replaced) \
+             values ($1, (select coalesce(max(place), 0) + 1 from import_change where import_id = $1), \
+             $2, $3, $4, $5, $6, $7, $8)";
+        CHANGES: "read what an import changed",
+            "select import_id, symbol, grain, lane, first_at, last_at, added, replaced from sealed_import_change \
+             where import_id = $1 order by place desc";
+        CHANGED_SINCE: "look for later imports",
+            "select import_id from sealed_import_change where symbol = $1 and grain = $2 and lane = $3 \
+             and import_id > $4 and first_at <= $5 and last_at >= $6 order by import_id limit 1";
+        FORGET_CHANGES: "forget what an import changed", "delete from import_change where import_id = $1";
+        FORGET_SERIES_CHANGES: "forget what imports changed",
+            "delete from import_change where symbol = $1 and grain = $2 and lane = $3";
+        FORGET_IMPORT_SERIES: "forget the series of an import", "delete from import_series where import_id = $1";
+        FORGET_SERIES_SOURCES: "forget the sources of a series",
+            "delete from import_series where symbol = $1 and grain = $2 and lane = $3";
+        FORGET_SOURCES: "forget the sources of a symbol", "delete from import_series where symbol = $1";
+        FORGET_TRADE_SOURCES: "forget the sources of trades", "delete from import_trade where symbol = $1";
+        UNDO_IMPORT: "write that an import was undone",
+            "update import set state = $1, rows_done = 0, message = $2 where id = $3";
+
+        REMOVE_TRADE_DAYS: "remove the trades of a symbol", "delete from trade_day where symbol = $1";
+        COUNT_NO_DAYS: "remove the trades of a symbol", "update security set trade_day_count = 0 where symbol = $1";
+        REMOVE_ALL_ACTIONS: "remove corporate actions", "delete from corporate_action where symbol = $1";
+        REMOVE_MARGIN: "remove margin factors", "delete from margin where symbol = $1";
+        REMOVE_SECURITY: "remove a security", "delete from security where symbol = $1";
+        IS_NAMED_IN_LEDGER: "look for the sources of a symbol",
+            "select exists (select 1 from import_series where symbol = $1) \
+             or exists (select 1 from import_trade where symbol = $1)";
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn reading_changes_uses_the_indexes() {
+            crate::engine::statements::follow_the_keys(
+                crate::engine::migrations::ALL,
+                &[CHANGES, CHANGED_SINCE],
+            );
+        }
     }
 }

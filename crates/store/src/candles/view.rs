@@ -10,8 +10,7 @@ use crate::candles::chain::{Back, Forward, LinkedEntry};
 use crate::candles::copy::{BodyOf, LocalCopy};
 use crate::candles::nearby::{Nearby, Side};
 use crate::candles::sql;
-use crate::count::{natural, small};
-use crate::engine::{Db, Fault, Row, Sql};
+use crate::engine::{Db, Fault, Row, Sql, natural, small};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
 
 /// Maximum attempts of a query on a local copy that changes during it.
@@ -79,7 +78,7 @@ impl View {
 
     /// The database of the current query.
     pub(crate) fn db(&self) -> &Db {
-        self.near.as_ref().and_then(Nearby::asked).unwrap_or(&self.db)
+        self.near.as_ref().and_then(Nearby::active_db).unwrap_or(&self.db)
     }
 
     /// The shared database behind a local copy, or the only one.
@@ -106,7 +105,7 @@ impl View {
         symbol: &Symbol,
         ask: impl Fn() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        let Some(near) = self.near.as_ref().filter(|near| near.asking().is_none()) else { return ask() };
+        let Some(near) = self.near.as_ref().filter(|near| near.active_side().is_none()) else { return ask() };
         if let Some(snapshot) = near.snapshot() {
             let side = near.side_in_snapshot(symbol, snapshot)?;
             return near.ask(side, ask).inspect_err(|error| near.note(error));
@@ -146,7 +145,7 @@ impl View {
     /// snapshot.
     pub fn version(&self) -> Result<i64, StoreError> {
         let read = |db: &Db| db.one(sql::VERSION, [], |row| row.get(0));
-        let Some(near) = self.near.as_ref().filter(|near| near.asking().is_none()) else {
+        let Some(near) = self.near.as_ref().filter(|near| near.active_side().is_none()) else {
             return read(self.db());
         };
         match near.snapshot() {

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use market::Timestamp;
 
 use super::postgres::{Found, Need, Pace, Schema, Server};
-use super::{Db, Fault, Place, Role, migrate, migrations};
-use crate::{StoreError, file_names};
+use super::{ACCOUNTS_FILE, CANDLES_FILE, Db, Fault, Place, Role, StoreError, migrate, migrations};
 
 /// One of the two databases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +18,8 @@ pub(crate) enum Part {
 impl Part {
     pub(crate) fn file_name(self) -> &'static str {
         match self {
-            Part::Candles => file_names::CANDLES,
-            Part::Accounts => file_names::ACCOUNTS,
+            Part::Candles => CANDLES_FILE,
+            Part::Accounts => ACCOUNTS_FILE,
         }
     }
 

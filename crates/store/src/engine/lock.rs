@@ -46,6 +46,17 @@ impl WriterLock {
     }
 }
 
+/// Held by a server while it has a store open, so that no restore replaces the files. On PostgreSQL
+/// there is nothing to hold: a server is registered as a node.
+#[derive(Debug)]
+pub struct ServerLock(#[expect(dead_code, reason = "it is held")] Option<sqlite::ServerLock>);
+
+impl ServerLock {
+    pub(crate) fn of_directory(dir: Option<&Path>) -> Result<ServerLock, StoreError> {
+        dir.map(sqlite::ServerLock::join).transpose().map(ServerLock)
+    }
+}
+
 /// The lock for background jobs that change a store, such as removing expired rows: one of several
 /// servers of a store holds it.
 #[derive(Debug)]

@@ -1,5 +1,6 @@
-//! Migrates a database to the newest schema, step by step. The database stores the digests of its
-//! applied steps; one with other digests is refused.
+//! Migrates a database to the newest schema, step by step, from its baseline on. The database stores
+//! the digests of its applied steps; one with other digests is refused, as is one older than the
+//! baseline.
 //!
 //! Several servers on one PostgreSQL are upgraded one after the other, so servers of the previous
 //! schema continue while the first upgraded one has migrated the database. Each step declares which
@@ -17,8 +18,8 @@ use crate::StoreError;
 // Only one process at a time uses a file, so in SQLite's ledger `oldest` is the version itself:
 // older programs are refused.
 const APPLIED: Sql = Sql {
-    postgres: Some("select version, digest, oldest from migration where version > 0 order by version"),
-    ..Sql::new("read the migrations", "select version, digest, version from migration order by version")
+    postgres: Some("select version, name, digest, oldest from migration where version > 0 order by version"),
+    ..Sql::new("read the migrations", "select version, name, digest, version from migration order by version")
 };
 pub(crate) const NOTE: Sql = Sql {
     postgres: Some(
@@ -47,35 +48,55 @@ const MOVED_FROM: Sql =
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.place().clone();
     match db.owner()? {
-        Owner::Nobody => return Ok(0),
+        Owner::Unclaimed => return Ok(0),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: place() }),
         Owner::Ours => {}
     }
-    let mut applied: Vec<(i64, Vec<u8>, i64)> =
-        db.all(APPLIED, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
-    let Some(newest) = applied.last().map(|(version, ..)| *version) else { return Ok(0) };
+    let mut applied = db.all(APPLIED, [], |row| {
+        Ok(Applied { version: row.get(0)?, name: row.get(1)?, digest: row.get(2)?, oldest: row.get(3)? })
+    })?;
+    let (Some(first), Some(newest), Some(baseline)) =
+        (applied.first(), applied.last().map(|step| step.version), migrations.first())
+    else {
+        return Ok(0);
+    };
     if newest == MOVING {
         let from = db.first(MOVED_FROM, [MOVING], |row| row.get(0))?.unwrap_or_default();
         return Err(StoreError::HalfMoved { place: place(), from });
     }
+    // The first step of a database, now its baseline, is named after it.
+    if first.name != baseline.name {
+        return Err(StoreError::Changed { place: place(), version: first.version });
+    }
+    if newest < baseline.version {
+        return Err(StoreError::TooOld { place: place(), found: newest, oldest: baseline.version });
+    }
     let (known, dialect) = (known(migrations), db.dialect());
-    if applied.iter().any(|(version, _, oldest)| *version > known && *oldest > known) {
+    if applied.iter().any(|step| step.version > known && step.oldest > known) {
         return Err(StoreError::Newer { place: place(), found: newest, known });
     }
-    applied.retain(|(version, ..)| *version <= known);
+    applied.retain(|step| (baseline.version..=known).contains(&step.version));
     let found = newest.min(known);
     let expected = migrations.iter().filter(|migration| migration.version <= found);
     let mut applied = applied.into_iter();
     for migration in expected {
         match applied.next() {
-            Some((version, hash, _)) if version == migration.version && hash == migration.hash(dialect) => {}
+            Some(step) if step.version == migration.version && migration.is(&step.digest, dialect) => {}
             _ => return Err(StoreError::Changed { place: place(), version: migration.version }),
         }
     }
     match applied.next() {
-        Some((version, ..)) => Err(StoreError::Changed { place: place(), version }),
+        Some(Applied { version, .. }) => Err(StoreError::Changed { place: place(), version }),
         None => Ok(found),
     }
+}
+
+/// A row of the ledger.
+struct Applied {
+    version: i64,
+    name: String,
+    digest: Vec<u8>,
+    oldest: i64,
 }
 
 /// Whether a step was applied, or the database is marked as the target of a move: then it has
@@ -139,17 +160,24 @@ fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreE
 mod tests {
     use super::*;
     use crate::engine::Role;
+    use crate::engine::migrations::ALL;
     use crate::engine::migrations::Dialect;
-    use crate::engine::migrations::{ACCOUNTS, ALL};
 
-    const FIRST: Migration =
-        Migration { version: 1, name: "first", sqlite: "create table a (x bigint)", postgres: "", oldest: 1 };
+    const FIRST: Migration = Migration {
+        version: 1,
+        name: "first",
+        sqlite: "create table a (x bigint)",
+        postgres: "",
+        oldest: 1,
+        replaces: &[],
+    };
     const SECOND: Migration = Migration {
         version: 2,
         name: "second",
         sqlite: "alter table a add column y bigint",
         postgres: "",
         oldest: 2,
+        replaces: &[],
     };
     const NOW: Timestamp = Timestamp(1_700_000_000);
 
@@ -198,7 +226,9 @@ mod tests {
     fn a_step_removed_or_inserted_in_the_past_is_refused() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, SECOND], NOW).unwrap();
-        assert!(matches!(schema(&db, &[SECOND]), Err(StoreError::Changed { version: 2, .. })));
+        let lost = [FIRST, Migration { version: 3, ..SECOND }];
+        assert!(matches!(schema(&db, &lost), Err(StoreError::Changed { version: 2, .. })));
+        assert!(matches!(schema(&db, &[SECOND]), Err(StoreError::Changed { version: 1, .. })));
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, Migration { version: 3, ..SECOND }], NOW).unwrap();
         let gained = [FIRST, SECOND, Migration { version: 3, ..SECOND }];
@@ -221,29 +251,30 @@ mod tests {
     }
 
     #[test]
-    fn migration_preserves_rights_levels_and_usage_of_the_first_schema() {
-        let (_dir, db) = fresh();
-        migrate(&db, ACCOUNTS.get(..1).unwrap(), NOW).unwrap();
-        let accounts = "insert into account (id, name, region, created_at, epoch, markets, overnight, level, connections) values
-            (1, 'alice', 'ap', 5, 0, 'HK,US', 1, 1, 10), (2, 'bob', 'ap', 5, 0, 'none', 0, 4, 10), (3, 'carol', 'ap', 5, 0, 'SG', 0, 1, 10);
-            insert into usage (account_id, month, symbol, first_at) values (1, '2026-11', '700.HK', 7)";
-        db.script("add accounts", accounts).unwrap();
-        migrate(&db, ACCOUNTS, NOW).unwrap();
-        let texts = |text: &'static str| -> Vec<String> {
-            db.all(Sql::new("look", text), [], |row| row.get(0)).unwrap()
+    fn a_baseline_replaces_the_steps_before_it() {
+        const LAST: &str = "5ef5a1e2d3f5a0d3a3a6a3f0c1b5b8a1f4e0c9a5d2b7c6e3f1a0b9c8d7e6f5a4";
+        let baseline = Migration {
+            version: 2,
+            sqlite: "create table a (x bigint, y bigint)",
+            oldest: 2,
+            replaces: &[LAST],
+            ..FIRST
         };
-        let rights = "select account_id || ' ' || package from quote_right order by account_id, package";
-        assert_eq!(texts(rights), ["1 HK", "1 US", "1 US_OVERNIGHT", "3 SG"]);
-        assert_eq!(
-            texts("select id || ' ' || level || ' ' || role from account order by id"),
-            ["1 0 user", "2 4 user", "3 0 user"]
-        );
-        assert_eq!(texts("select symbol from usage"), ["700.HK"]);
-        // They use the server's floors.
-        assert_eq!(
-            texts("select name from account where floors is null order by id"),
-            ["alice", "bob", "carol"]
-        );
+        let (_dir, db) = fresh();
+        migrate(&db, &[FIRST], NOW).unwrap();
+        assert!(matches!(schema(&db, &[baseline]), Err(StoreError::TooOld { found: 1, oldest: 2, .. })));
+        assert!(matches!(migrate(&db, &[baseline], NOW), Err(StoreError::TooOld { .. })));
+        migrate(&db, &[FIRST, SECOND], NOW).unwrap();
+        assert!(matches!(schema(&db, &[baseline]), Err(StoreError::Changed { version: 2, .. })));
+        let digest = blake3::Hash::from_hex(LAST).unwrap().as_bytes().to_vec();
+        let set = Sql::new("set a digest", "update migration set digest = $1 where version = 2");
+        db.run(set, [digest]).unwrap();
+        assert_eq!(schema(&db, &[baseline]).unwrap(), 2);
+        migrate(&db, &[baseline, Migration { version: 3, sqlite: "select 1", ..SECOND }], NOW).unwrap();
+        // A new database has the baseline alone.
+        let (_dir, db) = fresh();
+        migrate(&db, &[baseline], NOW).unwrap();
+        assert_eq!(schema(&db, &[baseline]).unwrap(), 2);
     }
 
     #[test]

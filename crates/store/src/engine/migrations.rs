@@ -1,4 +1,5 @@
-//! The migrations of both schemas, oldest first. A released step is never edited.
+//! The schemas of both databases: a baseline each, then the migrations that follow it, oldest first.
+//! A published one is never edited.
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migration {
@@ -8,6 +9,9 @@ pub(crate) struct Migration {
     pub(crate) postgres: &'static str,
     /// On PostgreSQL, the oldest schema that a concurrently running program may know.
     pub(crate) oldest: i64,
+    /// For a baseline, the digests of the last step that it replaces, in hexadecimal: a store that
+    /// was migrated step by step has the same schema.
+    pub(crate) replaces: &'static [&'static str],
 }
 
 /// The SQL dialect of a step's text.
@@ -17,48 +21,40 @@ pub(crate) enum Dialect {
     Postgres,
 }
 
-/// A step from the folder of a database: the file has its number and name.
+/// The last commit that can migrate a store older than the baselines.
+pub(crate) const LAST_WITH_STEPS: &str = "6fde5fb4";
+
+/// A step from the file of this name, in the folders of both engines.
 macro_rules! step {
-    ($database:literal, $version:literal, $name:literal, $file:literal) => {
+    ($version:literal, $name:literal, $file:literal) => {
         Migration {
             version: $version,
             name: $name,
-            sqlite: include_str!(concat!("../../migrations/sqlite/", $database, "/", $file, ".sql")),
-            postgres: include_str!(concat!("../../migrations/postgres/", $database, "/", $file, ".sql")),
+            sqlite: include_str!(concat!("../../migrations/sqlite/", $file, ".sql")),
+            postgres: include_str!(concat!("../../migrations/postgres/", $file, ".sql")),
             oldest: $version,
+            replaces: &[],
         }
     };
 }
 
-pub(crate) const ALL: &[Migration] = &[
-    step!("candles", 1, "candles", "0001_candles"),
-    step!("candles", 2, "adjustment", "0002_adjustment"),
-    step!("candles", 3, "seals", "0003_seals"),
-    step!("candles", 4, "trading", "0004_trading"),
-    step!("candles", 5, "trades", "0005_trades"),
-    step!("candles", 6, "own_grains", "0006_own_grains"),
-    step!("candles", 7, "undo", "0007_undo"),
-    step!("candles", 8, "nodes", "0008_nodes"),
-    // Nodes that do not know the column serve the undated figures.
-    Migration { oldest: 8, ..step!("candles", 9, "dated_figures", "0009_dated_figures") },
-];
+/// The migrations of `candles.db`. The name of a baseline is the name of its database.
+pub(crate) const ALL: &[Migration] = &[Migration {
+    replaces: &[
+        "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
+        "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
+    ],
+    ..step!(9, "candles", "candles")
+}];
 
-/// The migrations of `accounts.db`. Each database has its own numbering; the digests distinguish
-/// the two.
-pub(crate) const ACCOUNTS: &[Migration] = &[
-    step!("accounts", 1, "accounts", "0001_accounts"),
-    step!("accounts", 2, "access", "0002_access"),
-    step!("accounts", 3, "seals", "0003_seals"),
-    step!("accounts", 4, "floors", "0004_floors"),
-    step!("accounts", 5, "journal", "0005_journal"),
-    step!("accounts", 6, "paper_levels", "0006_paper_levels"),
-    step!("accounts", 7, "statements", "0007_statements"),
-    step!("accounts", 8, "watchlists", "0008_watchlists"),
-    step!("accounts", 9, "topics", "0009_topics"),
-    step!("accounts", 10, "api_date", "0010_api_date"),
-    step!("accounts", 11, "sign_in_links", "0011_sign_in_links"),
-    step!("accounts", 12, "nodes", "0012_nodes"),
-];
+/// The migrations of `accounts.db`, with a numbering of their own.
+pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
+    replaces: &[
+        "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
+        "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
+    ],
+    ..step!(12, "accounts", "accounts")
+}];
 
 pub(crate) fn known(migrations: &[Migration]) -> i64 {
     migrations.last().map_or(0, |migration| migration.version)
@@ -75,6 +71,17 @@ impl Migration {
     /// The hash of the text with normalized line ends, so that a checkout that rewrites them
     /// changes nothing.
     pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
-        blake3::hash(self.text(dialect).replace("\r\n", "\n").as_bytes()).as_bytes().to_vec()
+        self.digest(dialect).as_bytes().to_vec()
+    }
+
+    /// Whether a database with this digest has the schema of this migration.
+    pub(crate) fn is(&self, digest: &[u8], dialect: Dialect) -> bool {
+        let is_replaced =
+            |hex: &&str| blake3::Hash::from_hex(hex).is_ok_and(|hash| hash.as_bytes() == digest);
+        self.digest(dialect).as_bytes() == digest || self.replaces.iter().any(is_replaced)
+    }
+
+    fn digest(&self, dialect: Dialect) -> blake3::Hash {
+        blake3::hash(self.text(dialect).replace("\r\n", "\n").as_bytes())
     }
 }

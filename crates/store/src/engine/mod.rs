@@ -9,22 +9,23 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use fault::Fault;
+pub use error::StoreError;
 pub(crate) use flaw::Flaw;
 pub use flaw::{Depth, FINDINGS_MAX};
 pub(crate) use params::{BLOB_BYTES_MAX, Params, ToValue, Value};
 pub use place::Place;
+pub(crate) use place::{ACCOUNTS_FILE, CANDLES_FILE, KEY_FILE};
 pub use postgres::{Address, AddressError};
 pub(crate) use role::{Owner, Role};
-pub(crate) use row::Row;
+pub(crate) use row::{Row, natural, signed, small};
 pub(crate) use statements::Sql;
+pub(crate) use trouble::Fault;
 pub(crate) use waiting::{patience, sooner};
 pub use waiting::{waiting_at_most, without_waiting};
 
-use crate::StoreError;
 use migrations::Dialect;
 
-mod fault;
+mod error;
 mod flaw;
 pub(crate) mod home;
 mod lease;
@@ -379,11 +380,6 @@ impl Db {
     /// The tables whose rows are sealed; empty if the engine has no seals.
     pub(crate) fn sealed_tables(&self) -> Result<Vec<sqlite::SealedTable>, StoreError> {
         self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
-    }
-
-    /// Records the sealed tables and their row counts, after every row was verified.
-    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
-        self.sqlite().map_or(Ok(()), sqlite::Database::note_sealed_tables)
     }
 
     /// The engine's own check of its data, and dangling references.

@@ -4,6 +4,12 @@ use std::str::FromStr;
 
 use super::postgres::{Address, AddressError};
 
+/// The database files in a store's directory.
+pub(crate) const CANDLES_FILE: &str = "candles.db";
+pub(crate) const ACCOUNTS_FILE: &str = "accounts.db";
+/// The key of the app secrets.
+pub(crate) const KEY_FILE: &str = "secret.key";
+
 /// The location of a store, or of one of its databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {

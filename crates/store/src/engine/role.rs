@@ -17,7 +17,7 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The database is empty.
-    Nobody,
+    Unclaimed,
     Ours,
     AnotherProgram,
 }

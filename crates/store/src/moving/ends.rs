@@ -14,7 +14,7 @@ use crate::engine::lock::{JobLock, WriterLock};
 use crate::engine::migrations::{self, Migration};
 use crate::engine::postgres::{Need, Pace};
 use crate::engine::sqlite::is_emptied;
-use crate::engine::{Db, Owner, Place, Role, Sql, migrate};
+use crate::engine::{Db, Owner, Place, Role, Sql, migrate, natural};
 use crate::{Access, Accounts, Part, Store, StoreError, accounts};
 
 const STEPS: Sql = Sql::new(
@@ -53,7 +53,14 @@ struct Guard {
     _jobs: JobLock,
 }
 
-// Servers register themselves if they share a database.
+/// How many servers have a store on PostgreSQL open: they register themselves. 0 for a directory.
+pub fn servers(place: &Place) -> Result<u64, StoreError> {
+    if place.path().is_some() || !Accounts::is_there(place)? {
+        return Ok(0);
+    }
+    open(place, Part::Accounts)?.one(SERVERS, [], |row| natural(row, 0))
+}
+
 const SERVERS: Sql = Sql::new(
     "look for servers",
     "select count(*) from node where seen_us > cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - 15000000",
@@ -66,13 +73,10 @@ impl Guard {
         let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
         let (lock, jobs) = match (&home, place.path()) {
             (Home::Server(server), _) => {
-                if Accounts::is_there(place)? {
-                    let running: i64 = open(place, Part::Accounts)?.one(SERVERS, [], |row| row.get(0))?;
-                    match running {
-                        0 => {}
-                        1 => return Err(in_use("a server".to_owned())),
-                        more => return Err(in_use(format!("{more} servers"))),
-                    }
+                match servers(place)? {
+                    0 => {}
+                    1 => return Err(in_use("a server".to_owned())),
+                    more => return Err(in_use(format!("{more} servers"))),
                 }
                 (WriterLock::of_server(server)?, JobLock::of_server(server)?)
             }
@@ -201,7 +205,7 @@ fn found(place: &Place, part: Part) -> Result<Found, StoreError> {
     home.server().map(|server| home::check(server, Need::Write)).transpose()?;
     let db = home.open(Role::Onlooker)?;
     match db.owner()? {
-        Owner::Nobody => return Ok(Found::Nothing),
+        Owner::Unclaimed => return Ok(Found::Nothing),
         Owner::AnotherProgram => return Err(StoreError::Foreign { place: db.place().clone() }),
         Owner::Ours => {}
     }

@@ -21,6 +21,7 @@ use market::Timestamp;
 
 use crate::engine::{Db, Place};
 use crate::{Part, StoreError};
+pub use ends::servers;
 pub use error::{DatabaseName, MoveError};
 
 use ends::{Source, Target};
@@ -173,7 +174,7 @@ struct Pair<'a> {
 impl<'a> Pair<'a> {
     fn of(part: Part, from: &'a Db, to: &'a Db) -> Result<Pair<'a>, MoveError> {
         let tables = tables::agreed(DatabaseName(part), tables::of(from)?, &tables::of(to)?)?;
-        let nul = if to.is_remote() { Nul::Replaced } else { Nul::Kept };
+        let nul = if to.is_remote() { Nul::Replaced } else { Nul::Unchanged };
         Ok(Pair { part, from: End::of(from, part, nul)?, to: End::of(to, part, nul)?, tables })
     }
 

@@ -68,7 +68,7 @@ pub(super) struct End<'a> {
 /// The handling of a NUL in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nul {
-    Kept,
+    Unchanged,
     /// PostgreSQL text cannot contain NUL, so such text is read as it will be stored.
     Replaced,
 }

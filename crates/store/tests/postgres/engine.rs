@@ -438,7 +438,7 @@ fn a_server_is_checked_for_rights_and_role() {
     let role = format!("{}_role", place.address.schema(Schema::Accounts));
     admin.script(&format!("create role {role} login")).unwrap();
     let address = parsed(&as_user(&place, &role));
-    let told = |schema, need| {
+    let describe = |schema, need| {
         let server = Server::open(&address, schema, Pace::Usual).unwrap();
         server.check(need).map_err(|trouble| {
             assert!(matches!(trouble, Trouble::NoRights { .. }), "{trouble:?}");
@@ -446,21 +446,21 @@ fn a_server_is_checked_for_rights_and_role() {
         })
     };
     let schema = place.address.schema(Schema::Candles);
-    let told_of_use = told(Schema::Candles, Need::Read).unwrap_err();
+    let told_of_use = describe(Schema::Candles, Need::Read).unwrap_err();
     assert!(told_of_use.ends_with(&format!("`grant usage on schema {schema} to {role}`")), "{told_of_use}");
-    let told_of_creation = told(Schema::Accounts, Need::Write).unwrap_err();
+    let told_of_creation = describe(Schema::Accounts, Need::Write).unwrap_err();
     assert!(told_of_creation.contains("grant create on database"), "{told_of_creation}");
-    assert!(!told(Schema::Accounts, Need::Read).unwrap().has_schema);
+    assert!(!describe(Schema::Accounts, Need::Read).unwrap().has_schema);
     admin
         .script(&format!("grant usage on schema {schema} to {role}; create table thing (id bigint)"))
         .unwrap();
-    let told_of_tables = told(Schema::Candles, Need::Write).unwrap_err();
+    let told_of_tables = describe(Schema::Candles, Need::Write).unwrap_err();
     assert!(
         told_of_tables.ends_with(&format!("`grant create on schema {schema} to {role}`")),
         "{told_of_tables}"
     );
     admin.script(&format!("grant create on schema {schema} to {role}")).unwrap();
-    assert!(told(Schema::Candles, Need::Write).is_ok());
+    assert!(describe(Schema::Candles, Need::Write).is_ok());
     let poor = Connection::new(Server::open(&address, Schema::Candles, Pace::Usual).unwrap(), Role::Writer);
     let denied = trouble(number(&poor, "select count(*) from thing"));
     assert!(matches!(&denied, Trouble::NoRights { reason } if reason.contains("table thing")), "{denied:?}");
@@ -487,20 +487,20 @@ fn an_unsuitable_server_is_reported_with_a_remedy() {
     let text = place.address.to_string();
     let (before, after) = text.rsplit_once('/').unwrap();
     let (_, parameters) = after.split_once('?').unwrap();
-    let told = |address: &str| {
+    let describe = |address: &str| {
         let server = Server::open(&parsed(address), Schema::Candles, Pace::Usual).unwrap();
         server.check(Need::Read).unwrap_err()
     };
-    let encoding = told(&format!("{before}/{name}?{parameters}"));
+    let encoding = describe(&format!("{before}/{name}?{parameters}"));
     assert!(matches!(&encoding, Trouble::WrongEncoding { found } if found == "SQL_ASCII"), "{encoding:?}");
     admin.run(&format!("drop database {name} with (force)"), &[]).unwrap();
-    let absent = told(&format!("{before}/{name}?{parameters}"));
+    let absent = describe(&format!("{before}/{name}?{parameters}"));
     assert!(matches!(&absent, Trouble::Refused { reason, .. } if reason.contains("createdb")), "{absent:?}");
-    let nobody = told(&as_user(&place, "nobody-here"));
-    assert!(matches!(nobody, Trouble::Refused { .. }), "{nobody:?}");
-    let standby = told(&format!("{text}&target_session_attrs=standby"));
+    let stranger = describe(&as_user(&place, "nobody-here"));
+    assert!(matches!(stranger, Trouble::Refused { .. }), "{stranger:?}");
+    let standby = describe(&format!("{text}&target_session_attrs=standby"));
     assert!(matches!(standby, Trouble::ReadOnly { .. }), "{standby:?}");
-    let plain = told(&format!("{text}&sslmode=verify-full"));
+    let plain = describe(&format!("{text}&sslmode=verify-full"));
     assert!(
         matches!(&plain, Trouble::Refused { reason, .. } if reason.contains("speaks no TLS")),
         "{plain:?}"
@@ -512,7 +512,7 @@ fn an_unsuitable_server_is_reported_with_a_remedy() {
             "create role {role} login; alter role {role} set default_transaction_read_only = on"
         ))
         .unwrap();
-    let read_only = told(&as_user(&place, &role));
+    let read_only = describe(&as_user(&place, &role));
     assert!(read_only.to_string().contains("default_transaction_read_only"), "{read_only:?}");
     admin.script(&format!("drop role {role}")).unwrap();
 }
@@ -561,9 +561,9 @@ fn the_first_suitable_host_is_used() {
         Connection::new(Server::open(&parsed(&text), Schema::Candles, Pace::Usual).unwrap(), Role::Reader);
     assert_eq!(number(&db, "select 7").unwrap(), 7);
     let none = format!("{text}&target_session_attrs=standby");
-    let told =
+    let actual =
         Server::open(&parsed(&none), Schema::Candles, Pace::Usual).unwrap().check(Need::Read).unwrap_err();
-    assert!(matches!(&told, Trouble::Away { reason, .. } if reason.contains("is a primary")), "{told:?}");
+    assert!(matches!(&actual, Trouble::Away { reason, .. } if reason.contains("is a primary")), "{actual:?}");
 }
 
 #[test]
@@ -590,8 +590,8 @@ fn a_pool_is_bounded_and_waiting_for_it_times_out() {
         holder.run("select 1", &[]).unwrap();
     }
     let began = Instant::now();
-    let told = trouble(connection().begin(true));
-    assert!(matches!(told, Trouble::Exhausted { open: 2, waited_s: 5 }), "{told:?}");
+    let actual = trouble(connection().begin(true));
+    assert!(matches!(actual, Trouble::Exhausted { open: 2, waited_s: 5 }), "{actual:?}");
     assert!(began.elapsed() >= 5 * SECOND);
     thread::scope(|scope| {
         let waiting = scope.spawn(|| number(&connection(), "select 7").unwrap());
@@ -632,8 +632,11 @@ fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     assert_eq!(count(&db), 0);
     add(&db, 1, "one").unwrap();
     terminate(&admin, "breaks");
-    let told = trouble(add(&db, 2, "two"));
-    assert!(matches!(&told, Trouble::Away { reason, .. } if reason.contains("administrator")), "{told:?}");
+    let actual = trouble(add(&db, 2, "two"));
+    assert!(
+        matches!(&actual, Trouble::Away { reason, .. } if reason.contains("administrator")),
+        "{actual:?}"
+    );
     assert!(matches!(trouble(db.commit()), Trouble::Aborted));
     assert_eq!(count(&db), 0);
     // Known to be closed before the commit is sent: nothing is in doubt.
@@ -641,8 +644,8 @@ fn a_broken_connection_is_replaced_only_outside_a_transaction() {
     add(&db, 1, "one").unwrap();
     terminate(&admin, "breaks");
     until(|| backends(&admin, "breaks") == 0);
-    let told = trouble(db.commit());
-    assert!(matches!(told, Trouble::Away { .. } | Trouble::Lost { .. }), "{told:?}");
+    let actual = trouble(db.commit());
+    assert!(matches!(actual, Trouble::Away { .. } | Trouble::Lost { .. }), "{actual:?}");
     assert_eq!(count(&db), 0);
 }
 
@@ -667,6 +670,7 @@ fn a_migration_that_waits_for_a_table_does_not_block_others() {
         sqlite: "",
         postgres: "alter table thing add column more bigint",
         oldest: 1,
+        replaces: &[],
     };
     let place = Place::with("&application_name=migrates");
     let old = place.table();
@@ -714,9 +718,9 @@ fn a_statement_is_prepared_again_after_its_table_has_changed() {
     other.script("alter table thing drop column more").unwrap();
     db.begin(false).unwrap();
     // The query that is sent with `BEGIN` cannot be repeated; the second time it succeeds.
-    let told = db.each("select * from thing", &[], &mut |_| Ok(ControlFlow::Continue(())));
+    let actual = db.each("select * from thing", &[], &mut |_| Ok(ControlFlow::Continue(())));
     db.rollback().unwrap();
-    assert_eq!(trouble(told).code(), Some("0A000"));
+    assert_eq!(trouble(actual).code(), Some("0A000"));
     assert_eq!(columns(&db), 2);
 }
 
@@ -741,8 +745,8 @@ fn a_lock_timeout_is_reported_as_such() {
     db.begin(true).unwrap();
     db.run("update thing set name = 'held' where id = 1", &[]).unwrap();
     let quick = Connection::new(place.server(Pace::Quick), Role::Writer);
-    let told = trouble(quick.run("update thing set name = 'wanted' where id = 1", &[]));
-    assert!(matches!(told, Trouble::Locked(_)), "{told:?}");
+    let actual = trouble(quick.run("update thing set name = 'wanted' where id = 1", &[]));
+    assert!(matches!(actual, Trouble::Locked(_)), "{actual:?}");
     db.rollback().unwrap();
     assert_eq!(quick.run("update thing set name = 'wanted' where id = 1", &[]).unwrap(), 1);
 }
@@ -886,8 +890,8 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
         let commit = scope.spawn(move || (trouble(db.commit()), db));
         until(|| count(&admin) == 1);
         between.cut();
-        let (told, db) = commit.join().unwrap();
-        assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
+        let (actual, db) = commit.join().unwrap();
+        assert!(matches!(actual, Trouble::Lost { .. }), "{actual:?}");
         // It can continue immediately.
         between.set(PASS);
         assert_eq!(count(&db), 1);
@@ -897,16 +901,16 @@ fn a_commit_whose_response_is_lost_has_an_unknown_outcome() {
         let alone = scope.spawn(move || (trouble(add(&db, 3, "three")), db));
         until(|| count(&admin) == 3);
         between.cut();
-        let (told, db) = alone.join().unwrap();
-        assert!(matches!(told, Trouble::Lost { .. }), "{told:?}");
+        let (actual, db) = alone.join().unwrap();
+        assert!(matches!(actual, Trouble::Lost { .. }), "{actual:?}");
         between.set(PASS);
         assert_eq!(count(&db), 3);
         // A query is repeated instead.
         between.set(MUTE);
-        let asked = scope.spawn(move || count(&db));
+        let request = scope.spawn(move || count(&db));
         between.set(PASS);
         between.cut();
-        assert_eq!(asked.join().unwrap(), 3);
+        assert_eq!(request.join().unwrap(), 3);
     });
 }
 
@@ -925,12 +929,18 @@ fn a_cut_network_does_not_block_forever() {
     count(&other);
     other.commit().unwrap();
     between.set(GONE);
-    let told = trouble(add(&db, 2, "two"));
-    assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 5 s"), "{told:?}");
+    let actual = trouble(add(&db, 2, "two"));
+    assert!(
+        matches!(&actual, Trouble::Away { reason, .. } if reason == "no answer within 5 s"),
+        "{actual:?}"
+    );
     db.rollback().unwrap();
     // The idle connections are closed: the next query fails within the connect timeout.
-    let told = trouble(number(&other, "select 7"));
-    assert!(matches!(&told, Trouble::Away { reason, .. } if reason == "no answer within 1 s"), "{told:?}");
+    let actual = trouble(number(&other, "select 7"));
+    assert!(
+        matches!(&actual, Trouble::Away { reason, .. } if reason == "no answer within 1 s"),
+        "{actual:?}"
+    );
     assert!(matches!(trouble(number(&other, "select 7")), Trouble::Away { .. }));
     between.set(PASS);
     until(|| number(&other, "select 7").is_ok());
@@ -944,11 +954,11 @@ fn changes_are_notified_and_polled() {
     db.script("create table counter (value bigint not null); insert into counter values (5)").unwrap();
     let server = place.server(Pace::Usual);
     let channel = server.schema().to_owned();
-    let (tell, told) = mpsc::channel();
+    let (sender, receiver) = mpsc::channel();
     let watch = |every| {
         let subject =
             Subject { channels: vec![channel.clone()], question: "select value from counter", every };
-        let tell = tell.clone();
+        let sender = sender.clone();
         Watch::start(server.clone(), subject, move |news| {
             let news = match news {
                 News::Number(number) => format!("number {number}"),
@@ -956,11 +966,11 @@ fn changes_are_notified_and_polled() {
                 News::Listening => "listening".to_owned(),
                 News::Away(_) => "away".to_owned(),
             };
-            tell.send(news).unwrap();
+            sender.send(news).unwrap();
         })
         .unwrap()
     };
-    let next = || told.recv_timeout(20 * SECOND).unwrap();
+    let next = || receiver.recv_timeout(20 * SECOND).unwrap();
     // Far longer than the test, so that changes are only seen by notification.
     let watching = watch(Duration::from_secs(3_600));
     assert_eq!([next(), next()], ["listening", "number 5"]);

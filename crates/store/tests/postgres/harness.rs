@@ -66,15 +66,15 @@ pub(crate) struct Server {
 impl Server {
     fn start() -> Server {
         let bin = programs().unwrap_or_else(|why| panic!("{why}"));
-        let mut told = String::new();
+        let mut actual = String::new();
         // Another process may take the same free port.
         for _ in 0..5 {
             match Server::start_in(&bin) {
                 Ok(server) => return server,
-                Err(why) => told = why,
+                Err(why) => actual = why,
             }
         }
-        panic!("no PostgreSQL server could be started: {told}");
+        panic!("no PostgreSQL server could be started: {actual}");
     }
 
     fn start_in(bin: &Path) -> Result<Server, String> {

@@ -13,6 +13,12 @@ pub(crate) const SEALED: bool = false;
 /// How long the locks of a killed process may remain: until its lease expires.
 pub(crate) const HELD_ON: Duration = Duration::from_secs(30);
 
+/// The digests of the last migrations that the baselines replaced, of candles and accounts.
+pub(crate) const LAST_STEPS: [&str; 2] = [
+    "6db345e657632fb5c0c071302b05479cb0163076d4c36e5f8ff38cb5d5eabe6e",
+    "6e2330d3b47d5eb3753fe1ec0947270ef7de40e1fa86645db6c34dbbbb686d86",
+];
+
 /// The location of one test's store, removed with it.
 #[derive(Debug)]
 pub(crate) struct Home(harness::Place);
@@ -66,6 +72,11 @@ impl Home {
             part,
             &format!("insert into migration (version, name, digest, applied_at, oldest) values {values}"),
         );
+    }
+
+    /// Changes the digest of the only migration.
+    pub(crate) fn set_digest(&self, part: &str, hex: &str) {
+        self.damage(part, &format!("update migration set digest = '\\x{hex}' where version > 0"));
     }
 
     /// Moves one part of a store to the place of the other.

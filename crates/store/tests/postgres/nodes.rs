@@ -18,7 +18,7 @@ struct Node {
 fn node(place: impl Into<Place>) -> Node {
     let cache = tempfile::tempdir().unwrap();
     let dir = cache.path().to_owned();
-    let settings = CopySettings { dir, bytes_max: 1 << 30, grace: Duration::from_secs(600) };
+    let settings = CopySettings { dir, bytes_max: 1 << 30, offline_window: Duration::from_secs(600) };
     let store = Store::open(place, Access::Read).unwrap().with_copy(&settings).unwrap();
     Node { store, _cache: cache }
 }
@@ -157,8 +157,11 @@ fn a_copy_of_a_recreated_database_is_not_used() {
     let store = written(&home);
     put(&store, &minutes("1.HK"), &[], &[block(0, 9)]);
     let cache = tempfile::tempdir().unwrap();
-    let settings =
-        CopySettings { dir: cache.path().to_owned(), bytes_max: 1 << 30, grace: Duration::from_secs(600) };
+    let settings = CopySettings {
+        dir: cache.path().to_owned(),
+        bytes_max: 1 << 30,
+        offline_window: Duration::from_secs(600),
+    };
     let first =
         Node { store: store.clone().with_copy(&settings).unwrap(), _cache: tempfile::tempdir().unwrap() };
     first.hold(&["1.HK"]);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use store::{
     AccountId, Accounts, AuditNote, GuardKey, GuardRow, NewPassword, NewSlot, NodeId, PaceLimit, RateAsk,
     RateDecision, Shared, SignatureLimits, SignatureOutcome, SlotEnding, SlotOutcome, SlotRequest,
-    StoreError, TimedRequests,
+    StoreError,
 };
 
 use crate::accounts::add;
@@ -25,7 +25,7 @@ impl Node {
         let accounts = Accounts::open(home, NOW).unwrap();
         let node = Node { accounts };
         node.shared().join(NodeId([number; 16]));
-        node.shared().heartbeat(&format!("node {number}"), "first").unwrap();
+        node.shared().heartbeat(&format!("node {number}")).unwrap();
         node
     }
 
@@ -131,52 +131,6 @@ fn a_changed_rule_applies_to_earlier_requests() {
     assert!(take(60), "and looser again");
 }
 
-#[test]
-fn lost_admissions_are_restored_once_by_every_node() {
-    let home = Home::new();
-    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
-    let ann = add(&nodes[0].accounts, "ann").unwrap();
-    let mut own = [Vec::new(), Vec::new()];
-    for turn in 0..60 {
-        let RateDecision::Admitted(times) = nodes[turn % 2].shared().take_rate(ann, &SIXTY).unwrap() else {
-            panic!("there is room");
-        };
-        own[turn % 2].push(times.now_us);
-    }
-    // As after a crash that lost the last moments.
-    home.damage("accounts", "update rate_window set times = substring(times from 8 * 40 + 1)");
-    assert!(is_admitted(&nodes[0].shared().take_rate(ann, &SIXTY).unwrap()), "it has forgotten");
-    for (node, times_us) in nodes.iter().zip(own) {
-        let back = [TimedRequests { account: ann, requests: 60, times_us }];
-        node.shared().bring_back(&back).unwrap();
-        node.shared().bring_back(&back).unwrap();
-    }
-    let RateDecision::Refused(times) = nodes[1].shared().take_rate(ann, &SIXTY).unwrap() else {
-        panic!("all are there again");
-    };
-    assert_eq!(times.count(SIXTY.within), 60);
-    let first = nodes[0].shared().incarnation().unwrap();
-    assert_eq!(nodes[1].shared().incarnation().unwrap(), first, "it is the same server");
-}
-
-#[test]
-fn restoring_many_accounts_truncates_none_by_a_stricter_rule() {
-    let home = Home::new();
-    let node = Node::join(&home, 1);
-    let back = |account: i64, requests, times_us: &[i64]| TimedRequests {
-        account: AccountId(account),
-        requests,
-        times_us: times_us.to_vec(),
-    };
-    let all: Vec<TimedRequests> = (1..=250).map(|account| back(account, 60, &[account, 7_000])).collect();
-    node.shared().bring_back(&all).unwrap();
-    node.shared().bring_back(&all).unwrap();
-    let of = |account| node.shared().rate_times(AccountId(account)).unwrap().times_us;
-    assert!((1..=250).all(|account| of(account) == [7_000, account]));
-    node.shared().bring_back(&[back(1, 1, &[8_000])]).unwrap();
-    assert_eq!(of(1), [8_000, 7_000]);
-}
-
 /// A commit that waits for a lost standby would prevent a node from resuming.
 #[test]
 fn a_resuming_node_waits_for_neither_disk_nor_standby() {
@@ -192,12 +146,11 @@ fn a_resuming_node_waits_for_neither_disk_nor_standby() {
          create trigger waits before insert or update or delete on seat for each row execute function waits(); \
          create trigger waits before insert or update on node for each row execute function waits()",
     );
-    node.shared().heartbeat("node 1", "second").unwrap();
-    node.shared().bring_back(&[TimedRequests { account: ann, requests: 60, times_us: vec![5] }]).unwrap();
+    node.shared().heartbeat("node 1").unwrap();
+    assert!(is_admitted(&node.shared().take_rate(ann, &SIXTY).unwrap()));
     node.shared().renew_slots(&[(1 << 62, slot(ann, 9)), (1 << 61, slot(ann, 8))]).unwrap();
     node.shared().leave(1 << 61);
-    node.shared().heartbeat("node 1", "second").unwrap();
-    assert_eq!(node.shared().rate_times(ann).unwrap().times_us, [5]);
+    node.shared().heartbeat("node 1").unwrap();
     assert_eq!(node.shared().online(ann).unwrap(), 1);
 }
 
@@ -299,12 +252,12 @@ fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
     let (id, online) = with_slot(&again);
     assert_eq!(online, 2);
     assert_eq!(again, SlotOutcome::HeldSlot { id, online, superseded: Vec::new() }, "it was not here");
-    let heartbeat = nodes[0].shared().heartbeat("node 1", "first").unwrap();
+    let heartbeat = nodes[0].shared().heartbeat("node 1").unwrap();
     assert_eq!((heartbeat.nodes, heartbeat.ended), (2, vec![(first, SlotEnding::Superseded)]));
-    let again = nodes[0].shared().heartbeat("node 1", "first").unwrap();
+    let again = nodes[0].shared().heartbeat("node 1").unwrap();
     assert_eq!(again.ended, [(first, SlotEnding::Superseded)], "as long as it has the slot");
     nodes[0].shared().leave(first);
-    assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().ended.is_empty());
+    assert!(nodes[0].shared().heartbeat("node 1").unwrap().ended.is_empty());
     // And once more, at its current node.
     let SlotOutcome::HeldSlot { superseded, .. } = sit(&nodes[1], &slot(ann, 1), 2) else { panic!() };
     assert_eq!(superseded, [id]);
@@ -318,7 +271,7 @@ fn slots_are_shared_by_all_nodes_and_a_reconnecting_client_frees_its_old_one() {
     assert!(nodes[0].shared().end_slot(ended, SlotEnding::ByOperator).unwrap());
     assert!(!nodes[0].shared().end_slot(ended, SlotEnding::ByOwner).unwrap(), "it has ended");
     assert_eq!(nodes[0].shared().online(ann).unwrap(), 1);
-    let heartbeat = nodes[1].shared().heartbeat("node 2", "first").unwrap();
+    let heartbeat = nodes[1].shared().heartbeat("node 2").unwrap();
     assert_eq!(heartbeat.ended, [(ended, SlotEnding::ByOperator)]);
 }
 
@@ -356,16 +309,16 @@ fn slots_are_free_after_leaving_and_after_their_node_is_gone() {
     // A node without a heartbeat for fifteen seconds.
     home.damage("accounts", "update node set seen_us = seen_us - 15000000 where name = 'node 1'");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 1)).1, 1);
-    assert_eq!(nodes[1].shared().heartbeat("node 2", "first").unwrap().nodes, 1);
+    assert_eq!(nodes[1].shared().heartbeat("node 2").unwrap().nodes, 1);
     // It was only cut off: its connections count again.
-    assert!(!nodes[0].shared().heartbeat("node 1", "first").unwrap().has_joined);
+    assert!(!nodes[0].shared().heartbeat("node 1").unwrap().has_joined);
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     // After ten minutes, its row and its connections are removed, and it joins again with the
     // connections it has.
     home.damage("accounts", "update node set seen_us = seen_us - 700000000 where name = 'node 1'");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(home.number("accounts", "select count(*) from seat"), 1);
-    assert!(nodes[0].shared().heartbeat("node 1", "first").unwrap().has_joined);
+    assert!(nodes[0].shared().heartbeat("node 1").unwrap().has_joined);
     nodes[0].shared().renew_slots(&[(1 << 62, slot(ann, 9))]).unwrap();
     assert_eq!(nodes[1].shared().online(ann).unwrap(), 2);
     nodes[1].shared().leave_nodes().unwrap();
@@ -382,7 +335,7 @@ fn a_silent_connection_yields_its_slot_to_one_at_another_node() {
     nodes[0].shared().set_silent(&[(silent, true)]).unwrap();
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 2), 2)).1, 2, "there is room: it stays");
     assert_eq!(with_slot(&sit(&nodes[1], &slot(ann, 3), 2)).1, 2);
-    let ended = nodes[0].shared().heartbeat("node 1", "first").unwrap().ended;
+    let ended = nodes[0].shared().heartbeat("node 1").unwrap().ended;
     assert_eq!(ended, [(silent, SlotEnding::Silent)]);
 }
 
@@ -511,16 +464,6 @@ fn the_gateway_of_a_client_is_known_at_every_node_for_a_day() {
     home.damage("accounts", "update session set seen_us = seen_us - 90000000000");
     nodes[1].shared().sweep(NOW).unwrap();
     assert_eq!(nodes[1].shared().recall_client(&[5; 16]).unwrap(), None);
-}
-
-#[test]
-fn a_node_that_has_not_restored_its_admissions_is_unsettled() {
-    let home = Home::new();
-    let nodes = [Node::join(&home, 1), Node::join(&home, 2)];
-    assert_eq!(nodes[0].shared().heartbeat("node 1", "first").unwrap().unsettled, 0);
-    assert_eq!(nodes[0].shared().heartbeat("node 1", "second").unwrap().unsettled, 1);
-    assert_eq!(nodes[1].shared().heartbeat("node 2", "second").unwrap().unsettled, 0);
-    assert_eq!(nodes[0].shared().heartbeat("node 1", "second").unwrap().unsettled, 0);
 }
 
 #[test]

@@ -134,7 +134,7 @@ fn factors_last_until_an_action_or_a_daily_candle_changes() {
     batch.replace_actions(&symbol("5.HK"), &[cash("2024-05-17", "1")]).unwrap();
     assert_eq!(batch.without_factors().unwrap(), [symbol("5.HK"), tencent.clone()]);
 
-    let keep = |batch: &mut Batch<'_>| {
+    let retain = |batch: &mut Batch<'_>| {
         batch.put_factors(&tencent, b"older").unwrap();
         batch.put_factors(&tencent, b"kept").unwrap();
         assert_eq!(batch.factors(&tencent).unwrap().as_deref(), Some(b"kept".as_slice()));
@@ -142,13 +142,13 @@ fn factors_last_until_an_action_or_a_daily_candle_changes() {
     };
     let block = |at: i64| NewBlock { first: Timestamp(at), last: Timestamp(at), rows: 1, bytes: vec![7] };
     let series = |grain: Grain| Series { symbol: tencent.clone(), grain, lane: Lane::Regular };
-    keep(&mut batch);
+    retain(&mut batch);
     batch.replace_blocks(&series(Grain::Minute), &[], &[block(1)]).unwrap();
     batch.replace_actions(&symbol("5.HK"), &[cash("2025-05-17", "1")]).unwrap();
     assert!(batch.factors(&tencent).unwrap().is_some());
     batch.replace_blocks(&series(Grain::Day), &[], &[block(1)]).unwrap();
     assert_eq!(batch.factors(&tencent).unwrap(), None);
-    keep(&mut batch);
+    retain(&mut batch);
     batch.replace_actions(&tencent, &[cash("2025-05-17", "1")]).unwrap();
     assert_eq!(batch.factors(&tencent).unwrap(), None);
 }

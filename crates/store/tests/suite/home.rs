@@ -12,6 +12,12 @@ pub(crate) const SEALED: bool = true;
 /// How long the locks of a killed process may remain.
 pub(crate) const HELD_ON: Duration = Duration::ZERO;
 
+/// The digests of the last migrations that the baselines replaced, of candles and accounts.
+pub(crate) const LAST_STEPS: [&str; 2] = [
+    "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
+    "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
+];
+
 /// The location of one test's store, removed with it.
 #[derive(Debug)]
 pub(crate) struct Home(tempfile::TempDir);
@@ -52,6 +58,11 @@ impl Home {
             part,
             "insert into migration (version, name, digest, applied_at) values (900, 'later', x'00', 0)",
         );
+    }
+
+    /// Changes the digest of the only migration.
+    pub(crate) fn set_digest(&self, part: &str, hex: &str) {
+        self.damage(part, &format!("update migration set digest = x'{hex}'"));
     }
 
     /// Moves one part of a store to the place of the other.

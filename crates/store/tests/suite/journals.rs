@@ -272,8 +272,8 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
         (cut.name.as_str(), cut.rewound_to, cut.horizon, cut.entries),
         ("before lunch", at(3), at(9), 2)
     );
-    let kept = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
-    assert_eq!(kept.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
+    let stored = accounts.journal_cut_entries(ann, "before lunch", 0).unwrap();
+    assert_eq!(stored.iter().map(|entry| entry.text.as_str()).collect::<Vec<_>>(), ["b", "c"]);
     // Numbers continue after the remaining entries, and the name is taken.
     let now = added(write(&accounts, ann, Some(now), &[(4, "d")]));
     assert_eq!(texts(&accounts, ann), "1 a, 2 d");
@@ -286,6 +286,6 @@ fn a_rewind_archives_the_removed_entries_under_a_name() {
         assert!(matches!(accounts.rewind_journal(&lower).unwrap(), RewindOutcome::Done(_)));
         assert_eq!(accounts.numbers_used(ann).unwrap(), highest);
     }
-    let told = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
-    assert_eq!(told[0].event, "paper.rewound");
+    let actual = accounts.audit(&AuditFilter { limit: 10, ..AuditFilter::default() }).unwrap();
+    assert_eq!(actual[0].event, "paper.rewound");
 }

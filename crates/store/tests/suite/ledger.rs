@@ -216,9 +216,9 @@ fn long_external_texts_are_truncated() {
     let given =
         QuarantineRow { text: long.clone(), reason: long.clone(), symbol: Some(long), ..row(id, 1, None) };
     batch.add_quarantine(&[given]).unwrap();
-    let kept = cut(&batch);
+    let stored = cut(&batch);
     assert_eq!(
-        kept,
+        stored,
         QuarantineRow { text: exact.clone(), reason: exact.clone(), symbol: Some(exact), ..row(id, 1, None) }
     );
 }

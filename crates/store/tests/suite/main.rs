@@ -29,7 +29,6 @@ mod watchlists;
 
 // For files only.
 mod backup;
-mod before_nodes;
 mod damaged;
 mod files;
 mod interrupted;

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use store::{Access, Accounts, Store, StoreError};
 
 use crate::fixture::{Home, NOW, block, fresh, minutes, put};
+use crate::home::LAST_STEPS;
 
 const WRITE: Access = Access::Write { now: NOW };
 
@@ -96,14 +97,46 @@ fn a_store_of_a_newer_version_is_refused() {
 #[test]
 fn a_store_with_another_migration_is_refused() {
     let fresh = fresh();
-    // The digest of another step.
-    let change =
-        "update migration set digest = (select digest from migration where version = 2) where version = 1";
-    fresh.home.damage("candles", change);
+    fresh.home.set_digest("candles", "00");
     for access in [Access::Read, WRITE] {
         let error = Store::open(&fresh.home, access).unwrap_err();
-        assert!(matches!(error, StoreError::Changed { version: 1, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Changed { version: 9, .. }), "{error:?}");
     }
+}
+
+#[test]
+fn a_store_older_than_the_baseline_is_refused_and_unchanged() {
+    let fresh = fresh();
+    drop(Accounts::open(&fresh.home, NOW).unwrap());
+    for part in ["candles", "accounts"] {
+        fresh.home.damage(part, "update migration set version = 3 where version > 0");
+    }
+    let mut errors =
+        vec![Accounts::open(&fresh.home, NOW).unwrap_err(), Accounts::look(&fresh.home).unwrap_err()];
+    errors.extend(
+        [Access::Look, Access::Read, WRITE].map(|access| Store::open(&fresh.home, access).unwrap_err()),
+    );
+    for error in errors {
+        assert!(matches!(error, StoreError::TooOld { found: 3, .. }), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("commit 6fde5fb4") && text.lines().count() == 1, "{text}");
+    }
+    for part in ["candles", "accounts"] {
+        assert_eq!(fresh.home.number(part, "select count(*) from migration where version > 0"), 1);
+    }
+}
+
+/// The last steps before the baselines led to the same schemas.
+#[test]
+fn a_store_that_was_migrated_step_by_step_opens() {
+    let fresh = fresh();
+    drop(Accounts::open(&fresh.home, NOW).unwrap());
+    for (part, digest) in ["candles", "accounts"].into_iter().zip(LAST_STEPS) {
+        fresh.home.set_digest(part, digest);
+    }
+    Store::open(&fresh.home, Access::Read).unwrap();
+    Store::open(&fresh.home, WRITE).unwrap();
+    Accounts::open(&fresh.home, NOW).unwrap();
 }
 
 #[test]
@@ -112,11 +145,11 @@ fn neither_database_opens_in_place_of_the_other() {
     drop(Accounts::open(&home, NOW).unwrap());
     home.rename("accounts", "candles");
     let error = Store::open(&home, Access::Read).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Changed { .. }), "{error:?}");
 
     let fresh = fresh();
     put(&fresh.store, &minutes("700.HK"), &[], &[block(1, 2)]);
     fresh.home.rename("candles", "accounts");
     let error = Accounts::open(&fresh.home, NOW).unwrap_err();
-    assert!(matches!(error, StoreError::Changed { version: 1, .. } | StoreError::Newer { .. }), "{error:?}");
+    assert!(matches!(error, StoreError::Changed { .. }), "{error:?}");
 }

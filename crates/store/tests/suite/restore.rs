@@ -1,15 +1,21 @@
-//! Restores into an empty folder, and over a store that is in use.
+//! Restores into an empty folder, and over a store.
 
 use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use market::Timestamp;
 use store::{
-    Accounts, Backup, BackupError, Existing, KeyFile, Part, Progress, Restore, Scope, Stage, StoreError, era,
+    Access, Accounts, Backup, BackupError, Existing, KeyFile, Part, Progress, Restore, Scope, Stage, Store,
+    StoreError,
 };
 
 use crate::backup::{LATER, add, backup, content, events, filled, names, note, on, replace, restore, saved};
-use crate::fixture::{NOW, block, fresh, minutes, put, spans};
+use crate::fixture::{NOW, block, fresh, minutes, put};
+
+fn opened(store: &Path) -> Accounts {
+    Accounts::open(store, NOW).unwrap()
+}
 
 #[test]
 fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
@@ -22,64 +28,79 @@ fn an_existing_store_is_replaced_only_on_request_and_backed_up() {
     assert!(matches!(restore(&to, store).run(&mut on), Err(BackupError::Exists { .. })));
     assert_eq!(content(store), new);
 
+    drop(accounts);
     let restored = replace(&to, store).unwrap();
     assert_eq!(content(store), old);
     assert_eq!(restored.gone, ["bea"]);
-    assert!(accounts.account(bea).unwrap().is_none());
-    let kept = restored.kept.unwrap();
-    assert_eq!(content(&kept), new);
+    assert!(opened(store).account(bea).unwrap().is_none());
+    let stored = restored.previous.unwrap();
+    assert_eq!(content(&stored), new);
 
     // And back again.
     let back = Restore {
         now: Timestamp(LATER.0 + 1),
         existing: Existing::ReplaceAndForget,
-        ..restore(&kept, store)
+        ..restore(&stored, store)
     };
     let restored = back.run(&mut on).unwrap();
-    assert_eq!((content(store), restored.kept), (new, None));
+    assert_eq!((content(store), restored.previous), (new, None));
+    let accounts = opened(store);
     assert!(accounts.account(bea).unwrap().is_some());
     let restores = events(&accounts).into_iter().filter(|(event, _)| event == "store.restored").count();
     assert_eq!(restores, 1, "the audit is that of the backup, and the row of its restore");
 }
 
 #[test]
-fn a_reader_sees_the_old_state_until_its_snapshot_ends() {
-    let (from, _accounts, dir) = saved();
+fn a_store_that_a_server_has_open_is_not_replaced() {
+    let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
-    let (mut one, mut other) = (from.store.reader().unwrap(), from.store.reader().unwrap());
-    let version = other.version().unwrap();
-    let snapshot = one.snapshot().unwrap();
-    assert_eq!(snapshot.all_series().unwrap().len(), 2);
-    replace(&to, store).unwrap();
-    assert_eq!(spans(&snapshot.blocks(&minutes("5.HK"), None, None).unwrap()), "1..=1");
-    drop(snapshot);
-    assert_eq!(one.snapshot().unwrap().all_series().unwrap().len(), 1);
-    assert_eq!(other.view().all_series().unwrap().len(), 1);
-    assert!(other.version().unwrap() > version && era(other.version().unwrap()) == era(version) + 1);
+    drop(accounts);
+    let servers = [from.store.server_lock().unwrap(), from.store.server_lock().unwrap()];
+    let served = replace(&to, store).unwrap_err();
+    let says = format!("is open in a server (process {}): stop the server", std::process::id());
+    assert!(served.to_string().contains(&says), "{served}");
+    assert!(!names(store).iter().any(|name| name.contains("restore")), "{:?}", names(store));
+    drop(servers);
+    let prepared = Restore { existing: Existing::Replace, ..restore(&to, store) }.prepare(&mut on).unwrap();
+    let refused = from.store.server_lock().unwrap_err();
+    assert!(matches!(refused, StoreError::Restoring { pid: Some(_), .. }), "{refused:?}");
+    prepared.go_live(&mut on).unwrap();
+    from.store.server_lock().unwrap();
 }
 
 #[test]
-fn versions_rise_and_numbers_are_never_reused_after_a_restore() {
+fn a_database_that_another_process_has_open_is_not_replaced() {
     let (from, accounts, dir) = saved();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    let series = minutes("700.HK");
-    let (mut reader, mut versions, mut blocks, mut people) =
-        (from.store.reader().unwrap(), Vec::new(), Vec::new(), Vec::new());
+    add(&accounts, "bea");
+    let there = names(store);
+    let locked = replace(&to, store).unwrap_err();
+    assert!(matches!(locked, BackupError::Store(StoreError::Locked { .. })), "{locked:?}");
+    assert!(accounts.account_named("bea").unwrap().is_some());
+    drop(accounts);
+    let reader = from.store.reader().unwrap();
+    let locked = replace(&to, store).unwrap_err();
+    assert!(matches!(locked, BackupError::Store(StoreError::Locked { .. })), "{locked:?}");
+    drop(reader);
+    assert!(names(store).iter().all(|name| there.contains(name) || name == "server.lock"));
+    replace(&to, store).unwrap();
+    assert!(opened(store).account_named("bea").unwrap().is_none());
+}
+
+#[test]
+fn account_numbers_are_never_reused_after_a_restore() {
+    let (from, mut accounts, dir) = saved();
+    let (store, to) = (from.home.path(), dir.path().join("backup"));
+    let mut people = Vec::new();
     for round in 0..3 {
-        blocks.extend(
-            put(&from.store, &series, &[], &[block(10 + round, 10 + round)]).iter().map(|one| one.id),
-        );
         people.push(add(&accounts, "someone").0);
-        versions.push((reader.version().unwrap(), accounts.version().unwrap()));
+        drop(accounts);
         let restore = Restore { now: Timestamp(LATER.0 + round), ..restore(&to, store) };
         Restore { existing: Existing::ReplaceAndForget, ..restore }.run(&mut on).unwrap();
-        versions.push((reader.version().unwrap(), accounts.version().unwrap()));
+        accounts = opened(store);
     }
-    assert!(versions.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1), "{versions:?}");
-    for numbers in [&mut blocks, &mut people] {
-        assert!(numbers.is_sorted_by(|one, next| one < next), "{numbers:?}");
-    }
+    assert!(people.is_sorted_by(|one, next| one < next), "{people:?}");
+    let mut reader = Store::open(store, Access::Read).unwrap().reader().unwrap();
     assert!(reader.check(store::Depth::Full, |_, _, _| None).unwrap().is_empty());
 }
 
@@ -93,12 +114,14 @@ fn accounts_revoked_since_the_backup_stay_revoked_and_ended_sessions_stay_ended(
     backup(store, &to).unwrap();
     accounts.revoke(bea, &note()).unwrap();
     let epoch = accounts.account(bea).unwrap().unwrap().epoch;
+    drop(accounts);
     let restored = replace(&to, store).unwrap();
     assert_eq!(restored.still_revoked, ["bea"]);
+    let accounts = opened(store);
     let row = accounts.account(bea).unwrap().unwrap();
     assert_eq!((row.revoked_at, row.epoch), (Some(NOW), epoch));
-    let told: Vec<String> = events(&accounts).into_iter().take(2).map(|(event, _)| event).collect();
-    assert_eq!(told, ["store.restored", "account.revoked"]);
+    let actual: Vec<String> = events(&accounts).into_iter().take(2).map(|(event, _)| event).collect();
+    assert_eq!(actual, ["store.restored", "account.revoked"]);
 }
 
 #[test]
@@ -113,8 +136,9 @@ fn a_number_assigned_to_two_accounts_ends_the_sessions_of_both() {
     let id = add(&accounts, "bea");
     assert_eq!(add(&Accounts::open(&other, NOW).unwrap(), "cal"), id);
     backup(&other, &diverged).unwrap();
+    drop(accounts);
     replace(&diverged, store).unwrap();
-    let row = accounts.account(id).unwrap().unwrap();
+    let row = opened(store).account(id).unwrap().unwrap();
     assert_eq!((row.name.as_str(), row.epoch), ("cal", 1));
 }
 
@@ -131,21 +155,25 @@ fn either_database_can_be_restored_alone() {
         now: Timestamp(LATER.0 + at),
         ..restore(&to, store)
     };
+    drop(accounts);
     alone(Scope::Candles, 0).run(&mut on).unwrap();
     assert_eq!(content(store), old);
+    let accounts = opened(store);
     assert!(accounts.account(bea).unwrap().is_some());
-    let told = ("store.restored".to_owned(), format!("candles of the backup of {NOW}"));
-    assert_eq!(events(&accounts).first().unwrap(), &told);
+    let actual = ("store.restored".to_owned(), format!("candles of the backup of {NOW}"));
+    assert_eq!(events(&accounts).first().unwrap(), &actual);
 
+    drop(accounts);
     put(&from.store, &series, &[], &[block(1, 1)]);
     alone(Scope::Accounts, 1).run(&mut on).unwrap();
     assert_ne!(content(store), old);
-    assert!(accounts.account(bea).unwrap().is_none());
+    assert!(opened(store).account(bea).unwrap().is_none());
 }
 
 #[test]
 fn the_key_may_be_stored_elsewhere_and_must_match() {
-    let (from, _accounts) = filled();
+    let (from, accounts) = filled();
+    drop(accounts);
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let made = Backup { store: from.home.path(), to: &to, key: KeyFile::LeaveOut, chandler: "1", now: NOW };
@@ -199,6 +227,7 @@ fn a_stopped_restore_leaves_the_store_unchanged() {
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     add(&accounts, "bea");
+    drop(accounts);
     let new = content(store);
     for stage in [Stage::Copy, Stage::Verify] {
         let mut watch = |progress: Progress| match progress.stage == stage {
@@ -208,7 +237,7 @@ fn a_stopped_restore_leaves_the_store_unchanged() {
         let stopped = Restore { existing: Existing::Replace, ..restore(&to, store) }.run(&mut watch);
         assert!(matches!(stopped, Err(BackupError::Stopped)), "{stopped:?}");
         assert_eq!(content(store), new);
-        assert!(accounts.account_named("bea").unwrap().is_some());
+        assert!(opened(store).account_named("bea").unwrap().is_some());
         assert!(!names(store).iter().any(|name| name.contains("partial") || name.contains("before")));
     }
     // Leftovers of a crash are removed.
@@ -282,9 +311,10 @@ fn a_restore_ends_logins_and_single_use_credentials_but_not_api_keys() {
     let dir = tempfile::tempdir().unwrap();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     backup(from.home.path(), &to).unwrap();
+    drop(accounts);
     replace(&to, from.home.path()).unwrap();
     restore(&to, &back).run(&mut on).unwrap();
-    for accounts in [accounts, Accounts::open(&back, NOW).unwrap()] {
+    for accounts in [opened(from.home.path()), opened(&back)] {
         assert!(accounts.browser(&[1; 32], NOW).unwrap().is_none());
         assert!(accounts.password_link(ann).unwrap().is_none());
         assert!(accounts.token(&[3; 32]).unwrap().is_none() && accounts.token(&[4; 32]).unwrap().is_none());

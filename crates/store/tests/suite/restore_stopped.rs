@@ -6,37 +6,42 @@ use std::path::Path;
 
 use market::Timestamp;
 use store::{
-    Accounts, Backup, BackupError, Depth, Existing, KeyFile, Manifest, Part, Progress, Restore, Scope, Stage,
-    Store, StoreError, verify,
+    Accounts, Backup, BackupError, Existing, KeyFile, Manifest, Part, Progress, Restore, Scope, Stage,
+    StoreError, verify,
 };
 
 use crate::backup::{LATER, add, backup, content, filled, names, on, replace, restore, saved};
 use crate::fixture::{Fresh, NOW, block, minutes, put};
 
 /// A store that was changed since its backup, and the folder with the backup.
-fn gone_on() -> (Fresh, Accounts, tempfile::TempDir) {
+fn gone_on() -> (Fresh, tempfile::TempDir) {
     let (from, accounts, dir) = saved();
     put(&from.store, &minutes("5.HK"), &[], &[block(1, 1)]);
     add(&accounts, "bea");
-    (from, accounts, dir)
+    (from, dir)
 }
 
-/// The files of a folder, without those that come and go with every connection.
+fn has_bea(store: &Path) -> bool {
+    Accounts::open(store, NOW).unwrap().account_named("bea").unwrap().is_some()
+}
+
+/// The files of a folder, without those that come and go with every connection, and locks.
 fn lasting(dir: &Path) -> Vec<String> {
-    names(dir).into_iter().filter(|name| !name.ends_with("-wal") && !name.ends_with("-shm")).collect()
+    let is_passing = |name: &String| ["-wal", "-shm", ".lock"].iter().any(|ending| name.ends_with(ending));
+    names(dir).into_iter().filter(|name| !is_passing(name)).collect()
 }
 
 #[test]
 fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
-    let (from, accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
     let mut stages = Vec::new();
     for moment in 0.. {
-        let mut asked = 0;
+        let mut request = 0;
         let mut watch = |progress: Progress| {
-            asked += 1;
-            if asked <= moment {
+            request += 1;
+            if request <= moment {
                 return ControlFlow::Continue(());
             }
             stages.push(progress.stage);
@@ -44,14 +49,14 @@ fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
         };
         match (Restore { existing: Existing::Replace, ..restore(&to, store) }).run(&mut watch) {
             Ok(restored) => {
-                assert!(restored.kept.is_some() && content(store) != new);
+                assert!(restored.previous.is_some() && content(store) != new);
                 break;
             }
             Err(error) => assert!(matches!(error, BackupError::Stopped), "{moment}: {error:?}"),
         }
         assert_eq!(content(store), new, "{moment}");
         assert_eq!(lasting(store), there, "{moment}");
-        assert!(accounts.account_named("bea").unwrap().is_some(), "{moment}");
+        assert!(has_bea(store), "{moment}");
     }
     for stage in [Stage::Copy, Stage::Verify, Stage::Replace] {
         assert!(stages.contains(&stage), "{stages:?}");
@@ -60,19 +65,19 @@ fn a_stop_before_the_candles_are_live_leaves_the_store_unchanged() {
 
 #[test]
 fn a_stop_just_before_going_live_leaves_an_empty_folder_empty() {
-    let (_from, _accounts, dir) = gone_on();
+    let (_from, dir) = gone_on();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     let mut watch = |progress: Progress| match progress.stage {
         Stage::Replace => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
     assert!(matches!(restore(&to, &back).run(&mut watch), Err(BackupError::Stopped)));
-    assert_eq!(names(&back), ["writer.lock"]);
+    assert_eq!(names(&back), ["server.lock", "writer.lock"]);
 }
 
 #[test]
 fn a_prepared_restore_can_be_examined_and_is_removed_on_drop() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (there, new) = (lasting(store), content(store));
     let prepared = Restore { existing: Existing::Replace, ..restore(&to, store) }.prepare(&mut on).unwrap();
@@ -85,97 +90,67 @@ fn a_prepared_restore_can_be_examined_and_is_removed_on_drop() {
 }
 
 #[test]
-fn candles_of_an_older_schema_are_migrated_in_the_staging_folder() {
+fn a_store_older_than_the_baseline_is_not_backed_up() {
     let (from, accounts) = filled();
-    let store = from.home.path();
-    let candles = content(store);
     drop(accounts);
-    let old = rusqlite::Connection::open(store.join("candles.db")).unwrap();
-    old.execute_batch(
-        "drop table sealed_table; alter table counter drop column seal; alter table corporate_action drop column seal;
-             alter table series drop column seal; alter table security drop column seal;
-             alter table security drop column series_count; alter table security drop column action_count;
-             alter table block_index drop column next_at; alter table block_index drop column tail;
-             alter table block_index drop column seal; drop table adjustment; drop table margin;
-             drop table import_change; drop table import_trade; drop table trade_index; drop table trade_body; drop table trade_day;
-             alter table security drop column trade_day_count; delete from counter where name = 'trade';
-             alter table security drop column kind; alter table security drop column delisted_on;
-             alter table security drop column dated_figures;
-             alter table corporate_action drop column pay_date; delete from migration where version > 1",
-    )
-    .unwrap();
-    drop(old);
+    from.home.damage("candles", "update migration set version = 8");
     let dir = tempfile::tempdir().unwrap();
-    let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
-    let manifest = backup(store, &to).unwrap();
-    assert_eq!(manifest.file(Part::Candles).unwrap().schema, Some(1));
-    assert!(matches!(Store::open(&to, store::Access::Read), Err(StoreError::Outdated { .. })));
-    store::check_pages(&to, Part::Candles).unwrap();
-    let prepared = restore(&to, &back).prepare(&mut on).unwrap();
-    let mut blocks = 0;
-    let mut reader = Store::open(prepared.dir(), store::Access::Read).unwrap().reader().unwrap();
-    let found = reader.check(Depth::Full, |_, _, _| {
-        blocks += 1;
-        None
-    });
-    assert_eq!((found.unwrap(), blocks), (Vec::new(), 2));
-    drop(reader);
-    prepared.go_live(&mut on).unwrap();
-    assert_eq!(content(&back), candles);
+    let error = backup(from.home.path(), &dir.path().join("backup")).unwrap_err();
+    assert!(matches!(error, BackupError::Store(StoreError::TooOld { found: 8, .. })), "{error:?}");
+    assert_eq!(names(dir.path()), [""; 0]);
 }
 
 #[test]
-fn a_restore_that_fails_between_the_databases_reports_it_and_can_be_repeated() {
-    let (from, accounts, dir) = gone_on();
+fn a_restore_that_fails_while_going_live_reports_it_and_can_be_repeated() {
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // Removes the staged accounts just before the candles go live, so that the second transaction
-    // fails.
-    let mut watch = |progress: Progress| {
-        if progress.stage == Stage::Replace {
-            fs::remove_file(store.join("restore.partial/accounts.db")).ok();
-        }
-        ControlFlow::Continue(())
-    };
-    let error = Restore { existing: Existing::Replace, ..restore(&to, store) }.run(&mut watch).unwrap_err();
-    let BackupError::Half { done: Part::Candles, kept: Some(kept), .. } = &error else { panic!("{error:?}") };
+    // The mark cannot be removed.
+    fs::create_dir(store.join("restore.unfinished")).unwrap();
+    let error = replace(&to, store).unwrap_err();
+    let BackupError::Half { previous: Some(stored), .. } = &error else { panic!("{error:?}") };
     let says = error.to_string();
-    assert!(
-        says.starts_with("the candles are restored, the rest is not: run the same command again"),
-        "{says}"
-    );
-    assert!(says.contains(&kept.display().to_string()), "{says}");
-    assert_eq!(content(store), content(&to));
-    assert!(accounts.account_named("bea").unwrap().is_some(), "the accounts are whole, and the old ones");
-    verify(kept, &mut on).unwrap();
+    assert!(says.contains("is only partly restored: run the same command again, or go back with"), "{says}");
+    assert!(says.contains(&stored.display().to_string()), "{says}");
+    assert!(content(stored).contains("5.HK"));
+    verify(stored, &mut on).unwrap();
 
+    fs::remove_dir(store.join("restore.unfinished")).unwrap();
     let restored = replace(&to, store).unwrap();
-    assert_eq!(restored.gone, ["bea"]);
-    assert!(accounts.account_named("bea").unwrap().is_none());
+    assert!(!has_bea(store));
     assert_eq!(content(store), content(&to));
     // The backup from before the first restore still exists, though both began in one second.
-    assert_ne!(restored.kept.as_ref(), Some(kept));
-    assert!(content(kept).contains("5.HK"));
+    assert_ne!(restored.previous.as_ref(), Some(stored));
+    assert!(content(stored).contains("5.HK"));
 }
 
 #[test]
-fn a_restore_killed_between_the_databases_can_be_repeated() {
-    let (from, accounts, dir) = gone_on();
+fn a_store_is_refused_after_a_kill_between_the_databases_until_the_restore_is_repeated() {
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    // The same files as after a kill at that moment: candles live, accounts not, and the staged
-    // files.
-    let candles = Restore { scope: Scope::Candles, existing: Existing::Replace, ..restore(&to, store) };
-    candles.run(&mut on).unwrap();
+    // The same files as after a kill at that moment: accounts live, candles not, the mark, and the
+    // staged files.
+    let accounts = Restore { scope: Scope::Accounts, existing: Existing::Replace, ..restore(&to, store) };
+    accounts.run(&mut on).unwrap();
     fs::create_dir(store.join("restore.partial")).unwrap();
-    fs::copy(to.join("accounts.db"), store.join("restore.partial/accounts.db")).unwrap();
+    fs::copy(to.join("candles.db"), store.join("restore.partial/candles.db")).unwrap();
+    fs::write(store.join("restore.unfinished"), "saved").unwrap();
+    for access in [store::Access::Read, store::Access::Look, store::Access::Write { now: NOW }] {
+        let refused = store::Store::open(store, access).unwrap_err();
+        let says = "has only a part of the backup saved: run the same `chandler restore` again";
+        assert!(refused.to_string().contains(says), "{refused}");
+    }
+    for refused in [Accounts::open(store, NOW), Accounts::look(store)] {
+        assert!(matches!(refused, Err(StoreError::HalfRestored { .. })), "{refused:?}");
+    }
     replace(&to, store).unwrap();
-    assert!(accounts.account_named("bea").unwrap().is_none());
+    assert!(!has_bea(store));
     assert_eq!(content(store), content(&to));
-    assert!(!names(store).contains(&"restore.partial".to_owned()));
+    assert!(!names(store).iter().any(|name| name.starts_with("restore.")), "{:?}", names(store));
 }
 
 #[test]
 fn a_backup_is_never_opened_as_a_store() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let to = dir.path().join("backup");
     let manifest = Manifest::read(&to).unwrap();
     let other = dir.path().join("other");
@@ -198,7 +173,7 @@ fn a_backup_is_never_opened_as_a_store() {
 
 #[test]
 fn a_trailing_separator_in_a_path_changes_nothing() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     for name in ["one/", "two//", "three/."] {
         backup(from.home.path(), &dir.path().join(name)).unwrap();
     }
@@ -211,7 +186,8 @@ fn a_trailing_separator_in_a_path_changes_nothing() {
 
 #[test]
 fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
-    let (from, _accounts) = filled();
+    let (from, accounts) = filled();
+    drop(accounts);
     let store = from.home.path();
     let there = lasting(store);
     for name in [
@@ -219,7 +195,9 @@ fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
         "accounts.db-journal",
         "accounts.lock.partial",
         "jobs.lock",
+        "server.lock",
         "restore.partial",
+        "restore.unfinished",
         "saved.partial",
     ] {
         let refused = backup(store, &store.join(name)).unwrap_err();
@@ -235,7 +213,7 @@ fn a_backup_may_be_in_the_stores_folder_but_not_under_a_reserved_name() {
 
 #[test]
 fn leftovers_of_any_database_are_found_before_the_first_goes_live() {
-    let (_from, _accounts, dir) = gone_on();
+    let (_from, dir) = gone_on();
     let to = dir.path().join("backup");
     for (index, name) in
         ["candles.db-wal", "candles.db-journal", "accounts.db-wal", "accounts.db-shm"].iter().enumerate()
@@ -245,7 +223,7 @@ fn leftovers_of_any_database_are_found_before_the_first_goes_live() {
         fs::write(back.join(name), "of another").unwrap();
         let refused = restore(&to, &back).run(&mut on).unwrap_err();
         assert!(matches!(&refused, BackupError::Leftover { path } if path.ends_with(name)), "{refused:?}");
-        assert_eq!(names(&back), [name, "writer.lock"]);
+        assert_eq!(names(&back), [name, "server.lock", "writer.lock"]);
         fs::remove_file(back.join(name)).unwrap();
         restore(&to, &back).run(&mut on).unwrap();
     }
@@ -253,7 +231,7 @@ fn leftovers_of_any_database_are_found_before_the_first_goes_live() {
 
 #[test]
 fn a_restore_removes_only_leftovers_of_killed_restores() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
     let (left, others) = ("before-restore-20251115T094640Z.partial", ["mine.partial", "before-restore-mine"]);
     for name in others.iter().chain([&left]) {
@@ -272,19 +250,19 @@ fn a_restore_removes_only_leftovers_of_killed_restores() {
 
 #[test]
 fn two_restores_within_a_second_back_up_what_each_has_replaced() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let (store, to) = (from.home.path(), dir.path().join("backup"));
-    let kept: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().kept.unwrap()).collect();
-    assert!(kept[0] != kept[1] && kept[1] != kept[2] && kept[0] != kept[2], "{kept:?}");
-    assert!(content(&kept[0]).contains("5.HK") && !content(&kept[1]).contains("5.HK"));
-    for path in &kept {
+    let stored: Vec<_> = (0..3).map(|_| replace(&to, store).unwrap().previous.unwrap()).collect();
+    assert!(stored[0] != stored[1] && stored[1] != stored[2] && stored[0] != stored[2], "{stored:?}");
+    assert!(content(&stored[0]).contains("5.HK") && !content(&stored[1]).contains("5.HK"));
+    for path in &stored {
         verify(path, &mut on).unwrap();
     }
 }
 
 #[test]
 fn accounts_without_candles_are_backed_up_and_replaced_too() {
-    let (from, _accounts, dir) = gone_on();
+    let (from, dir) = gone_on();
     let to = dir.path().join("backup");
     let bare = dir.path().join("bare");
     Restore { scope: Scope::Accounts, ..restore(&to, &bare) }.run(&mut on).unwrap();
@@ -300,7 +278,7 @@ fn accounts_without_candles_are_backed_up_and_replaced_too() {
     let restored = Restore { now: Timestamp(LATER.0 + 1), ..replacing }.run(&mut on).unwrap();
     assert_eq!(restored.gone, ["cal"]);
     assert_eq!(content(&bare), content(&to));
-    assert_eq!(Manifest::read(&restored.kept.unwrap()).unwrap().counts.accounts, 2);
+    assert_eq!(Manifest::read(&restored.previous.unwrap()).unwrap().counts.accounts, 2);
     drop(from);
 }
 
@@ -309,24 +287,24 @@ fn accounts_without_candles_are_backed_up_and_replaced_too() {
 #[test]
 fn files_restored_by_root_belong_to_the_owner_of_the_folder() {
     use std::os::unix::fs::{MetadataExt, chown};
-    const SOMEBODY: u32 = 54_321;
-    let (_from, _accounts, dir) = gone_on();
+    const OTHER_USER: u32 = 54_321;
+    let (_from, dir) = gone_on();
     let (to, back) = (dir.path().join("backup"), dir.path().join("back"));
     fs::create_dir(&back).unwrap();
-    if chown(&back, Some(SOMEBODY), Some(SOMEBODY)).is_err() {
+    if chown(&back, Some(OTHER_USER), Some(OTHER_USER)).is_err() {
         return;
     }
     restore(&to, &back).run(&mut on).unwrap();
     // The accounts were not opened yet, so their lock file does not exist.
-    let kept = replace(&to, &back).unwrap().kept.unwrap();
+    let stored = replace(&to, &back).unwrap().previous.unwrap();
     let saved = back.join("saved");
     Backup { store: &back, to: &saved, key: KeyFile::Include, chandler: "1", now: NOW }
         .make(&mut on)
         .unwrap();
-    for folder in [&back, &kept, &saved] {
+    for folder in [&back, &stored, &saved] {
         for name in names(folder) {
             let found = fs::symlink_metadata(folder.join(&name)).unwrap();
-            assert_eq!((found.uid(), found.gid()), (SOMEBODY, SOMEBODY), "{name}");
+            assert_eq!((found.uid(), found.gid()), (OTHER_USER, OTHER_USER), "{name}");
         }
     }
 }

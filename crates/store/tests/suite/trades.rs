@@ -11,11 +11,11 @@ fn date(text: &str) -> Date {
     text.parse().unwrap()
 }
 
-pub(crate) fn put(store: &Store, day: &str, kept: usize, blocks: &[(i64, i64)]) {
+pub(crate) fn put(store: &Store, day: &str, stored: usize, blocks: &[(i64, i64)]) {
     let blocks: Vec<_> = blocks.iter().map(|(first, last)| block(*first, *last)).collect();
     let mut writer = store.writer().unwrap();
     let mut batch = writer.begin().unwrap();
-    batch.replace_trades(&symbol("700.HK"), date(day), kept, &blocks).unwrap();
+    batch.replace_trades(&symbol("700.HK"), date(day), stored, &blocks).unwrap();
     batch.commit().unwrap();
 }
 
@@ -95,7 +95,7 @@ fn sizes_are_stored_until_an_earlier_day_changes() {
     drop(writer);
     put(&fresh.store, "2026-03-17", 0, &[(5, 8)]);
     let mut reader = fresh.store.reader().unwrap();
-    let kept: Vec<Option<TradeSizes>> = reader
+    let stored: Vec<Option<TradeSizes>> = reader
         .snapshot()
         .unwrap()
         .trade_days(&symbol("700.HK"))
@@ -103,7 +103,7 @@ fn sizes_are_stored_until_an_earlier_day_changes() {
         .iter()
         .map(|day| day.sizes)
         .collect();
-    assert_eq!(kept, [Some(sizes), Some(sizes), None]);
+    assert_eq!(stored, [Some(sizes), Some(sizes), None]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn symbols(texts: &[&str]) -> Vec<Symbol> {
 }
 
 /// The followed securities and groups of an account, as text.
-fn told(lists: &Watchlists) -> String {
+fn describe(lists: &Watchlists) -> String {
     let listed = |all: Vec<&Symbol>| all.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     let mut text = listed(lists.followed.iter().map(|one| &one.symbol).collect());
     for group in &lists.groups {
@@ -43,7 +43,7 @@ fn change(accounts: &Accounts, id: AccountId, work: impl FnOnce(&mut Watchlists)
     });
     let read = accounts.watchlists(id).unwrap();
     assert_eq!(changed.unwrap(), read);
-    told(&read)
+    describe(&read)
 }
 
 pub(crate) fn create(accounts: &Accounts, id: AccountId, name: &str, texts: &[&str]) -> WatchlistId {
@@ -69,7 +69,7 @@ fn lists_retain_their_order_through_every_change() {
     assert!(first.0 > 1_000 && second > first, "the first thousand numbers are not given out");
     let all = "700.HK 5.HK AAPL.US 9988.HK";
     assert_eq!(
-        told(&accounts.watchlists(ann).unwrap()),
+        describe(&accounts.watchlists(ann).unwrap()),
         format!("{all} | first: 700.HK 5.HK AAPL.US | second: AAPL.US 9988.HK")
     );
 
@@ -99,7 +99,7 @@ fn lists_retain_their_order_through_every_change() {
     drop(accounts);
     let accounts = Accounts::open(&home, NOW).unwrap();
     let lists = accounts.watchlists(ann).unwrap();
-    assert_eq!(told(&lists), gone);
+    assert_eq!(describe(&lists), gone);
     let last = lists.followed.last().unwrap();
     assert_eq!((last.price.as_deref(), last.at, last.is_pinned), (Some("305.20"), NOW, false));
     assert!(lists.followed[0].is_pinned && lists.followed[0].price.is_none());
@@ -128,8 +128,8 @@ fn accounts_do_not_see_each_others_lists() {
     create(&accounts, ann, "hers", &["700.HK"]);
     create(&accounts, bob, "his", &["5.HK", "700.HK"]);
     change(&accounts, bob, |lists| *lists = Watchlists::default());
-    assert_eq!(told(&accounts.watchlists(ann).unwrap()), "700.HK | hers: 700.HK");
-    assert_eq!(told(&accounts.watchlists(bob).unwrap()), "");
+    assert_eq!(describe(&accounts.watchlists(ann).unwrap()), "700.HK | hers: 700.HK");
+    assert_eq!(describe(&accounts.watchlists(bob).unwrap()), "");
 }
 
 #[test]

@@ -29,9 +29,9 @@ pub(crate) fn agree(account: &Account) -> Vec<Event> {
 pub(crate) fn submit(
     account: &Account,
     view: &MarketView<'_>,
-    asked: &SubmitGrid,
+    request: &SubmitGrid,
 ) -> Result<Vec<Event>, Refusal> {
-    let SubmitGrid { symbol, settlement_currency, rule } = asked;
+    let SubmitGrid { symbol, settlement_currency, rule } = request;
     if account.settings.grid_questionnaire && !account.has_agreed {
         return Err(Refusal::plain("the strategy questionnaire has not been answered"));
     }
@@ -63,11 +63,11 @@ pub(crate) fn replace(
     account: &Account,
     view: &MarketView<'_>,
     id: GridId,
-    asked: &GridRuleInput,
+    request: &GridRuleInput,
 ) -> Result<Vec<Event>, Refusal> {
     let grid = open_grid(account, id)?;
     let security = view.security(&grid.symbol).ok_or_else(|| Refusal::check(1, "no quotes"))?;
-    let rule = GridRule::of(asked, view.at)?;
+    let rule = GridRule::of(request, view.at)?;
     let stays_of_day = [grid.rule.time_in_force, rule.time_in_force] == [GridTimeInForce::Day; 2];
     // The day is that of the submission.
     let ends_at = if stays_of_day { grid.ends_at } else { ends_at(view, &grid.symbol, &rule)? };

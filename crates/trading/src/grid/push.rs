@@ -5,7 +5,7 @@ use market::{Price, Symbol, Timestamp};
 use super::id::GridId;
 use super::rule::GridRule;
 use super::state::Grid;
-use crate::currency::Currency;
+use crate::money::Currency;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
 /// The content of `gridtrading_order`, as values.

@@ -119,32 +119,32 @@ fn wrong(text: impl Into<String>) -> Refusal {
 impl GridRule {
     /// Checks that all required fields are present and in range, and that all relations hold. `now`
     /// is for the expiry of the grid.
-    pub fn of(asked: &GridRuleInput, now: Timestamp) -> Result<GridRule, Refusal> {
-        let step = step(asked)?;
-        let hours = GridHours::from_code(asked.rth.unwrap_or(0));
+    pub fn of(request: &GridRuleInput, now: Timestamp) -> Result<GridRule, Refusal> {
+        let step = step(request)?;
+        let hours = GridHours::from_code(request.rth.unwrap_or(0));
         let hours = hours.ok_or_else(|| out_of_range("rth", "0, 1 or 2"))?;
-        let code = asked.time_in_force.ok_or_else(|| missing("time_in_force"))?;
+        let code = request.time_in_force.ok_or_else(|| missing("time_in_force"))?;
         let time_in_force =
             GridTimeInForce::from_code(code).ok_or_else(|| out_of_range("time_in_force", "0, 1 or 6"))?;
         let rule = GridRule {
-            base: positive(asked.submitted_base_price, "submitted_base_price")?,
-            upper: positive(asked.upper_limit_price, "upper_limit_price")?,
-            lower: positive(asked.lower_limit_price, "lower_limit_price")?,
+            base: positive(request.submitted_base_price, "submitted_base_price")?,
+            upper: positive(request.upper_limit_price, "upper_limit_price")?,
+            lower: positive(request.lower_limit_price, "lower_limit_price")?,
             step,
-            quantity: some(asked.trigger_quantity, "trigger_quantity")?,
-            upper_quantity: some(asked.upper_limit_quantity, "upper_limit_quantity")?,
-            lower_quantity: some(asked.lower_limit_quantity, "lower_limit_quantity")?,
-            upper_event: event(asked.upper_limit_event, "upper_limit_event")?,
-            lower_event: event(asked.lower_limit_event, "lower_limit_event")?,
-            sell_depth: depth(asked.trigger_sell_depth, "trigger_sell_depth")?,
-            buy_depth: depth(asked.trigger_buy_depth, "trigger_buy_depth")?,
-            sell_type: order_type(asked.grid_order_type_up.as_deref(), "grid_order_type_up")?,
-            buy_type: order_type(asked.grid_order_type_down.as_deref(), "grid_order_type_down")?,
-            multiple_trigger: asked.multiple_trigger.unwrap_or_default(),
-            support_shortsell: asked.support_shortsell.unwrap_or_default(),
+            quantity: some(request.trigger_quantity, "trigger_quantity")?,
+            upper_quantity: some(request.upper_limit_quantity, "upper_limit_quantity")?,
+            lower_quantity: some(request.lower_limit_quantity, "lower_limit_quantity")?,
+            upper_event: event(request.upper_limit_event, "upper_limit_event")?,
+            lower_event: event(request.lower_limit_event, "lower_limit_event")?,
+            sell_depth: depth(request.trigger_sell_depth, "trigger_sell_depth")?,
+            buy_depth: depth(request.trigger_buy_depth, "trigger_buy_depth")?,
+            sell_type: order_type(request.grid_order_type_up.as_deref(), "grid_order_type_up")?,
+            buy_type: order_type(request.grid_order_type_down.as_deref(), "grid_order_type_down")?,
+            multiple_trigger: request.multiple_trigger.unwrap_or_default(),
+            support_shortsell: request.support_shortsell.unwrap_or_default(),
             hours,
             time_in_force,
-            expire_time: expire_time(asked.expire_time, time_in_force, now)?,
+            expire_time: expire_time(request.expire_time, time_in_force, now)?,
         };
         rule.check_relations()?;
         Ok(rule)
@@ -182,19 +182,19 @@ fn positive(value: Option<Price>, field: &str) -> Result<Price, Refusal> {
     if price.0 > 0 { Ok(price) } else { Err(wrong(format!("{field} must be above 0"))) }
 }
 
-fn step(asked: &GridRuleInput) -> Result<GridStep, Refusal> {
+fn step(request: &GridRuleInput) -> Result<GridStep, Refusal> {
     let percent = |value: Option<Percent>, field: &str| {
         let percent = some(value, field)?;
         if percent.units() > 0 { Ok(percent) } else { Err(wrong(format!("{field} must be above 0"))) }
     };
-    match some(asked.trigger_price_type, "trigger_price_type")? {
+    match some(request.trigger_price_type, "trigger_price_type")? {
         1 => Ok(GridStep::Spread {
-            up: positive(asked.trigger_spread_up, "trigger_spread_up")?,
-            down: positive(asked.trigger_spread_down, "trigger_spread_down")?,
+            up: positive(request.trigger_spread_up, "trigger_spread_up")?,
+            down: positive(request.trigger_spread_down, "trigger_spread_down")?,
         }),
         2 => Ok(GridStep::Percent {
-            up: percent(asked.trigger_percent_up, "trigger_percent_up")?,
-            down: percent(asked.trigger_percent_down, "trigger_percent_down")?,
+            up: percent(request.trigger_percent_up, "trigger_percent_up")?,
+            down: percent(request.trigger_percent_down, "trigger_percent_down")?,
         }),
         _ => Err(out_of_range("trigger_price_type", "1 or 2")),
     }
@@ -221,14 +221,14 @@ fn order_type(word: Option<&str>, field: &str) -> Result<GridOrderType, Refusal>
 }
 
 fn expire_time(
-    asked: Option<i64>,
+    requested: Option<i64>,
     time_in_force: GridTimeInForce,
     now: Timestamp,
 ) -> Result<Option<Timestamp>, Refusal> {
     if time_in_force != GridTimeInForce::GoodTilDate {
         return Ok(None);
     }
-    match asked {
+    match requested {
         None | Some(0) => Err(missing("expire_time")),
         Some(at) if at > now.0 && at.saturating_sub(now.0) <= EXPIRY_MAX => Ok(Some(Timestamp(at))),
         Some(_) => Err(out_of_range("expire_time", "within the next 366 days")),

@@ -10,10 +10,10 @@ use super::id::GridId;
 use super::profit::GridLot;
 use super::rule::GridRule;
 use crate::codec;
-use crate::currency::Currency;
+use crate::money::Currency;
 use crate::money::{Fraction, Money};
-use crate::numbered::index_of;
 use crate::order::{Facts, OrderId, Since};
+use crate::orders::index_of;
 use crate::quantity::Quantity;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 

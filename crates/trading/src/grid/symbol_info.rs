@@ -4,7 +4,7 @@ use market::{Market, Price, Symbol};
 
 use crate::account::Account;
 use crate::checks::check_symbol;
-use crate::currency::Currency;
+use crate::money::Currency;
 use crate::order::PRINTED_DECIMALS;
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;

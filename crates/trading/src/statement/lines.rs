@@ -4,10 +4,10 @@ use std::fmt;
 
 use market::{Date, Price, Symbol, Timestamp};
 
-use crate::currency::Currency;
 use crate::decimal::{Plain, price_quotient};
 use crate::feed::Factors;
 use crate::ledger::CashFlow;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::order::OrderId;
 use crate::quantity::Quantity;

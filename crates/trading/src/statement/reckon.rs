@@ -9,9 +9,9 @@ use super::dates::{ByDate, Dated, by_date, made_at};
 use super::lines::{InterestKind, InterestLine, Statement, StatementKind};
 use super::sections;
 use crate::account::Account;
-use crate::currency::Currency;
 use crate::event::{Entry, Event};
 use crate::feed::Feed;
+use crate::money::Currency;
 use crate::money::Money;
 use crate::position::Position;
 use crate::tables::Tables;
@@ -25,7 +25,7 @@ pub fn statements(
     (feed, tables): (&dyn Feed, &Tables),
     from: Option<Date>,
     until: Timestamp,
-    tell: &mut dyn FnMut(Vec<Statement>) -> ControlFlow<()>,
+    notify: &mut dyn FnMut(Vec<Statement>) -> ControlFlow<()>,
 ) -> Option<Date> {
     let began = entries.iter().find(|entry| entry.event == Event::Began).and_then(|entry| entry.at)?;
     let ByDate { entries: dated, orders } = by_date(entries, feed, began);
@@ -53,7 +53,7 @@ pub fn statements(
         if has_statement && date >= from {
             let daily = clerk.statement(StatementKind::Daily, date, made_at(zone, date));
             let together = ended.take().into_iter().chain([daily]).collect();
-            if tell(together).is_break() {
+            if notify(together).is_break() {
                 return date.tomorrow().ok();
             }
         }

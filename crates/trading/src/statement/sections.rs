@@ -12,10 +12,10 @@ use super::lines::{
 };
 use super::reckon::{AtEnd, Period};
 use crate::balance::{balance, reserve_of};
-use crate::currency::Currency;
 use crate::event::{Entry, Event, Execution};
 use crate::feed::{FACTOR_UNIT, Factors};
 use crate::ledger::{Amount, LedgerAccount, cash_flows, legs};
+use crate::money::Currency;
 use crate::money::{HkdAmount, Money, Rate};
 use crate::order::{Order, OrderId};
 use crate::quantity::Quantity;

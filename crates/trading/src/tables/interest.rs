@@ -1,7 +1,7 @@
 use market::Date;
 
 use super::rows::{TableError, rows};
-use crate::currency::Currency;
+use crate::money::Currency;
 
 /// Yearly interest on debts by currency and date.
 #[derive(Clone, Debug)]

@@ -33,7 +33,7 @@ fn seconds() -> impl Strategy<Value = i64> {
 }
 
 /// All pushes to listeners.
-fn told(life: &Life) -> Vec<String> {
+fn describe(life: &Life) -> Vec<String> {
     life.outcomes.iter().flat_map(|outcome| &outcome.pushes).map(|push| format!("{push:?}")).collect()
 }
 
@@ -48,7 +48,7 @@ proptest! {
         let stops: Vec<Timestamp> = cuts.iter().map(|(window, second)| instant(*window, *second).min(end())).collect();
         let (whole, cut) = (live(&store, &acts, &[], &[]), live(&store, &acts, &[], &stops));
         prop_assert_eq!(text(&whole.entries), text(&cut.entries));
-        prop_assert_eq!(told(&whole), told(&cut));
+        prop_assert_eq!(describe(&whole), describe(&cut));
         prop_assert_eq!(&whole.account, &cut.account);
         let mut folded = Account::fold(&whole.entries);
         folded.set_horizon(whole.account.horizon());

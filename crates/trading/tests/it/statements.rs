@@ -300,8 +300,8 @@ fn stopping_returns_the_next_date() {
         from = next;
     }
     assert_eq!(parts, whole);
-    let nobody = statements(&[], (&store, tables()), None, until, &mut |_| ControlFlow::Break(()));
-    assert_eq!(nobody, None);
+    let stranger = statements(&[], (&store, tables()), None, until, &mut |_| ControlFlow::Break(()));
+    assert_eq!(stranger, None);
 }
 
 /// The effect of an entry on the cash, by currency.

@@ -124,8 +124,8 @@ pub(crate) fn store_with_days(minutes: &[Minute], days: &[Daily]) -> Store {
             |day: &Daily| !day.has_minutes && day.shape.symbol == minute.symbol && day.date() == slot.day;
         slot.segment.session == market::Session::Intraday && days.iter().any(of_day)
     };
-    let kept: Vec<Minute> = minutes.iter().filter(|minute| !is_dropped(minute)).cloned().collect();
-    let mut store = store(&kept);
+    let stored: Vec<Minute> = minutes.iter().filter(|minute| !is_dropped(minute)).cloned().collect();
+    let mut store = store(&stored);
     for day in days {
         let Minute { symbol: of, open, up, down, close, volume, .. } = day.shape;
         let (low, high) = (open - down, open + up);

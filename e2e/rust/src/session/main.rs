@@ -46,35 +46,35 @@ struct Trader {
 }
 
 impl Trader {
-    async fn answer(&mut self, asked: &Value) -> Result<Value, Failure> {
+    async fn answer(&mut self, query: &Value) -> Result<Value, Failure> {
         let trade = &self.trade;
-        Ok(match text(asked, "do")? {
-            "submit" => json!({"order_id": trade.submit_order(submission(asked)?).await?.order_id}),
+        Ok(match text(query, "do")? {
+            "submit" => json!({"order_id": trade.submit_order(submission(query)?).await?.order_id}),
             "replace" => {
-                let options = ReplaceOrderOptions::new(text(asked, "order_id")?, decimal(asked, "quantity")?);
-                trade.replace_order(options.price(decimal(asked, "price")?)).await?;
+                let options = ReplaceOrderOptions::new(text(query, "order_id")?, decimal(query, "quantity")?);
+                trade.replace_order(options.price(decimal(query, "price")?)).await?;
                 Value::Null
             }
             "cancel" => {
-                trade.cancel_order(text(asked, "order_id")?).await?;
+                trade.cancel_order(text(query, "order_id")?).await?;
                 Value::Null
             }
-            "pushes" => self.pushed(whole(asked, "count")?).await?,
+            "pushes" => self.pushed(whole(query, "count")?).await?,
             "today_orders" => trade.today_orders(None).await?.iter().map(plain::order).collect(),
             "history_orders" => {
                 let options =
-                    GetHistoryOrdersOptions::new().start_at(at(asked, "start")?).end_at(at(asked, "end")?);
+                    GetHistoryOrdersOptions::new().start_at(at(query, "start")?).end_at(at(query, "end")?);
                 trade.history_orders(options).await?.iter().map(plain::order).collect()
             }
-            "order_detail" => plain::detail(&trade.order_detail(text(asked, "order_id")?).await?),
+            "order_detail" => plain::detail(&trade.order_detail(text(query, "order_id")?).await?),
             "today_executions" => trade.today_executions(None).await?.iter().map(plain::execution).collect(),
             "history_executions" => {
                 let options = GetHistoryExecutionsOptions::new();
-                let options = options.start_at(at(asked, "start")?).end_at(at(asked, "end")?);
+                let options = options.start_at(at(query, "start")?).end_at(at(query, "end")?);
                 trade.history_executions(options).await?.iter().map(plain::execution).collect()
             }
             "account_balance" => {
-                let balances = trade.account_balance(asked["currency"].as_str()).await?;
+                let balances = trade.account_balance(query["currency"].as_str()).await?;
                 plain::balance(balances.first().ok_or("no balance")?)
             }
             "stock_positions" => {
@@ -82,11 +82,11 @@ impl Trader {
                 channels.iter().flat_map(|channel| &channel.positions).map(plain::position).collect()
             }
             "cash_flow" => {
-                let options = GetCashFlowOptions::new(at(asked, "start")?, at(asked, "end")?);
-                let options = options.size(usize::try_from(whole(asked, "size")?)?);
+                let options = GetCashFlowOptions::new(at(query, "start")?, at(query, "end")?);
+                let options = options.size(usize::try_from(whole(query, "size")?)?);
                 trade.cash_flow(options).await?.iter().map(plain::flow).collect()
             }
-            other => return Err(format!("{other:?} cannot be asked for").into()),
+            other => return Err(format!("{other:?} is not supported").into()),
         })
     }
 
@@ -106,36 +106,36 @@ impl Trader {
     }
 }
 
-fn submission(asked: &Value) -> Result<SubmitOrderOptions, Failure> {
-    let side = match text(asked, "side")? {
+fn submission(query: &Value) -> Result<SubmitOrderOptions, Failure> {
+    let side = match text(query, "side")? {
         "Buy" => OrderSide::Buy,
         _ => OrderSide::Sell,
     };
-    let time_in_force = match asked["time_in_force"].as_str() {
+    let time_in_force = match query["time_in_force"].as_str() {
         Some("GoodTilCanceled") => TimeInForceType::GoodTilCanceled,
         _ => TimeInForceType::Day,
     };
-    let (symbol, quantity) = (text(asked, "symbol")?, decimal(asked, "quantity")?);
+    let (symbol, quantity) = (text(query, "symbol")?, decimal(query, "quantity")?);
     let options = SubmitOrderOptions::new(symbol, OrderType::LO, side, quantity, time_in_force)
-        .submitted_price(decimal(asked, "price")?);
-    Ok(match asked["remark"].as_str() {
+        .submitted_price(decimal(query, "price")?);
+    Ok(match query["remark"].as_str() {
         Some(remark) => options.remark(remark),
         None => options,
     })
 }
 
-fn text<'a>(asked: &'a Value, name: &str) -> Result<&'a str, Failure> {
-    Ok(asked[name].as_str().ok_or_else(|| format!("{name} is missing"))?)
+fn text<'a>(query: &'a Value, name: &str) -> Result<&'a str, Failure> {
+    Ok(query[name].as_str().ok_or_else(|| format!("{name} is missing"))?)
 }
 
-fn decimal(asked: &Value, name: &str) -> Result<Decimal, Failure> {
-    Ok(text(asked, name)?.parse()?)
+fn decimal(query: &Value, name: &str) -> Result<Decimal, Failure> {
+    Ok(text(query, name)?.parse()?)
 }
 
-fn whole(asked: &Value, name: &str) -> Result<u64, Failure> {
-    Ok(asked[name].as_u64().ok_or_else(|| format!("{name} is missing"))?)
+fn whole(query: &Value, name: &str) -> Result<u64, Failure> {
+    Ok(query[name].as_u64().ok_or_else(|| format!("{name} is missing"))?)
 }
 
-fn at(asked: &Value, name: &str) -> Result<OffsetDateTime, Failure> {
-    Ok(OffsetDateTime::from_unix_timestamp(i64::try_from(whole(asked, name)?)?)?)
+fn at(query: &Value, name: &str) -> Result<OffsetDateTime, Failure> {
+    Ok(OffsetDateTime::from_unix_timestamp(i64::try_from(whole(query, name)?)?)?)
 }

@@ -173,8 +173,9 @@ fn when_the_table_is_full_unapproved_clients_are_evicted() {
     assert_eq!(count(), 10_000 - 100 + 1, "a hundred at a time");
     assert!(house.access().pending_device(device.user_code.expose(), later(60).now).unwrap().is_some());
     house.access().start_device(&credentials(&new), "", HERE, later(60)).unwrap();
-    let kept = house.access().registration(&house.client.client.id, house.client.registration_token.expose());
-    assert!(kept.unwrap().is_some());
+    let stored =
+        house.access().registration(&house.client.client.id, house.client.registration_token.expose());
+    assert!(stored.unwrap().is_some());
 }
 
 #[test]

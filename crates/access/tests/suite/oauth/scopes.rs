@@ -8,14 +8,14 @@ use crate::fixture::{bearer, symbol};
 const SCOPES: [Scope; 4] = [Scope::Quote, Scope::Trade, Scope::Account, Scope::Operator];
 
 /// The scopes that a caller is admitted with, and why not with the others.
-fn told(access: &Access, caller: &Caller) -> String {
-    let told = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
+fn describe(access: &Access, caller: &Caller) -> String {
+    let actual = SCOPES.map(|scope| match access.admit_within(caller, scope, Freshness::Fresh, NOW) {
         Ok(_) => scope.as_str().to_owned(),
         Err(Refusal::ScopeMissing { scope: lacking }) if lacking == scope => "-".to_owned(),
         Err(Refusal::NotOperator(why)) => format!("{why:?}").to_lowercase(),
         Err(other) => panic!("{other:?}"),
     });
-    told.join(" ")
+    actual.join(" ")
 }
 
 #[test]
@@ -27,11 +27,11 @@ fn the_credentials_of_an_account_have_all_scopes() {
         bearer(&fresh.access, created.access_token.expose()).unwrap()
     };
     let (user, operator) = (caller("alice", Role::User), caller("olga", Role::Operator));
-    assert_eq!(told(&fresh.access, &user), "quote trade account role");
-    assert_eq!(told(&fresh.access, &operator), "quote trade account operator");
+    assert_eq!(describe(&fresh.access, &user), "quote trade account role");
+    assert_eq!(describe(&fresh.access, &operator), "quote trade account operator");
     // A token in a URL may be seen by others.
-    assert_eq!(told(&fresh.access, &user.in_address()), "quote - - role");
-    assert_eq!(told(&fresh.access, &operator.in_address()), "quote - - address");
+    assert_eq!(describe(&fresh.access, &user.in_address()), "quote - - role");
+    assert_eq!(describe(&fresh.access, &operator.in_address()), "quote - - address");
     fresh.other().revoke(operator.account(), &Actor::Operator, "", NOW).unwrap();
     let revoked = fresh.access.admit_within(&operator, Scope::Operator, Freshness::Fresh, NOW);
     assert!(matches!(revoked, Err(Refusal::Revoked)), "{revoked:?}");
@@ -56,7 +56,7 @@ fn an_oauth_client_has_the_scopes_of_its_token_and_is_no_operator() {
             database.execute("update oauth_token set scope = $1", [scope]).unwrap();
             store::seal_as_it_is(&path).unwrap();
             let caller = bearer(house.access(), tokens.access_token.expose()).unwrap();
-            assert_eq!(told(house.access(), &caller), format!("{wanted} {role}"), "{scope}");
+            assert_eq!(describe(house.access(), &caller), format!("{wanted} {role}"), "{scope}");
         }
     }
 }
@@ -107,9 +107,9 @@ fn a_connection_has_the_scopes_of_its_token() {
         let caller = bearer(access, tokens.access_token.expose()).unwrap();
         let otp = access.issue_otp(&caller, START).unwrap();
         let first = access.sign_on(otp.expose(), None, MOMENT).unwrap();
-        assert_eq!(told(access, &first.caller), wanted);
+        assert_eq!(describe(access, &first.caller), wanted);
         let second = access.resume(first.session.id.expose(), None, NOW).unwrap();
-        assert_eq!(told(access, &second.caller), wanted);
+        assert_eq!(describe(access, &second.caller), wanted);
     }
 }
 

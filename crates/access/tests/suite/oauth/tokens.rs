@@ -58,14 +58,14 @@ fn a_refresh_gives_new_tokens_that_live_as_long_again() {
     let second = house.refresh(first.refresh_token.expose(), later(2_000_000)).unwrap();
     let third = house.refresh(second.refresh_token.expose(), later(4_000_000)).unwrap();
     // Clients decode these claims: a paper account, from when, and until when.
-    let told = |life_s| {
+    let describe = |life_s| {
         let (id, iat) = (house.us.0, later(4_000_000).now.0);
         let subject = format!(r#"{{\"account_channel\":\"lb_papertrading\",\"member_id\":\"{id}\"}}"#);
         let rest = format!(r#""aid":"{id}","mid":"{id}","ac":"lb_papertrading""#);
         format!(r#"{{"sub":"{subject}","iat":{iat},"exp":{},{rest}}}"#, iat + life_s)
     };
-    assert_eq!(claims(third.access_token.expose(), "us_"), told(ACCESS_TOKEN_LIFE_S));
-    assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), told(REFRESH_TOKEN_LIFE_S));
+    assert_eq!(claims(third.access_token.expose(), "us_"), describe(ACCESS_TOKEN_LIFE_S));
+    assert_eq!(claims(third.refresh_token.expose(), "us_rt_"), describe(REFRESH_TOKEN_LIFE_S));
     assert_eq!(ask_at(&house, third.access_token.expose(), 4_000_000).unwrap().account(), house.us);
     // An access token survives the refresh: another process may still use it.
     ask_at(&house, first.access_token.expose(), 2_000_001).unwrap();
@@ -82,8 +82,8 @@ fn a_client_that_refreshes_only_once_its_access_token_has_expired_is_not_too_lat
     let house = house();
     let first = house.tokens(house.ap);
     let expired = later(first.expires_in + 1);
-    let asked = ask_at(&house, first.access_token.expose(), first.expires_in + 1);
-    assert!(matches!(asked, Err(Denial::TokenExpired(_))), "{asked:?}");
+    let request = ask_at(&house, first.access_token.expose(), first.expires_in + 1);
+    assert!(matches!(request, Err(Denial::TokenExpired(_))), "{request:?}");
     let second = house.refresh(first.refresh_token.expose(), expired).unwrap();
     ask_at(&house, second.access_token.expose(), first.expires_in + 1).unwrap();
     // A refresh token lasts thirty days longer than its access token.
@@ -206,8 +206,8 @@ fn a_client_revokes_only_its_own_tokens_and_unknown_ones_are_ignored() {
     let tokens = house.tokens(house.ap);
     let token = tokens.access_token.expose();
     assert_eq!(error(house.access().revoke_token(&credentials(&other), token, NOW)), "unauthorized_client");
-    let nobody = PresentedClient { id: "nobody", secret: None };
-    assert_eq!(error(house.access().revoke_token(&nobody, token, NOW)), "invalid_client");
+    let stranger = PresentedClient { id: "nobody", secret: None };
+    assert_eq!(error(house.access().revoke_token(&stranger, token, NOW)), "invalid_client");
     for unknown in ["", "ap_unknown", &"x".repeat(10_000)] {
         house.access().revoke_token(&house.credentials(), unknown, NOW).unwrap();
     }

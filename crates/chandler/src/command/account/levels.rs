@@ -77,7 +77,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
                 "the levels contradict each other, so no account is served: {fault}; correct them with `levels set`"
             );
             if format == Format::Json {
-                output::tell(text);
+                output::note(text);
                 return Ok(());
             }
             say(format, &text, Value::Null)

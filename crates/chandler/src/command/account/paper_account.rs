@@ -17,7 +17,7 @@ use trading::{
 
 use crate::command::trade::shown::grouped;
 use crate::failure::{Failure, usage};
-use crate::local::{Books, told};
+use crate::local::{Books, to_failure};
 use crate::output;
 
 /// The initial cash and settings of a paper account.
@@ -245,11 +245,11 @@ where
 
 /// A paper account as stored in its journal. Showing it does not advance it.
 pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failure> {
-    let standing = books.paper.standing(account.id).map_err(told)?;
+    let standing = books.paper.standing(account.id).map_err(to_failure)?;
     if standing.entries == 0 {
         return Ok(Value::Null);
     }
-    let paper = books.paper.described(account.id).map_err(told)?;
+    let paper = books.paper.described(account.id).map_err(to_failure)?;
     let cash: Map<String, Value> = paper
         .currencies()
         .map(|(currency, amount)| (currency.to_string(), amount.text().to_string().into()))

@@ -14,7 +14,7 @@ use super::create::{create, created_json};
 use super::words::{say, theirs};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
-use crate::local::{Books, named, told};
+use crate::local::{Books, named, to_failure};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 
@@ -74,7 +74,7 @@ impl Cut {
     fn name(&self, books: &Books, account: &Account, machine: Timestamp) -> Result<String, Failure> {
         match &self.called {
             Some(called) => Ok(called.clone()),
-            None => books.paper.free_cut_name(account.id, machine).map_err(told),
+            None => books.paper.free_cut_name(account.id, machine).map_err(to_failure),
         }
     }
 }
@@ -96,7 +96,7 @@ fn place(standing: &Standing) -> String {
 
 /// Refuses to rewind a paper account that has not begun: it has no entries to cut.
 fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
-    match books.paper.standing(account.id).map_err(told)?.horizon {
+    match books.paper.standing(account.id).map_err(to_failure)?.horizon {
         Some(_) => Ok(()),
         None => {
             Err(anyhow!("account {:?} has not begun: there is nothing to go back to", account.name).into())
@@ -135,7 +135,8 @@ impl Rewind {
         check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
-        let standing = books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(told)?;
+        let standing =
+            books.paper.rewind(account.id, to, &books.travel(&name, reason)).map_err(to_failure)?;
         cut(&account, &standing, &name, self.cut.format)
     }
 }
@@ -152,7 +153,7 @@ impl Reset {
         check_begun(&books, &account)?;
         let name = self.cut.name(&books, &account, present.machine)?;
         let reason = self.cut.reason.as_str();
-        let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(told)?;
+        let standing = books.paper.reset(account.id, &books.travel(&name, reason)).map_err(to_failure)?;
         cut(&account, &standing, &name, self.cut.format)
     }
 }
@@ -177,7 +178,7 @@ impl Fork {
         let account = named(access, &self.name)?;
         let (at, url) = (self.at.as_deref().map(instant).transpose()?, Url::parse(&self.url)?);
         let books = Books::open(context)?;
-        let from = books.paper.standing(account.id).map_err(told)?;
+        let from = books.paper.standing(account.id).map_err(to_failure)?;
         check_fork(&account, &from, at)?;
         let known = access.account_called(&self.new)?;
         if known.as_ref().is_some_and(|known| known.id == account.id) {
@@ -205,7 +206,7 @@ impl Fork {
                 to.name
             )
             .into(),
-            error => told(error),
+            error => to_failure(error),
         })?;
         let mut document = match &credentials {
             Some(credentials) => created_json(access, &to, credentials, &url, present)?,

@@ -69,13 +69,21 @@ pub(crate) fn say_backup(
     ))
 }
 
-/// The same for a restore.
+/// The same for a restore, which no server may see. A database that does not respond is no
+/// obstacle: that may be the reason for the restore.
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
     context: &CommandContext,
     format: Format,
 ) -> Result<(), Failure> {
+    if let Ok(running @ 1..) = store::servers(context.place()?) {
+        let servers = output::count(running, "server");
+        return Err(anyhow!(
+            "the store at {address} is open in {servers}: stop every server, and run this again"
+        )
+        .into());
+    }
     let (with, url) = (with_password(address), shell_word(&address.for_tools()));
     let file = shell_word(&from.display().to_string());
     let store = shell_word(&store_word(context.place()?));
@@ -182,7 +190,7 @@ pub(crate) fn verify(
     match is_whole {
         true => Ok(()),
         false => {
-            output::tell("chandler: the backup is damaged: find an older one");
+            output::note("chandler: the backup is damaged: find an older one");
             Err(Failure::Reported)
         }
     }
@@ -315,7 +323,7 @@ fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     if ran.status.success() {
         return Ok(String::from_utf8_lossy(&ran.stdout).into_owned());
     }
-    let told = String::from_utf8_lossy(&ran.stderr);
-    let told: Vec<&str> = told.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
-    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&told.join("; "))).into())
+    let report = String::from_utf8_lossy(&ran.stderr);
+    let report: Vec<&str> = report.lines().map(str::trim).filter(|line| !line.is_empty()).take(3).collect();
+    Err(anyhow!("{} is not good: {}", about.display(), output::printable(&report.join("; "))).into())
 }

@@ -118,9 +118,9 @@ impl Interruptible {
             return Ok(CheckDepth::AtBlocks);
         }
         for damage in &report.damage {
-            output::tell(output::printable(&damage.problem));
+            output::note(output::printable(&damage.problem));
         }
-        output::tell(format_args!("chandler: {}", words.damaged));
+        output::note(format_args!("chandler: {}", words.damaged));
         Err(Failure::Reported)
     }
 }

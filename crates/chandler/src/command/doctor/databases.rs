@@ -17,7 +17,7 @@ use crate::progress;
 /// Number of series whose newest block is read: enough to notice a failing disk, and quick.
 const SAMPLE: usize = 64;
 /// The maximum number of listed problems; `chandler check` lists all.
-const TOLD: usize = 3;
+const SHOWN_MAX: usize = 3;
 
 pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flags) -> Vec<Check> {
     let mut checks = vec![store(context, deep, progress)];
@@ -40,11 +40,11 @@ fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Che
                 "`chandler import FILE`, or `chandler demo` to try it",
             );
         }
-        Err(error) => return told(NAME, &error),
+        Err(error) => return describe(NAME, &error),
     };
     let checked = if deep { every_block(&store, context, progress) } else { sample(&store) };
     match checked {
-        Err(error) => told(NAME, &error),
+        Err(error) => describe(NAME, &error),
         Ok((says, problems)) if problems.is_empty() => Check::ok(NAME, format!("{place}: {says}")),
         Ok((_, problems)) => {
             damaged(NAME, &problems, "run `chandler check`, then import the named series again")
@@ -54,7 +54,7 @@ fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Che
 
 /// The result for a database that cannot be opened or read. The advice depends on the cause: a
 /// missing permission needs no backup.
-fn told(name: &'static str, error: &StoreError) -> Check {
+fn describe(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
         StoreError::Outdated { place, found, known } => Check::warn(
@@ -78,6 +78,9 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             Check::fail(name, says, "`chandler restore DIR --only accounts --replace` (docs/operating.md)")
         }
         StoreError::Denied { .. } => Check::fail(name, says, AS_SERVICE),
+        StoreError::TooOld { .. } => {
+            Check::fail(name, says, "a backup first; then run a command of that commit that may write there")
+        }
         StoreError::Newer { .. } | StoreError::Changed { .. } => {
             Check::fail(name, says, "use the release that wrote it, or a newer one")
         }
@@ -89,6 +92,7 @@ fn told(name: &'static str, error: &StoreError) -> Check {
             Check::fail(name, says, "look at the system's log, and at the disk")
         }
         StoreError::Foreign { .. } => Check::fail(name, says, "name a store with --store"),
+        StoreError::HalfRestored { .. } => Check::fail(name, says, "run that restore again"),
         StoreError::HalfMoved { .. } => Check::fail(name, says, "run that move again, or empty its target"),
         error => {
             let otherwise = "restore a backup, or import again (docs/operating.md)";
@@ -98,10 +102,10 @@ fn told(name: &'static str, error: &StoreError) -> Check {
 }
 
 fn damaged(name: &'static str, problems: &[String], advice: &str) -> Check {
-    let told: Vec<&str> = problems.iter().take(TOLD).map(String::as_str).collect();
-    let more = problems.len().saturating_sub(TOLD);
+    let report: Vec<&str> = problems.iter().take(SHOWN_MAX).map(String::as_str).collect();
+    let more = problems.len().saturating_sub(SHOWN_MAX);
     let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-    Check::fail(name, format!("{}{more}", told.join("; ")), advice)
+    Check::fail(name, format!("{}{more}", report.join("; ")), advice)
 }
 
 type Checked = Result<(String, Vec<String>), StoreError>;
@@ -148,7 +152,7 @@ fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
         Ok(Some((all.check(depth)?, all.is_empty()?)))
     };
     let (findings, is_empty) = match look() {
-        Err(error) => return vec![told(NAME, &error)],
+        Err(error) => return vec![describe(NAME, &error)],
         Ok(None) => return Vec::new(),
         Ok(Some(found)) => found,
     };
@@ -192,7 +196,7 @@ fn key_told(name: &'static str, error: &AccessError) -> Check {
         AccessError::KeyFile { source, .. } => {
             Check::fail(name, format!("{says}: {source}"), "look at the system's log, and at the disk")
         }
-        AccessError::Store(error) => told(name, error),
+        AccessError::Store(error) => describe(name, error),
         AccessError::KeyUnnamed | AccessError::KeyElsewhere { .. } | AccessError::KeyDiffers { .. } => {
             Check::fail(
                 name,
@@ -223,9 +227,9 @@ mod tests {
     #[test]
     fn an_older_schema_is_a_warning_and_a_missing_permission_is_not_damage() {
         let path = || "store/accounts.db".into();
-        let older = told("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
+        let older = describe("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
         assert_eq!(older.verdict, Verdict::Warn);
         let denied = StoreError::Denied { what: "open the database", place: path(), source: "no".into() };
-        assert_eq!(told("accounts", &denied).advice.as_deref(), Some(AS_SERVICE));
+        assert_eq!(describe("accounts", &denied).advice.as_deref(), Some(AS_SERVICE));
     }
 }

@@ -44,8 +44,9 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
 /// `probe` returns whether a Chandler answers at an address. Each address is probed once, since a
 /// timeout is slow.
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
-    let asked = RefCell::new(BTreeMap::new());
-    let answers = |address: SocketAddr| *asked.borrow_mut().entry(address).or_insert_with(|| probe(address));
+    let requested = RefCell::new(BTreeMap::new());
+    let answers =
+        |address: SocketAddr| *requested.borrow_mut().entry(address).or_insert_with(|| probe(address));
     // The internal listener never uses TLS. If a Chandler answers there, the other ports are taken
     // by the same server.
     let holder = |address: SocketAddr| match config.internal.map(answers) {
@@ -184,14 +185,14 @@ fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let body = answer.json().unwrap_or_default();
     let health = match (field(&body, "ready").as_bool(), field(&body, "reasons").as_array()) {
         (Some(true), Some(_)) if answer.is_success() => Health::Well,
-        (Some(false), Some(reasons)) => Health::Unwell(told(reasons)),
+        (Some(false), Some(reasons)) => Health::Unwell(describe(reasons)),
         _ => Health::Other(answer.status),
     };
     Ok((health, answer))
 }
 
 /// Makes the text of a server safe for a terminal.
-fn told(reasons: &[Value]) -> String {
+fn describe(reasons: &[Value]) -> String {
     let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
     printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()
 }
@@ -247,12 +248,12 @@ mod tests {
         let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
         let (listen, tcp) = (taken.local_addr().unwrap(), tcp.local_addr().map(|at| (at, tcp)).unwrap());
         let config = ServerConfig { listen, tcp: tcp.0, ..ServerConfig::default() };
-        let asked = RefCell::new(Vec::new());
+        let requested = RefCell::new(Vec::new());
         let checks = all_asking(&config, &|address| {
-            asked.borrow_mut().push(address);
+            requested.borrow_mut().push(address);
             false
         });
-        assert_eq!(asked.take(), [listen]);
+        assert_eq!(requested.take(), [listen]);
         assert!(checks.iter().all(|check| check.verdict == Verdict::Fail), "{checks:?}");
     }
 
@@ -271,7 +272,7 @@ mod tests {
         assert_eq!(health(200, r#"{"ready": true, "reasons": []}"#), Health::Well);
         assert_eq!(
             health(503, r#"{"ready": false, "reasons": ["a", "b\u001b"]}"#),
-            Health::Unwell(told(&["a".into(), "b\u{1b}".into()]))
+            Health::Unwell(describe(&["a".into(), "b\u{1b}".into()]))
         );
         for (status, body) in
             [(200, "ok\n"), (200, "<html>"), (200, "true"), (404, ""), (500, r#"{"ready": true}"#)]

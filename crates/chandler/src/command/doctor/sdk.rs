@@ -148,7 +148,7 @@ mod tests {
     use super::super::check::Verdict;
     use super::*;
 
-    fn told(variables: &[(&str, &str)]) -> Vec<String> {
+    fn describe(variables: &[(&str, &str)]) -> Vec<String> {
         let env = |name: &str| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
         };
@@ -183,8 +183,8 @@ mod tests {
 
     #[test]
     fn all_variables_or_none_are_ok() {
-        assert_eq!(told(&[]), ["ok: none are set"]);
-        assert_eq!(told(&WHOLE), ["ok: complete, and a server answers there"]);
+        assert_eq!(describe(&[]), ["ok: none are set"]);
+        assert_eq!(describe(&WHOLE), ["ok: complete, and a server answers there"]);
     }
 
     #[test]
@@ -192,13 +192,16 @@ mod tests {
         let without = |name: &str| -> Vec<(&str, &str)> {
             WHOLE.into_iter().filter(|(known, _)| *known != name).collect()
         };
-        assert_eq!(told(&without("LONGPORT_APP_SECRET")), ["warn: half set: LONGPORT_APP_SECRET is missing"]);
         assert_eq!(
-            told(&without("LONGPORT_HTTP_URL")),
+            describe(&without("LONGPORT_APP_SECRET")),
+            ["warn: half set: LONGPORT_APP_SECRET is missing"]
+        );
+        assert_eq!(
+            describe(&without("LONGPORT_HTTP_URL")),
             ["warn: half set: LONGPORT_HTTP_URL is missing, so a part of an SDK would ask elsewhere"]
         );
         assert_eq!(
-            told(&WHOLE[..3]),
+            describe(&WHOLE[..3]),
             ["warn: LONGPORT_ has credentials but no addresses: an SDK would ask its own service"]
         );
         let mut differs = WHOLE.to_vec();
@@ -206,8 +209,8 @@ mod tests {
             WHOLE.map(|(name, value)| (name.replace("LONGPORT", "LONGBRIDGE").leak() as &str, value)),
         );
         differs[6].1 = "other";
-        assert_eq!(told(&differs), ["warn: LONGBRIDGE_ and LONGPORT_ differ in APP_KEY"]);
-        assert!(!told(&differs).concat().contains("hush"));
+        assert_eq!(describe(&differs), ["warn: LONGBRIDGE_ and LONGPORT_ differ in APP_KEY"]);
+        assert!(!describe(&differs).concat().contains("hush"));
     }
 
     #[test]
@@ -221,17 +224,17 @@ mod tests {
             WHOLE[..4].iter().copied().chain(sockets).collect()
         };
         assert_eq!(
-            told(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
+            describe(&go(&["LONGPORT_QUOTE_URL", "LONGPORT_TRADE_URL"])),
             ["ok: complete, and a server answers there"]
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
-        assert_eq!(told(&go(&["LONGPORT_QUOTE_URL"])), [half]);
+        assert_eq!(describe(&go(&["LONGPORT_QUOTE_URL"])), [half]);
         // The other pair is complete, but this one is half set.
         let mut both = WHOLE.to_vec();
         both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
-        assert_eq!(told(&both), [half]);
+        assert_eq!(describe(&both), [half]);
         assert_eq!(
-            told(&go(&[])),
+            describe(&go(&[])),
             [
                 "warn: half set: LONGPORT_QUOTE_WS_URL, LONGPORT_TRADE_WS_URL are missing, so a part of an SDK would \
                  ask elsewhere"
@@ -245,9 +248,9 @@ mod tests {
     fn an_address_without_a_listener_is_reported_without_its_user_name() {
         let mut away = WHOLE;
         away[3].1 = "https://name:hush@example.org/x";
-        assert_eq!(told(&away), ["warn: nobody listens at example.org:443"]);
+        assert_eq!(describe(&away), ["warn: nobody listens at example.org:443"]);
         away[3].1 = "nowhere";
-        assert_eq!(told(&away), ["warn: an address among the variables cannot be read"]);
+        assert_eq!(describe(&away), ["warn: an address among the variables cannot be read"]);
         assert_eq!(host_and_port("ws://[::1]:9/v2"), Some(("::1".to_owned(), 9)));
         assert_eq!(all(&|_| None, &|_, _| false)[0].verdict, Verdict::Ok);
     }

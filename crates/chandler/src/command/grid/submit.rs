@@ -55,7 +55,7 @@ impl Submit {
         let client = self.whose.trader(context)?;
         let symbol = client.symbol(&self.symbol, context)?;
         let wrong = |_| usage("--currency is none: write HKD or USD");
-        let asked = SubmitGrid {
+        let requested = SubmitGrid {
             settlement_currency: self
                 .currency
                 .as_deref()
@@ -66,15 +66,15 @@ impl Submit {
             symbol,
         };
         if self.dry_run {
-            let preview = client.preview_grid(&asked)?;
+            let preview = client.preview_grid(&requested)?;
             return preview::print(&preview, self.format);
         }
-        let answer = client.submit_grid(&asked).map_err(|failure| {
+        let answer = client.submit_grid(&requested).map_err(|failure| {
             let said = failure.to_string();
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match client.symbol_hint(&asked.symbol, context).as_str() {
+            match client.symbol_hint(&requested.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }

@@ -84,10 +84,10 @@ struct QuestionThread<Q, A> {
 
 impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
     fn start(answer: impl Fn(Q) -> Result<A, Failure> + Send + 'static) -> io::Result<QuestionThread<Q, A>> {
-        let (questions, asked) = mpsc::channel();
+        let (questions, requested) = mpsc::channel();
         let (given, answers) = mpsc::channel();
         let work = move || {
-            for question in asked {
+            for question in requested {
                 if given.send(answer(question)).is_err() {
                     break;
                 }

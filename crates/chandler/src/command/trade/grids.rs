@@ -21,14 +21,14 @@ const NOT_FOUND: &str = "grid order not found";
 
 impl Client {
     /// Submits a grid and returns its id.
-    pub(crate) fn submit_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.post("/v1/gridtrading/submit", submitted(asked));
+    pub(crate) fn submit_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.post("/v1/gridtrading/submit", submitted(request));
         answer.map_err(|error| self.refused(error))
     }
 
     /// Whether a grid would be accepted, and where it would trade.
-    pub(crate) fn preview_grid(&self, asked: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.preview_of("/v1/gridtrading/preview", submitted(asked));
+    pub(crate) fn preview_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.preview_of("/v1/gridtrading/preview", submitted(request));
         answer.map_err(|error| self.refused(error))
     }
 
@@ -93,7 +93,7 @@ impl Client {
     pub(crate) fn agree_to_strategy(&self) -> Result<(), Failure> {
         let body = json!({"type": "strategy", "items": {"agree": "true"}});
         let answer = self.post("/v1/record/questionnaire", body);
-        answer.map(drop).map_err(|error| self.told(error))
+        answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
     /// All pages of a list.
@@ -135,8 +135,8 @@ impl Client {
 }
 
 /// The body of a new grid.
-fn submitted(asked: &SubmitGrid) -> Value {
-    let SubmitGrid { symbol, settlement_currency, rule } = asked;
+fn submitted(request: &SubmitGrid) -> Value {
+    let SubmitGrid { symbol, settlement_currency, rule } = request;
     let mut body = Fields::default();
     body.text("symbol", Some(symbol));
     body.text("settlement_currency", *settlement_currency);
@@ -199,11 +199,11 @@ mod tests {
             time_in_force: Some(0),
             ..GridRuleInput::default()
         };
-        let asked = SubmitGrid { symbol: "700.HK".parse().unwrap(), settlement_currency: None, rule };
+        let requested = SubmitGrid { symbol: "700.HK".parse().unwrap(), settlement_currency: None, rule };
         let body = json!({"symbol": "700.HK", "grid_trading_rule": {
             "submitted_base_price": "300", "trigger_price_type": 1, "trigger_spread_up": "0.4", "trigger_quantity": "100",
             "multiple_trigger": true, "time_in_force": 0,
         }});
-        assert_eq!(submitted(&asked), body);
+        assert_eq!(submitted(&requested), body);
     }
 }

@@ -46,14 +46,14 @@ impl Client {
 
     /// The expected result and the cost of an order.
     pub(crate) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
-        self.preview_of(PREVIEW, submitted(terms)).map_err(|error| self.told(error))
+        self.preview_of(PREVIEW, submitted(terms)).map_err(|error| self.to_failure(error))
     }
 
     /// Adds the failed check and its numbers, from a preview of the same order, to the refusal of a
     /// server.
     fn refused_order(&self, error: ApiError, terms: &Terms) -> Failure {
         let (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) = (self, &error) else {
-            return self.told(error);
+            return self.to_failure(error);
         };
         let preview = self.preview_of(PREVIEW, submitted(terms)).unwrap_or_default();
         let reason = field(&preview, "reason");
@@ -61,7 +61,7 @@ impl Client {
             (Some(text), Some(words)) if text == message => {
                 anyhow!("{}: {}", session.url.as_str(), in_flags(&printable(words))).into()
             }
-            _ => self.told(error),
+            _ => self.to_failure(error),
         }
     }
 
@@ -73,7 +73,7 @@ impl Client {
                 self.whose()
             )
             .into(),
-            _ => self.told(error),
+            _ => self.to_failure(error),
         }
     }
 

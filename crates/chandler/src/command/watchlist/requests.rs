@@ -35,7 +35,7 @@ impl Client {
     pub(super) fn create_watchlist(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
         self.check_name(name)?;
         let body = json!({"name": name, "securities": texts(symbols)});
-        let created = self.post(GROUPS, body).map_err(|error| self.told(error))?;
+        let created = self.post(GROUPS, body).map_err(|error| self.to_failure(error))?;
         let server = match self {
             Client::Local(_) => "the store",
             Client::Remote(session) => session.url.as_str(),
@@ -56,13 +56,13 @@ impl Client {
             Members::Replace => "replace",
         };
         let body = json!({"id": id, "securities": texts(symbols), "mode": mode});
-        self.put(GROUPS, body).map(drop).map_err(|error| self.told(error))
+        self.put(GROUPS, body).map(drop).map_err(|error| self.to_failure(error))
     }
 
     pub(super) fn rename_watchlist(&self, id: &str, name: &str) -> Result<(), Failure> {
         self.check_name(name)?;
         let answer = self.put(GROUPS, json!({"id": id, "name": name}));
-        answer.map(drop).map_err(|error| self.told(error))
+        answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
     /// An invalid name is a usage error in the local store. A server decides for itself.
@@ -77,7 +77,7 @@ impl Client {
         // Listed ids need no encoding; the server refuses others.
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         let answer = self.delete(&format!("{GROUPS}?id={id}&purge={purge}"));
-        answer.map(drop).map_err(|error| self.told(error))
+        answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
     pub(super) fn pin(&self, symbols: &[Symbol], pinning: Pinning) -> Result<(), Failure> {
@@ -86,7 +86,7 @@ impl Client {
             Pinning::Remove => "remove",
         };
         let body = json!({"mode": mode, "securities": texts(symbols)});
-        self.post("/v1/watchlist/pinned", body).map(drop).map_err(|error| self.told(error))
+        self.post("/v1/watchlist/pinned", body).map(drop).map_err(|error| self.to_failure(error))
     }
 }
 

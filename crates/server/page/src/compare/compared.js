@@ -90,12 +90,12 @@ export class Compared {
     if (!range || chart.candles.length === 0) return;
     const first = chart.candles[Math.max(Math.floor(range.from), 0)] ?? chart.candles[0];
     const last = chart.candles.at(-1);
-    for (const [symbol, { feed, beside, isBusy, refused, asked }] of this.others) {
+    for (const [symbol, { feed, beside, isBusy, refused, requested }] of this.others) {
       if (beside !== shown || isBusy || refused || feed.candles.length === 0) continue;
       if (feed.candles[0].stamp > first.stamp && feed.hasOlder) this.turn(symbol, 'older');
-      else if (feed.candles.at(-1).stamp < last.stamp && asked !== last.stamp) {
+      else if (feed.candles.at(-1).stamp < last.stamp && requested !== last.stamp) {
         // Once per new candle of the view: the other security may have none.
-        this.others.get(symbol).asked = last.stamp;
+        this.others.get(symbol).requested = last.stamp;
         this.turn(symbol, 'newer');
       }
     }

@@ -1,6 +1,6 @@
 // The net worth of the account, and its assets in each currency.
 
-import { table } from '../desk/table.js';
+import { table } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, sheetOf } from './sheet.js';

@@ -1,7 +1,7 @@
 // Dialogs of one order: its history, a change of its terms, and its cancellation.
 
 import { ask } from '../api.js';
-import { refusal } from '../desk/refused.js';
+import { refusal } from '../dashboard/refused.js';
 import { openDialog as open } from '../dialog.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
@@ -11,9 +11,9 @@ import { PRICE_FIELDS, amount, feeWords, typeOf } from './words.js';
 const closing = (label) => el('form', { method: 'dialog' }, el('button', { class: 'push' }, phrase(label)));
 
 /** Every event of an order. Sentences come from the server. */
-export async function showStory(id) {
-  const body = el('div', { class: 'story-body', tabindex: 0 });
-  open('story', phrase('story', id), body, el('div', { class: 'choices' }, el('span', {}), closing('dismiss')));
+export async function showHistory(id) {
+  const body = el('div', { class: 'history-body', tabindex: 0 });
+  open('order-history', phrase('order_history', id), body, el('div', { class: 'choices' }, el('span', {}), closing('dismiss')));
   const load = async () => {
     try {
       const { data } = await ask(`/v1/trade/order/why?order_id=${encodeURIComponent(id)}`);
@@ -45,7 +45,7 @@ function charges({ quantity, price, amount: value, currency, fees, fee_total: to
   return el(
     'dl',
     { class: 'bill' },
-    row(phrase('amount'), phrase('story_fill', amount(quantity), price, amount(value), currency)),
+    row(phrase('amount'), phrase('fill_amount', amount(quantity), price, amount(value), currency)),
     fees.map(({ code, amount: of }) => row(feeWords(code), amount(of))),
     row(phrase('charges'), amount(total)),
   );

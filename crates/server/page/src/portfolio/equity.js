@@ -40,7 +40,7 @@ function drawn(name, attributes) {
 
 export function equitySheet() {
   const title = phrase('equity');
-  const told = el('p', { class: 'told' });
+  const reading = el('p', { class: 'reading' });
   const [high, low, from, to] = ['high', 'low', 'from', 'to'].map((name) => el('span', { class: name, 'aria-hidden': 'true' }));
   const area = drawn('path', { class: 'area' });
   const line = drawn('path', { class: 'line' });
@@ -48,7 +48,7 @@ export function equitySheet() {
   const picture = drawn('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
   picture.append(area, line, cursor);
   const stage = el('div', { class: 'curve', tabindex: 0, role: 'application', 'aria-label': phrase('equity_keys') }, picture, high, low, from, to);
-  const box = el('section', { class: 'sheet equity', 'aria-label': title }, el('div', { class: 'row' }, el('h2', {}, title), told), stage);
+  const box = el('section', { class: 'sheet equity', 'aria-label': title }, el('div', { class: 'row' }, el('h2', {}, title), reading), stage);
   let points = [];
   let missing;
   let places = [];
@@ -57,8 +57,8 @@ export function equitySheet() {
   const look = (index) => {
     at = index;
     const shown = points[index ?? points.length - 1];
-    if (!shown) return told.replaceChildren(missing ? phrase('no_totals', missing) : phrase('equity_none'));
-    told.replaceChildren(...words(points, index ?? points.length - 1));
+    if (!shown) return reading.replaceChildren(missing ? phrase('no_totals', missing) : phrase('equity_none'));
+    reading.replaceChildren(...words(points, index ?? points.length - 1));
     const place = places[index];
     cursor.setAttribute('d', place ? `M${place.x} 0V${HEIGHT}` : '');
   };
@@ -76,8 +76,8 @@ export function equitySheet() {
     keys[event.key]();
   });
   // Market updates are not announced; moves by keys are.
-  stage.addEventListener('focus', () => (told.ariaLive = 'polite'));
-  stage.addEventListener('blur', () => (told.ariaLive = 'off'));
+  stage.addEventListener('focus', () => (reading.ariaLive = 'polite'));
+  stage.addEventListener('blur', () => (reading.ariaLive = 'off'));
   stage.addEventListener('pointermove', (event) => {
     const { left, width } = stage.getBoundingClientRect();
     if (points.length > 0) step(Math.round(((event.clientX - left) / width) * (points.length - 1)));

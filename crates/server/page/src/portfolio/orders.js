@@ -1,6 +1,6 @@
 // Open orders, and closed ones, each with its reason.
 
-import { chartLink, hongKongInstant, table } from '../desk/table.js';
+import { chartLink, hongKongInstant, table } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, rowButton, sheetOf } from './sheet.js';

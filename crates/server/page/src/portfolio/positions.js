@@ -1,6 +1,6 @@
 // Positions with their cost and their value at the current price.
 
-import { chartLink, table } from '../desk/table.js';
+import { chartLink, table } from '../dashboard/table.js';
 import { percentOf, signed } from '../decimal.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';

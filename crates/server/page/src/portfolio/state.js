@@ -41,15 +41,15 @@ export class AccountState {
     const hasHappened = isNew || now.entries !== before.entries;
     const isNextDay = isNew || dayOf(now.at) !== dayOf(before.at);
     if (isRewound) this.forget();
-    const asked = [];
-    if (hasHappened || isNextDay) asked.push(this.askToday(now, isNew), this.askFlows(now));
+    const requests = [];
+    if (hasHappened || isNextDay) requests.push(this.askToday(now, isNew), this.askFlows(now));
     // When an exchange rate appears or disappears, other days have a value.
-    if (isNextDay || !before.totals !== !now.totals) asked.push(this.askEquity());
-    if (isNextDay) asked.push(this.askStatements());
-    await Promise.all(asked);
+    if (isNextDay || !before.totals !== !now.totals) requests.push(this.askEquity());
+    if (isNextDay) requests.push(this.askStatements());
+    await Promise.all(requests);
     // Assigned last, so that a failed request is repeated.
     this.now = now;
-    return asked.length > 0;
+    return requests.length > 0;
   }
 
   async askEquity() {

@@ -2,7 +2,7 @@
 
 import { Refused, ask } from '../api.js';
 import { addressOf } from '../base.js';
-import { table } from '../desk/table.js';
+import { table } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/portfolio.js';
 import { fillSheet, rowButton, sheetOf } from './sheet.js';

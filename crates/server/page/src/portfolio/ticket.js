@@ -129,11 +129,11 @@ export class Ticket {
     this.symbol = symbol;
     if (side) this.sides.querySelector(`[value=${side}]`).checked = true;
     this.changed();
-    this.tellName();
+    this.showName();
   }
 
   /** Shows the name of the security, and its lot. */
-  async tellName() {
+  async showName() {
     const { symbol } = this;
     this.named.textContent = '\u00a0';
     try {

@@ -36,18 +36,18 @@ export class FlowPanel extends SecurityPanel {
   }
 
   clear() {
-    this.told = undefined;
+    this.data = undefined;
     this.body.hidden = this.none.hidden = true;
   }
 
   async load(symbol) {
     const query = new URLSearchParams({ symbol });
-    if (!this.told && !(await this.hasFlow(symbol))) return;
+    if (!this.data && !(await this.hasFlow(symbol))) return;
     const [flow, distribution] = await Promise.all(
       ['capital-flow', 'capital-distribution'].map((name) => this.ask(`/v1/quote/${name}?${query}`)),
     );
     if (this.symbol !== symbol) return;
-    this.told = { flow: flow.data, distribution: distribution.data };
+    this.data = { flow: flow.data, distribution: distribution.data };
     this.show();
   }
 
@@ -71,7 +71,7 @@ export class FlowPanel extends SecurityPanel {
   }
 
   show() {
-    const { flow, distribution } = this.told;
+    const { flow, distribution } = this.data;
     const lines = flow.capital_flow_lines;
     const offset = lines.length > 0 ? offsetFrom(this.sessions, lines[0].timestamp) : 0;
     this.said.textContent = '';
@@ -113,7 +113,7 @@ function drawn(name, attributes) {
 
 /** The running total by minute, with a cursor for keys and pointer. */
 function curve() {
-  const told = el('p', { class: 'told' });
+  const reading = el('p', { class: 'reading' });
   const [high, low, from, to] = ['high', 'low', 'from', 'to'].map((name) => el('span', { class: name, 'aria-hidden': 'true' }));
   const [area, zero, line, cursor] = ['area', 'zero', 'line', 'cursor'].map((name) => drawn('path', { class: name }));
   const picture = drawn('svg', { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' });
@@ -125,11 +125,11 @@ function curve() {
   const look = (index) => {
     at = index;
     const shown = lines[index ?? lines.length - 1];
-    if (!shown) return told.replaceChildren('\u00a0');
+    if (!shown) return reading.replaceChildren('\u00a0');
     const place = places[index];
     cursor.setAttribute('d', place ? `M${place.x} 0V${HEIGHT}` : '');
     const value = el('strong', { 'data-direction': directionOf(shown.inflow) }, signedAmount(shown.inflow));
-    return told.replaceChildren(`${wallText(shown.timestamp, east)} `, value);
+    return reading.replaceChildren(`${wallText(shown.timestamp, east)} `, value);
   };
   const step = (index) => look(Math.min(Math.max(index, 0), lines.length - 1));
   const keys = {
@@ -145,9 +145,9 @@ function curve() {
     event.stopPropagation();
     keys[event.key]();
   });
-  stage.addEventListener('focus', () => (told.ariaLive = 'polite'));
+  stage.addEventListener('focus', () => (reading.ariaLive = 'polite'));
   stage.addEventListener('blur', () => {
-    told.ariaLive = 'off';
+    reading.ariaLive = 'off';
     look(undefined);
   });
   stage.addEventListener('pointermove', (event) => {
@@ -174,5 +174,5 @@ function curve() {
     to.textContent = end ?? '';
     look(lines[at] ? at : undefined);
   };
-  return { box: el('div', {}, told, stage), show };
+  return { box: el('div', {}, reading, stage), show };
 }

@@ -120,7 +120,7 @@ export function gridForm({ ask, symbol, info, grid, onDone }) {
 function previewing(ask, verdict, bodyOf) {
   let timer;
   let latest;
-  const tell = async (mine, body) => {
+  const showPreview = async (mine, body) => {
     try {
       const { data } = await ask('/v1/gridtrading/preview', { method: 'POST', body });
       if (latest !== mine) return;
@@ -139,7 +139,7 @@ function previewing(ask, verdict, bodyOf) {
     latest = mine;
     const body = bodyOf();
     verdict.textContent = '';
-    if (body) timer = setTimeout(() => tell(mine, body), PAUSE_MS);
+    if (body) timer = setTimeout(() => showPreview(mine, body), PAUSE_MS);
   };
 }
 

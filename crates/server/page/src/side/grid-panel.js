@@ -2,7 +2,7 @@
 
 import { openDialog } from '../dialog.js';
 import { grouped, signed } from '../decimal.js';
-import { hongKongInstant } from '../desk/table.js';
+import { hongKongInstant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { marketOf } from '../market.js';
 import { phrase } from '../phrases/side.js';
@@ -28,13 +28,13 @@ export function statusWords({ status, sleeping_reason: asleep, suspend_reason: b
 
 export class GridPanel {
   /**
-   * `onTold` is called when the marks on the chart change; `onTrading` after a change to the
+   * `onChanged` is called when the marks on the chart change; `onTrading` after a change to the
    * account.
    */
-  constructor(ask, { onTold, onTrading, say }) {
+  constructor(ask, { onChanged, onTrading, say }) {
     Object.assign(this, { ask, onTrading, say });
     this.grids = new Grids(ask, () => {
-      onTold();
+      onChanged();
       this.show();
     });
   }

@@ -8,9 +8,9 @@ const GRIDS_MAX = 50;
 const TRIGGERS_MAX = 100;
 
 export class Grids {
-  /** `onTold` is called when the content changes. */
-  constructor(ask, onTold) {
-    Object.assign(this, { ask, onTold });
+  /** `onChanged` is called when the content changes. */
+  constructor(ask, onChanged) {
+    Object.assign(this, { ask, onChanged });
     this.forget(undefined);
   }
 
@@ -49,7 +49,7 @@ export class Grids {
       if (isOld()) return;
       this.refusal = error;
     }
-    this.onTold();
+    this.onChanged();
   }
 
   /**

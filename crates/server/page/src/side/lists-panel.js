@@ -198,7 +198,7 @@ export class ListsPanel {
   row(security, at, securities) {
     const { symbol, name, watched_price: price, watched_at: since, is_pinned: isPinned } = security;
     const last = this.lists.prices.get(symbol);
-    const told = [isPinned ? phrase('pinned') : '', last ? phrase('last_price', last) : '', price ? phrase('watched_at', price) : ''];
+    const details = [isPinned ? phrase('pinned') : '', last ? phrase('last_price', last) : '', price ? phrase('watched_at', price) : ''];
     const link = el(
       'a',
       {
@@ -215,7 +215,7 @@ export class ListsPanel {
       },
       el('b', {}, symbol),
       el('span', {}, name),
-      el('small', {}, told.filter(Boolean).join(' · ')),
+      el('small', {}, details.filter(Boolean).join(' · ')),
     );
     return el('li', { 'data-symbol': symbol }, link, this.isEditing ? this.rowTools(security, at, securities) : undefined);
   }

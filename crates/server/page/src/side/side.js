@@ -30,7 +30,7 @@ export class Side {
       lists: new ListsPanel(ask, { go: away, say }),
       figures: new FiguresPanel(ask),
       flow: new FlowPanel(ask),
-      grid: new GridPanel(ask, { onTold: onMarks, onTrading, say }),
+      grid: new GridPanel(ask, { onChanged: onMarks, onTrading, say }),
     };
     this.grids = this.panels.grid.grids;
     this.button = byId('side-open');

@@ -9,16 +9,16 @@ const ALL = '1';
 export const PORTION = 200;
 
 export class Watchlists {
-  /** `onTold` is called when the lists have changed. */
-  constructor(ask, onTold) {
-    Object.assign(this, { ask, onTold, groups: undefined, prices: new Map(), turn: Promise.resolve() });
+  /** `onChanged` is called when the lists have changed. */
+  constructor(ask, onChanged) {
+    Object.assign(this, { ask, onChanged, groups: undefined, prices: new Map(), turn: Promise.resolve() });
   }
 
   async refresh() {
     const { data } = await this.ask('/v1/watchlist/groups');
     const isSame = JSON.stringify(data.groups) === JSON.stringify(this.groups);
     this.groups = data.groups;
-    if (!isSame) this.onTold();
+    if (!isSame) this.onChanged();
   }
 
   /**
@@ -33,7 +33,7 @@ export class Watchlists {
       const { data } = await this.ask(`/v1/quote/quotes?${new URLSearchParams({ symbols: some.join(',') })}`);
       for (const { symbol, last_done: price } of data.secu_quote) this.prices.set(symbol, price);
     }
-    if (JSON.stringify([...this.prices]) !== before) this.onTold();
+    if (JSON.stringify([...this.prices]) !== before) this.onChanged();
   }
 
   get all() {

@@ -17,12 +17,12 @@ export function ticksOf(candles) {
     const text = candles[at]?.text;
     if (text) scale = Math.max(scale, decimalsOf(text.close), decimalsOf(text.high), decimalsOf(text.low));
   }
-  const isKept = shared > 0 && scale === known;
+  const isReused = shared > 0 && scale === known;
   const columns = ['high', 'low', 'close'].map((name, number) => {
     const column = new Float64Array(candles.length);
-    if (isKept) column.set(last.columns[number].subarray(last.candles.length - shared), until);
+    if (isReused) column.set(last.columns[number].subarray(last.candles.length - shared), until);
     const size = 10 ** scale;
-    const end = isKept ? until : candles.length;
+    const end = isReused ? until : candles.length;
     for (let at = 0; at < end; at += 1) column[at] = Math.round(candles[at][name] * size);
     return column;
   });

@@ -2,7 +2,7 @@
 // has its own text direction, so that bidi control characters end with it.
 
 import { addressOf } from '../base.js';
-import { hongKongInstant } from '../desk/table.js';
+import { hongKongInstant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { phrase } from '../phrases/topics.js';
 import { parseMarkdown } from './markdown.js';

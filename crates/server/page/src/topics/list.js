@@ -2,7 +2,7 @@
 
 import { ask } from '../api.js';
 import { addressOf } from '../base.js';
-import { instant } from '../desk/table.js';
+import { instant } from '../dashboard/table.js';
 import { el } from '../dom.js';
 import { listen } from '../keys.js';
 import { symbolOf } from '../link.js';
@@ -13,7 +13,7 @@ import { byline, hiddenNote, labels } from './draw.js';
 const PAGE = 20;
 
 /** The query of the address. */
-export function listAsked(search) {
+export function listParams(search) {
   const given = new URLSearchParams(search);
   const show = ['mine', 'hidden'].includes(given.get('show')) ? given.get('show') : 'all';
   const page = /^[1-9]\d{0,5}$/.test(given.get('page') ?? '') ? Number(given.get('page')) : 1;
@@ -26,11 +26,11 @@ const listLink = ({ show, page, symbol }) => {
 };
 
 export async function listPage(who) {
-  const asked = listAsked(location.search);
-  const compose = composer(asked.symbol);
+  const params = listParams(location.search);
+  const compose = composer(params.symbol);
   listen({ n: () => compose.focus() });
-  const rows = asked.show === 'hidden' ? await hiddenSheet(asked) : await topicsSheet(asked);
-  return [tabs(asked, who), compose.box, rows];
+  const rows = params.show === 'hidden' ? await hiddenSheet(params) : await topicsSheet(params);
+  return [tabs(params, who), compose.box, rows];
 }
 
 function tabs({ show, symbol }, who) {
@@ -47,12 +47,12 @@ function tabs({ show, symbol }, who) {
   );
 }
 
-async function topicsSheet(asked) {
-  const query = new URLSearchParams({ page: asked.page, size: PAGE, ...(asked.symbol && { symbol: asked.symbol }) });
-  const { data } = await ask(asked.show === 'mine' ? `/v1/content/topics/mine?${query}` : `/v1/content/topics?${query}`);
+async function topicsSheet(params) {
+  const query = new URLSearchParams({ page: params.page, size: PAGE, ...(params.symbol && { symbol: params.symbol }) });
+  const { data } = await ask(params.show === 'mine' ? `/v1/content/topics/mine?${query}` : `/v1/content/topics?${query}`);
   const rows = data.items.map(card);
-  const list = rows.length > 0 ? el('ol', { class: 'topics' }, rows) : el('p', { class: 'lead' }, phrase(asked.page > 1 ? 'no_more' : 'none_yet'));
-  return el('section', { class: 'sheet', 'aria-label': phrase('topics') }, list, pager(asked, rows.length === PAGE));
+  const list = rows.length > 0 ? el('ol', { class: 'topics' }, rows) : el('p', { class: 'lead' }, phrase(params.page > 1 ? 'no_more' : 'none_yet'));
+  return el('section', { class: 'sheet', 'aria-label': phrase('topics') }, list, pager(params, rows.length === PAGE));
 }
 
 function card(topic) {
@@ -69,23 +69,23 @@ function card(topic) {
   );
 }
 
-function pager(asked, hasMore) {
-  if (asked.page === 1 && !hasMore) return undefined;
-  const to = (page, label) => el('a', { class: 'button', href: listLink({ ...asked, page }) }, label);
+function pager(params, hasMore) {
+  if (params.page === 1 && !hasMore) return undefined;
+  const to = (page, label) => el('a', { class: 'button', href: listLink({ ...params, page }) }, label);
   return el(
     'p',
     { class: 'row pager' },
-    asked.page > 1 ? to(asked.page - 1, phrase('newer')) : undefined,
-    hasMore ? to(asked.page + 1, phrase('older')) : undefined,
+    params.page > 1 ? to(params.page - 1, phrase('newer')) : undefined,
+    hasMore ? to(params.page + 1, phrase('older')) : undefined,
   );
 }
 
-async function hiddenSheet(asked) {
-  const { data } = await ask(`/v1/admin/topics?${new URLSearchParams({ hidden: true, page: asked.page, limit: PAGE })}`);
+async function hiddenSheet(params) {
+  const { data } = await ask(`/v1/admin/topics?${new URLSearchParams({ hidden: true, page: params.page, limit: PAGE })}`);
   const said = el('p', { class: 'said', role: 'status' });
   const rows = data.posts.map((post) => hiddenRow(post, said));
   const list = rows.length > 0 ? el('ol', { class: 'topics' }, rows) : el('p', { class: 'lead' }, phrase('none_hidden'));
-  return el('section', { class: 'sheet', 'aria-label': phrase('hidden_ones') }, list, said, pager(asked, rows.length >= PAGE));
+  return el('section', { class: 'sheet', 'aria-label': phrase('hidden_ones') }, list, said, pager(params, rows.length >= PAGE));
 }
 
 function hiddenRow(post, said) {

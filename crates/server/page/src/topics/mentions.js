@@ -31,9 +31,9 @@ export function piecesOf(text, tickers) {
   };
   for (const { 0: found, index } of text.matchAll(FOUND)) {
     if (found.startsWith('http')) {
-      const kept = withoutTail(found);
-      const href = webAddress(kept);
-      if (href) put(index + kept.length, { at: index, piece: { href } });
+      const trimmed = withoutTail(found);
+      const href = webAddress(trimmed);
+      if (href) put(index + trimmed.length, { at: index, piece: { href } });
       continue;
     }
     const symbol = symbolOf(found);

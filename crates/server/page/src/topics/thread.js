@@ -148,11 +148,11 @@ class Thread {
       this.page += 1;
       this.add(items);
     } catch (error) {
-      this.tell(error);
+      this.report(error);
     }
   }
 
-  tell(error) {
+  report(error) {
     if (error.name !== 'Refused') throw error;
     this.said.textContent = error.retryAfter ? phrase('wait', error.retryAfter) : phrase('not_done', error.message);
   }
@@ -182,7 +182,7 @@ class Thread {
       this.list.append(row);
       row.scrollIntoView({ block: 'nearest' });
     } catch (error) {
-      this.tell(error);
+      this.report(error);
     } finally {
       this.isSending = false;
     }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::kit::Site;
 use crate::kit::doc::refusals::NOT_FOUND;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of, words};
+use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Parameter, Tag, data, one_of};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call};
 use crate::links::{ConnectionInfo, TransportKind};
@@ -55,7 +55,7 @@ struct Owner {
     /// Absent for all accounts, like the next two.
     account_id: i64,
     account: String,
-    #[schemars(schema_with = "words::region")]
+    #[schemars(schema_with = "doc::region")]
     region: &'static str,
 }
 

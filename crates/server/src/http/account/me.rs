@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::kit::Site;
 use crate::kit::doc::refusals::BAD_REQUEST;
-use crate::kit::doc::{AnswerDoc, Doc, Tag, data, words};
+use crate::kit::doc::{self, AnswerDoc, Doc, Tag, data};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::named::QueryParameters;
 use crate::kit::{Admitted, Answer, Call};
@@ -21,7 +21,7 @@ pub(super) const DOC: Doc =
 #[schemars(rename = "Me")]
 struct Identity {
     account: String,
-    #[schemars(schema_with = "words::role")]
+    #[schemars(schema_with = "doc::role")]
     role: &'static str,
     /// The x-csrf header of every POST, PUT and DELETE in a browser session; null otherwise.
     csrf: Option<String>,

@@ -35,10 +35,10 @@ struct Package {
 
 /// The packages of an account, worded for a client that prints them.
 pub(super) fn list(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let permit = admitted.permit;
+    let Admitted { caller, permit } = admitted;
     let wanted = call.parameter_of("market").unwrap_or_else(|| "ALL".to_owned());
     let standing = site.core.access.standing_for(&permit).map_err(Problem::from_access)?;
-    let usage = site.core.access.usage(permit.account().id, site.core.market_now());
+    let usage = site.core.access.usage(permit.account().id, caller.now());
     let used = usage.map_err(Problem::from_access)?.map_or(0, |usage| usage.used);
     let (mut held, mut others) = (Vec::new(), Vec::new());
     for right in Right::ALL {

@@ -7,6 +7,7 @@ use market::Symbol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::kit::Site;
 use crate::kit::doc::refusals::{BAD_REQUEST, NOT_FOUND, TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
@@ -78,10 +79,10 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         Some(name) => whose(&name, &admitted, site)?,
         None => admitted.account().id,
     };
-    site.core.tally(id).map_err(Problem::from_paper)?;
+    site.core.tally(id, admitted.caller.as_of).map_err(Problem::from_paper)?;
     // Spending the permit records a change of level, which the answer then shows.
     site.core.access.spend(admitted.permit, site.core.machine_now()).map_err(Refusal::from)?;
-    let now = site.core.market_now();
+    let now = admitted.caller.now();
     let quota = site.core.access.quota(id, now).map_err(Problem::from_access)?;
     Ok(envelope::success(QuotaDocument::of(&quota.ok_or_else(Problem::not_found)?, now)))
 }
@@ -99,14 +100,14 @@ fn whose(name: &str, me: &Admitted, site: &Site) -> Result<access::AccountId, Pr
 /// The cost of these securities. Spends nothing, and does not count against the rate of history
 /// requests.
 pub(super) fn preview(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    let permit = admitted.permit;
+    let Admitted { caller, permit } = admitted;
     let Preview { symbols } = call.json()?;
     if symbols.len() > PREVIEW_MAX {
         let text = format!("a preview takes at most {PREVIEW_MAX} symbols, not {}", symbols.len());
         return Err(Refusal::TooMany(text).into());
     }
-    let sorted = SortedSymbols::of(&symbols, &permit, site)?;
-    let (id, now) = (permit.account().id, site.core.market_now());
+    let sorted = SortedSymbols::of(&symbols, &caller, &permit, site)?;
+    let (id, now) = (permit.account().id, caller.now());
     let preview = site.core.access.preview(id, &sorted.good, now).map_err(Problem::from_access)?;
     let preview = preview.ok_or_else(Problem::not_found)?;
     let names = |symbols: &[Symbol]| symbols.iter().map(|one| one.as_str().to_owned()).collect::<Vec<_>>();
@@ -138,7 +139,7 @@ struct SortedSymbols {
 }
 
 impl SortedSymbols {
-    fn of(texts: &[String], permit: &Permit, site: &Site) -> Result<SortedSymbols, Problem> {
+    fn of(texts: &[String], caller: &Caller, permit: &Permit, site: &Site) -> Result<SortedSymbols, Problem> {
         let version = site.core.version_check()?;
         let (mut sorted, mut seen) = (SortedSymbols::default(), HashSet::new());
         for text in texts {
@@ -149,7 +150,7 @@ impl SortedSymbols {
             if !seen.insert(symbol.clone()) {
                 continue;
             }
-            match site.core.known(&symbol, version) {
+            match site.core.known(&symbol, version, caller.as_of) {
                 Ok(()) if permit.holds(symbol.market().into()) => sorted.good.push(symbol),
                 Ok(()) => sorted.no_access.push(symbol),
                 Err(Refusal::BadQuery(_) | Refusal::NoQuotes(_)) => sorted.unknown.push(symbol),

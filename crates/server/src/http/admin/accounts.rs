@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::admin_request::{AdminRequest, NAME, has_no_default, not_null, null_or, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::{BAD_REQUEST, CONFLICT, NOT_FOUND};
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data, words};
+use crate::kit::doc::{self, AnswerDoc, Doc, Kind, Media, Parameter, Tag, Word, data};
 use crate::quota_document::{QuotaDocument, RightDocument, rights};
 use crate::refusal::Refusal;
 use crate::written::Instant;
@@ -59,9 +59,9 @@ pub(super) struct AdminAccounts {
 pub(super) struct AdminAccount {
     pub(super) account_id: i64,
     pub(super) account: String,
-    #[schemars(schema_with = "words::region")]
+    #[schemars(schema_with = "doc::region")]
     pub(super) region: &'static str,
-    #[schemars(schema_with = "words::role")]
+    #[schemars(schema_with = "doc::role")]
     pub(super) role: &'static str,
     pub(super) created_at: Instant,
     pub(super) revoked_at: Option<Instant>,
@@ -255,7 +255,7 @@ impl AdminRequest<'_> {
 
     pub(super) fn account(&self) -> Result<AdminAccount, Problem> {
         let account = self.named(self.call.path_value("name"))?;
-        self.site.core.tally(account.id).map_err(Problem::from_paper)?;
+        self.site.core.tally(account.id, self.as_of).map_err(Problem::from_paper)?;
         let described = self.described(&account)?;
         let quota = self.site.core.access.quota(account.id, self.present.market).map_err(problem)?;
         let quota = quota.ok_or_else(Problem::not_found)?;

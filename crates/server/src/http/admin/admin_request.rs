@@ -2,6 +2,7 @@
 //! the same on the store's machine.
 
 use access::{AccessError, Account, Actor, Present};
+use history::AsOf;
 use market::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -31,13 +32,16 @@ pub(super) struct AdminRequest<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
     pub(super) by: Actor,
+    pub(super) as_of: AsOf,
     pub(super) present: Present,
 }
 
 impl<'a> AdminRequest<'a> {
     /// For a caller already admitted as an operator.
     pub(super) fn open(call: &'a Call<'a>, site: &'a Site, by: &Admitted) -> AdminRequest<'a> {
-        AdminRequest { call, site, by: Actor::Account(by.account().id), present: site.core.present() }
+        let as_of = by.caller.as_of;
+        let present = site.core.present(as_of);
+        AdminRequest { call, site, by: Actor::Account(by.account().id), as_of, present }
     }
 }
 

@@ -71,5 +71,5 @@ fn shown(core: &Core) -> Shown {
         )]
         ClockSpeed::Running { thousandths } => ("running", thousandths as f64 / 1_000.0),
     };
-    Shown { now: Instant::utc(core.market_now()), pace, speed }
+    Shown { now: Instant::utc(core.market_now().now()), pace, speed }
 }

@@ -328,7 +328,7 @@ impl<'a> Desk<'a> {
         let reason = if reason.is_empty() { done } else { format!("{done}: {reason}") };
         let audit = Audit { event, actor: self.by.clone(), reason };
         let done = core
-            .with_reader(|reader| core.paper.commands(id, commands, None, Some(audit), (reader, &**core)));
+            .with_reader(|reader| core.paper.at(id, reader, &**core).commands(commands, None, Some(audit)));
         done.map(drop).map_err(Problem::from_paper)
     }
 

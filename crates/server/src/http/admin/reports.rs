@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::admin_request::{ACCOUNT, AdminRequest, LIMIT, WRONG_OR_UNKNOWN, problem, wrong};
 use crate::kit::Problem;
 use crate::kit::doc::refusals::BAD_REQUEST;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data, described_only};
 use crate::kit::fields::echo;
 use crate::written::Day;
 
@@ -80,59 +80,51 @@ pub(super) struct Rows {
     pub(super) rows: Vec<Map<String, Value>>,
 }
 
-/// A cell. A number with a fraction must be text, because binary floating point loses digits.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-enum Cell {
-    Text(String),
-    Whole(i64),
-}
+described_only! {
+    /// A cell. A number with a fraction must be text, because binary floating point loses digits.
+    #[schemars(untagged, inline)]
+    enum Cell {
+        Text(String),
+        Whole(i64),
+    }
 
-/// The typed rows, for the OpenAPI schema: each kind of report has its own columns.
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct ReportOf<T> {
-    rows: Vec<T>,
-}
+    /// The typed rows, for the OpenAPI schema: each kind of report has its own columns.
+    #[schemars(deny_unknown_fields, inline)]
+    pub(super) struct ReportOf<T> {
+        rows: Vec<T>,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct AssetsReportRow {
-    /// Name or number.
-    account: Cell,
-    /// Default: today in Hong Kong.
-    day: Option<Day>,
-    currency: String,
-    /// Up to four decimals.
-    amount: Cell,
-}
+    #[schemars(deny_unknown_fields)]
+    pub(super) struct AssetsReportRow {
+        /// Name or number.
+        account: Cell,
+        /// Default: today in Hong Kong.
+        day: Option<Day>,
+        currency: String,
+        /// Up to four decimals.
+        amount: Cell,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct OrdersReportRow {
-    /// Name or number.
-    account: Cell,
-    /// Default: today in Hong Kong.
-    day: Option<Day>,
-    /// All orders of the day.
-    count: Option<Cell>,
-    /// Or one order, counted once however often it is reported.
-    order_id: Option<Cell>,
-}
+    #[schemars(deny_unknown_fields)]
+    pub(super) struct OrdersReportRow {
+        /// Name or number.
+        account: Cell,
+        /// Default: today in Hong Kong.
+        day: Option<Day>,
+        /// All orders of the day.
+        count: Option<Cell>,
+        /// Or one order, counted once however often it is reported.
+        order_id: Option<Cell>,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(deny_unknown_fields)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) struct RatesReportRow {
-    currency: String,
-    /// Default: today in Hong Kong.
-    day: Option<Day>,
-    /// HKD for one unit, up to eight decimals.
-    rate: Cell,
+    #[schemars(deny_unknown_fields)]
+    pub(super) struct RatesReportRow {
+        currency: String,
+        /// Default: today in Hong Kong.
+        day: Option<Day>,
+        /// HKD for one unit, up to eight decimals.
+        rate: Cell,
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::accounts::{AS_IT_IS_NOW, AdminAccount};
 use super::admin_request::{AdminRequest, NAME, WRONG_OR_UNKNOWN, instant, problem, wrong};
 use crate::kit::Problem;
-use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag};
+use crate::kit::doc::{Doc, Kind, Media, Parameter, Tag, described_only};
 
 pub(super) const GRANT: Doc = Doc::new(Tag::Admin, "adminGrant", "Grant a package, or change its times")
     .parameters(&[NAME])
@@ -41,12 +41,12 @@ pub(super) struct Grant {
     pub(super) until: Option<Value>,
 }
 
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-enum Moment {
-    Text(String),
-    Seconds(i64),
+described_only! {
+    #[schemars(untagged, inline)]
+    enum Moment {
+        Text(String),
+        Seconds(i64),
+    }
 }
 
 impl AdminRequest<'_> {

@@ -63,8 +63,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     // SDKs know three currencies; the command line takes every one that has a rate.
-    let asked = if admitted.who().is_in_process() { query.word("currency")? } else { query.currency()? };
-    let report = trader.read(|reading| report(reading.account, &reading.view, asked))?;
+    let requested =
+        if admitted.who().is_in_process() { query.word("currency")? } else { query.currency()? };
+    let report = trader.read(|reading| report(reading.account, &reading.view, requested))?;
     Ok(envelope::success(Accounts { list: [Row::of(&report)] }))
 }
 

@@ -74,7 +74,8 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let before = (size as usize).saturating_mul(page.saturating_sub(1) as usize);
     let most = before.saturating_add(size as usize);
-    let FoundFlows { flows, entries } = trader.flows(&FlowQuery { from, through, symbol, most })?;
+    let FoundFlows { flows, entries } =
+        trader.ask(|account| account.flows(&FlowQuery { from, through, symbol, most }))?;
     RowPace::Journal.charge(&admitted, site, further_requests(entries));
     let list = flows.iter().skip(before).take(size as usize).map(Flow::of).collect();
     Ok(envelope::success(Flows { list }))

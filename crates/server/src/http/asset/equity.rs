@@ -29,8 +29,11 @@ pub(super) const DAYS_MAX: u32 = 3_000;
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let days = Query::parse(call.query)?.number("days", (1, DAYS_MAX), DAYS_DEFAULT)?;
-    let left = trader.equity_left()?;
-    let equity = trader.equity(days)?;
+    let (left, equity) = trader.ask(|account| {
+        let left = account.equity_left()?;
+        account.catch_up()?;
+        Ok((left, account.equity(days)?))
+    })?;
     RowPace::Journal.charge(&admitted, site, further_requests(left).saturating_add(days / DAYS_EACH));
     Ok(envelope::success(equity))
 }

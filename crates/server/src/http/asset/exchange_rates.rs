@@ -1,6 +1,6 @@
 //! `GET /v1/asset/exchange_rates`: the exchange rates used to convert assets.
 
-use market::Market;
+use market::{Market, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 use trading::Currency;
@@ -52,9 +52,9 @@ struct Known {
     builtin: bool,
 }
 
-pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     Query::parse(call.query)?;
-    let known = known(site)?;
+    let known = known(site, admitted.now())?;
     let mut exchanges = Vec::new();
     for base in known.iter().filter(|one| BASES.contains(&one.currency)) {
         exchanges.extend(known.iter().map(|other| ExchangeRate::of(base, other)));
@@ -62,9 +62,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer
     Ok(envelope::success(ExchangeRates { exchanges }))
 }
 
-fn known(site: &Site) -> Result<Vec<Known>, Problem> {
+fn known(site: &Site, now: Timestamp) -> Result<Vec<Known>, Problem> {
     // Conversions use the Hong Kong date.
-    let today = site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now());
+    let today = site.core.history.venues().of(Market::Hk).zone().date(now);
     let mut known = Vec::with_capacity(CURRENCIES.len());
     for currency in CURRENCIES.iter().filter_map(|text| text.parse::<Currency>().ok()) {
         if currency == Currency::HKD {

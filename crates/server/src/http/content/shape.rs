@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use social::{Hiding, ReplyRow, TopicRow};
 
+use crate::kit::doc::described_only;
 use crate::kit::{Call, Site};
 
 /// User agent of Go's `net/http`, which the Go SDK does not change.
@@ -55,13 +56,13 @@ struct Topic {
     hidden_because: String,
 }
 
-/// Images are not supported: the list is always empty.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct TopicImage {
-    url: String,
-    sm: String,
-    lg: String,
+described_only! {
+    /// Images are not supported: the list is always empty.
+    struct TopicImage {
+        url: String,
+        sm: String,
+        lg: String,
+    }
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -109,7 +109,7 @@ impl PastActions {
         let symbol: Symbol = command::symbol(&call.parameter_of("symbol").unwrap_or_default())?;
         let (security, _) = visible(&symbol, site, admitted)?;
         let zone = site.core.history.venue(&symbol).zone();
-        let today = zone.date(site.core.market_now());
+        let today = zone.date(admitted.now());
         let read = site.core.with_reader(|reader| reader.view().stored_actions(&symbol));
         let mut actions: Vec<(String, StoredAction)> = Vec::new();
         let mut place = 0;
@@ -216,9 +216,9 @@ mod tests {
             rights: amount("3/10"),
             rights_price: amount("100"),
         };
-        let told: Vec<String> = parts(&action.into(), "HKD").into_iter().map(|part| part.words).collect();
+        let report: Vec<String> = parts(&action.into(), "HKD").into_iter().map(|part| part.words).collect();
         assert_eq!(
-            told,
+            report,
             [
                 "Cash dividend of 5.3 HKD a share",
                 "Split: 2 new shares for an old one",

@@ -9,6 +9,7 @@ use store::{Reader, TradeDay};
 
 use super::listing::{self, DayCounts, HiddenDays, Listing, Order, Sight, worst_first};
 use super::securities;
+use crate::caller::Caller;
 use crate::command;
 use crate::directory::ListedSecurity;
 use crate::kit::Site;
@@ -134,12 +135,12 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     let known = ["query", "market", "order", "end", "days", "after", "limit"];
     let named = QueryParameters::parse(call.query, &known)?;
     let listing = Listing::parse(&named)?;
-    let today = today(site);
+    let today = today(site, &admitted.caller);
     let end = named.date("end")?.unwrap_or(today);
     let start = earlier(end, named.number("days", 1..=DAYS_MAX, DAYS_DEFAULT)?)?;
     let limit = usize::try_from(named.number("limit", 1..=ROWS_MAX, ROWS_MAX)?).unwrap_or(usize::MAX);
     let order = listing.order.unwrap_or(Order::Symbol);
-    let (sight, directory) = (Sight::of(&admitted, site), site.directory()?);
+    let (sight, directory) = (Sight::of(&admitted, site), site.directory(admitted.caller.as_of)?);
     let mut found = Listing { order: Some(order), ..listing }.found(&directory, &sight);
     let uncounted = match order {
         Order::Symbol => 0,
@@ -167,8 +168,8 @@ pub(super) fn rows(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
 }
 
 /// One date for all markets: Hong Kong's, as for quota months.
-pub(super) fn today(site: &Site) -> Date {
-    site.core.history.venues().of(Market::Hk).zone().date(site.core.market_now())
+pub(super) fn today(site: &Site, caller: &Caller) -> Date {
+    site.core.history.venues().of(Market::Hk).zone().date(caller.now())
 }
 
 /// The index at which a page begins.
@@ -191,8 +192,8 @@ fn coverage_rows(
     sight: &Sight<'_>,
     site: &Site,
 ) -> Result<Vec<CoverageRow>, HistoryError> {
-    let letters = site.day_letters.of(&site.core, days, page)?;
-    let as_of = site.core.as_of();
+    let as_of = sight.as_of;
+    let letters = site.day_letters.of(&site.core, days, page, as_of)?;
     site.core.with_reader(|reader| {
         let mut rows = Vec::with_capacity(page.len());
         for (one, letters) in page.iter().zip(letters) {
@@ -267,7 +268,7 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     if !sight.is_operator {
         securities::visible(&symbol, site, &admitted).map(drop)?;
     }
-    let as_of = site.core.as_of();
+    let as_of = sight.as_of;
     let venue = site.core.history.venue(&symbol);
     let end = named.date("end")?.unwrap_or_else(|| venue.zone().date(as_of.now()));
     let first = earlier(end, DAYS_MAX)?;
@@ -295,21 +296,21 @@ pub(super) fn days(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     };
     let floors = sight.floors(symbol.market());
     let seen = found.days.iter().filter(|day| floors.day.is_none_or(|floor| floor <= day.date));
-    let told = |day: &DayCoverage| {
+    let describe = |day: &DayCoverage| {
         let hides_minutes = floors.minute.is_some_and(|floor| day.date < floor);
         let trades = if hides_minutes { Some(0) } else { trades(day.date) };
-        let mut told = if hides_minutes {
+        let mut describe = if hides_minutes {
             described(&without_minutes(day), trades, venue.zone())
         } else {
             described(day, trades, venue.zone())
         };
         // Only US securities have overnight hours.
         if symbol.market() == Market::Us && !sight.shows_overnight() {
-            told.extended = None;
+            describe.extended = None;
         }
-        told
+        describe
     };
-    let days = seen.map(told).collect();
+    let days = seen.map(describe).collect();
     Ok(envelope::success(CoverageDays {
         symbol: symbol.as_str().to_owned(),
         start: Day(start),

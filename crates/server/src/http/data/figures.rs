@@ -89,7 +89,7 @@ impl StoredFigures {
 
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, _) = found(call, site, &admitted)?;
-    let today = site.core.history.venue(&security.symbol).zone().date(site.core.market_now());
+    let today = site.core.history.venue(&security.symbol).zone().date(admitted.now());
     let security = security.on(today);
     let row = indexes(&security, site, &admitted)?;
     let known = |text: String| Some(text).filter(|text| !text.is_empty());

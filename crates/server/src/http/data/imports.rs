@@ -150,7 +150,7 @@ impl Import {
     }
 }
 
-pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
+pub(super) fn quarantine(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let named = QueryParameters::parse(call.query, &["import", "symbol", "limit", "after"])?;
     let limit = named.number("limit", 1..=ROWS_MAX, ROWS_DEFAULT)?;
     let after = named.id("after")?.unwrap_or(0);
@@ -169,7 +169,7 @@ pub(super) fn quarantine(call: &Call<'_>, site: &Site, _: Admitted) -> Result<An
     let read = site.core.with_reader(|reader| reader.snapshot()?.quarantine_after(of, after, limit + 1));
     let (rows, has_more) = page(read.map_err(failed)?, limit);
     let next = rows.last().filter(|_| has_more).map(|(place, _)| place.to_string());
-    let directory = site.directory()?;
+    let directory = site.directory(admitted.caller.as_of)?;
     let rows = rows.iter().map(|(_, entry)| refused(entry, &directory)).collect();
     Ok(envelope::success(QuarantinedRows { rows, next }))
 }

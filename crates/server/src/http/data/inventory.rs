@@ -101,9 +101,9 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let listing = Listing::parse(&named)?;
     let offset = number(&named, "offset", 0, OFFSET_MAX, 0)?;
     let limit = number(&named, "limit", 1, ROWS_MAX, ROWS_DEFAULT)?;
-    let end = today(site);
+    let end = today(site, &admitted.caller);
     let days = (earlier(end, DAYS_DEFAULT)?, end);
-    let (sight, directory) = (Sight::of(&admitted, site), site.directory()?);
+    let (sight, directory) = (Sight::of(&admitted, site), site.directory(admitted.caller.as_of)?);
     let mut found = listing.found(&directory, &sight);
     let uncounted = match listing.order {
         Some(Order::Worst) => {
@@ -143,7 +143,7 @@ fn stored(
     site: &Site,
 ) -> Result<Vec<StoredSecurity>, HistoryError> {
     let core = &site.core;
-    let letters = site.day_letters.of(core, days, page)?;
+    let letters = site.day_letters.of(core, days, page, sight.as_of)?;
     let of_account = core.floors_of(admitted.account());
     core.with_reader(|reader| {
         let mut rows = Vec::with_capacity(page.len());
@@ -154,7 +154,7 @@ fn stored(
                 // A price is a quote, so operators need the right as well.
                 price_floors: admitted.permit.holds(market.into()).then(|| of_account.of(market)),
                 start: days.0,
-                as_of: core.as_of(),
+                as_of: sight.as_of,
             };
             rows.push(StoredSecurity::of(one, &letters.unwrap_or_default(), view, &core.history, reader)?);
         }
@@ -271,8 +271,8 @@ impl<'a> StoreInventory<'a> {
         let floors = FloorTable::NONE.of(symbol.market());
         let (start, as_of) = (self.days.0, self.as_of);
         let view = SecurityView { floors, price_floors: Some(floors), start, as_of };
-        let told = StoredSecurity::of(one, &letters, view, self.history, reader)?;
+        let report = StoredSecurity::of(one, &letters, view, self.history, reader)?;
         // Cannot fail: the fields are texts and numbers.
-        Ok(serde_json::to_value(told).unwrap_or_default())
+        Ok(serde_json::to_value(report).unwrap_or_default())
     }
 }

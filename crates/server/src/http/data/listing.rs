@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use access::{Permit, Role};
-use history::{DayState, HistoryError};
+use history::{AsOf, DayState, HistoryError};
 use market::{Date, FloorTable, Floors, Market, Symbol};
 
 use crate::directory::{Directory, ListedSecurity};
@@ -85,6 +85,7 @@ pub(super) struct Sight<'a> {
     permit: &'a Permit,
     pub(super) is_operator: bool,
     floors: FloorTable,
+    pub(super) as_of: AsOf,
 }
 
 impl<'a> Sight<'a> {
@@ -92,7 +93,7 @@ impl<'a> Sight<'a> {
         // A program that acts for an operator may lack the scope.
         let is_operator = admitted.account().role == Role::Operator && admitted.as_operator(site).is_ok();
         let floors = if is_operator { FloorTable::NONE } else { site.core.floors_of(admitted.account()) };
-        Sight { permit: &admitted.permit, is_operator, floors }
+        Sight { permit: &admitted.permit, is_operator, floors, as_of: admitted.caller.as_of }
     }
 
     pub(super) fn shows(&self, market: Market) -> bool {
@@ -180,7 +181,7 @@ pub(super) fn worst_first(
     site: &Site,
     badness: fn(DayCounts) -> Badness,
 ) -> Result<usize, HistoryError> {
-    let letters = site.day_letters.of(&site.core, days, found)?;
+    let letters = site.day_letters.of(&site.core, days, found, sight.as_of)?;
     let hidden = Market::ALL.map(|market| (market, HiddenDays::of(days.0, sight.floors(market))));
     let mut ranked: Vec<(Option<Badness>, &ListedSecurity)> = Vec::with_capacity(found.len());
     for (one, letters) in found.iter().zip(&letters) {

@@ -31,8 +31,8 @@ struct MarketTime {
     delay_sub_status: i32,
 }
 
-pub(super) fn answer(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Problem> {
-    let now = site.core.market_now();
+pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    let now = admitted.now();
     let row = |market: Market| {
         let trade_status = status(site.core.history.venues().of(market), now);
         MarketTime {

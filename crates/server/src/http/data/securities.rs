@@ -155,7 +155,7 @@ pub(super) fn search(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     }
     let limit = named.number("limit", 1..=FOUND_MAX, FOUND_DEFAULT)?;
     let permit = admitted.permit;
-    let directory = site.directory()?;
+    let directory = site.directory(admitted.caller.as_of)?;
     let limit = usize::try_from(limit).unwrap_or(usize::MAX);
     let (found, more) = directory.search(typed, |symbol| permit.holds(symbol.market().into()), limit);
     let securities = found.into_iter().map(listed).collect();
@@ -193,7 +193,7 @@ pub(super) fn visible(
     let security = site.core.with_reader(|reader| reader.view().security(symbol)).map_err(failed)?;
     let security = security.ok_or_else(Problem::not_found)?;
     let demand = Demand::Quotes { caller: admitted.who(), market: symbol.market().into() };
-    let permit = site.core.access.admit(demand, site.core.market_now()).map_err(Refusal::from)?;
+    let permit = site.core.access.admit(demand, admitted.now()).map_err(Refusal::from)?;
     Ok((security, permit))
 }
 
@@ -205,7 +205,8 @@ pub(super) fn failed(error: StoreError) -> Problem {
 pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, permit) = found(call, site, &admitted)?;
     let venue = site.core.history.venue(&security.symbol);
-    let now = site.core.market_now();
+    let as_of = admitted.caller.as_of;
+    let now = as_of.now();
     let today = venue.zone().date(now);
     let mut segments: Vec<&Segment> = venue.full_hours(today).iter().collect();
     segments.retain(|segment| segment.session != Session::Overnight || permit.overnight());
@@ -213,11 +214,9 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
     segments.sort_by_key(|segment| (segment.session == Session::Overnight, segment.start));
     let market = security.symbol.market();
     let history = &site.core.history;
-    let series =
-        site.core.with_reader(|reader| known_series(reader, venue, &security.symbol, site.core.as_of()));
+    let series = site.core.with_reader(|reader| known_series(reader, venue, &security.symbol, as_of));
     let series = series.map_err(Refusal::from)?;
-    let periods =
-        site.core.with_reader(|reader| history.periods(reader, &security.symbol, site.core.as_of()));
+    let periods = site.core.with_reader(|reader| history.periods(reader, &security.symbol, as_of));
     let periods = periods.map_err(Refusal::from)?;
     let security = security.on(today);
     let figures = StoredFigures::of(&security);
@@ -237,12 +236,12 @@ pub(super) fn show(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<A
         now: Instant::local(now, venue.zone()),
         periods: periods.iter().map(Period::to_string).collect(),
         stored: stored(&series, venue, now),
-        capital_flow: capital_flow(site, &security.symbol)?,
+        capital_flow: capital_flow(site, &security.symbol, as_of)?,
     }))
 }
 
-fn capital_flow(site: &Site, symbol: &Symbol) -> Result<CapitalFlowState, Refusal> {
-    let (history, as_of) = (&site.core.history, site.core.as_of());
+fn capital_flow(site: &Site, symbol: &Symbol, as_of: AsOf) -> Result<CapitalFlowState, Refusal> {
+    let history = &site.core.history;
     match site.core.with_reader(|reader| history.has_capital_flow(reader, symbol, as_of)) {
         Ok(()) => Ok(CapitalFlowState::Known),
         // A security without candles has no trades either.
@@ -294,7 +293,7 @@ fn hours(segment: &Segment) -> SecuritySession {
 pub(super) fn actions(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let (security, _) = found(call, site, &admitted)?;
     let symbol = &security.symbol;
-    let today = site.core.history.venue(symbol).zone().date(site.core.market_now());
+    let today = site.core.history.venue(symbol).zone().date(admitted.now());
     let mut actions = site.core.with_reader(|reader| reader.view().actions(symbol)).map_err(failed)?;
     actions.retain(|action| action.ex_date <= today);
     let extra = actions.len().saturating_sub(ACTIONS_MAX);

@@ -66,7 +66,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let total = page.map(|_| 0);
         return Ok(envelope::success(SecurityList { list: Vec::new(), total }));
     }
-    let directory = site.directory().map_err(|_| Problem::list_failed())?;
+    let directory = site.directory(admitted.caller.as_of).map_err(|_| Problem::list_failed())?;
     let names = if has_all_names(&admitted) { ListedNames::All } else { ListedNames::Of(language(call)) };
     if let Some(page) = page {
         return Ok(envelope::success(paged(&directory, names, page)));

@@ -4,7 +4,7 @@
 use paper::GridPreview;
 
 use super::docs::REFUSALS;
-use super::submit::{Body, asked};
+use super::submit::{Body, parse_request};
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag, data};
 use crate::kit::json_fields::body;
 use crate::kit::trader::Trader;
@@ -26,6 +26,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }
-    let asked = asked(body(call)?)?;
-    Ok(envelope::success(trader.preview_grid(&asked)?))
+    let requested = parse_request(body(call)?)?;
+    let preview = trader.ask(|account| {
+        account.catch_up()?;
+        account.preview_grid(&requested)
+    })?;
+    Ok(envelope::success(preview))
 }

@@ -146,8 +146,8 @@ mod tests {
             (json!({"submitted_base_price": ["300"]}), 602_001, "grid_trading_rule cannot be read"),
             (json!({"grid_order_type_up": "x".repeat(129)}), 602_001, "has more than 128 bytes"),
         ] {
-            let told = read(fields.clone()).unwrap_err();
-            assert!(told.0 == code && told.1.contains(words), "{fields}: {told:?}");
+            let report = read(fields.clone()).unwrap_err();
+            assert!(report.0 == code && report.1.contains(words), "{fields}: {report:?}");
         }
     }
 }

@@ -41,13 +41,13 @@ pub(super) struct Submitted {
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    let asked = asked(body(call)?)?;
-    let done = trader.command(&Command::SubmitGrid(Box::new(asked)), None)?;
+    let requested = parse_request(body(call)?)?;
+    let done = trader.command(&Command::SubmitGrid(Box::new(requested)), None)?;
     let order_id = done.grid.ok_or_else(Problem::internal)?.to_string();
     Ok(envelope::success(Submitted { order_id }))
 }
 
-pub(super) fn asked(body: Body) -> Result<SubmitGrid, Problem> {
+pub(super) fn parse_request(body: Body) -> Result<SubmitGrid, Problem> {
     let symbol = body.symbol.word("symbol", Some("symbol not tradable"))?;
     let currency = body.settlement_currency.text("settlement_currency")?;
     let currency = currency

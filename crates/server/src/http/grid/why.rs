@@ -21,5 +21,5 @@ pub(super) const WHY: Doc = Doc::new(
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let id = Query::parse(call.query)?.grid("order_id")?.ok_or_else(|| missing("order_id"))?;
-    trader.grid_explanation(id)?.map(envelope::success).ok_or_else(grid_not_found)
+    trader.ask(|account| account.grid_explanation(id))?.map(envelope::success).ok_or_else(grid_not_found)
 }

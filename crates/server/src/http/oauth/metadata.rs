@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::answer;
 use crate::kit::Site;
-pub(super) use crate::kit::base_url::base_url as base;
+pub(super) use crate::kit::base_url as base;
 use crate::kit::doc::{AnswerDoc, Doc, Media, Tag};
 use crate::kit::paths::AUTHORIZE;
 use crate::kit::{Answer, Call};

@@ -9,7 +9,7 @@ use super::client::{self, ClientCredentials};
 use super::form::Form;
 use super::metadata;
 use crate::kit::Site;
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, of_form, one_of};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, described_only, of_form, one_of};
 use crate::kit::envelope::Empty;
 use crate::kit::paths::CONFIRM;
 use crate::kit::{Answer, Call};
@@ -38,46 +38,42 @@ pub(super) const REVOKE: Doc =
         .answers(&[AnswerDoc::ok("It has ended, or was never there", &[Media::json::<Empty>()])])
         .refuses(&[answer::REFUSED, answer::UNAUTHENTICATED, answer::FAILED]);
 
-/// The fields of the three forms, which [`Form`] reads by name.
-#[derive(JsonSchema)]
-#[schemars(transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct OAuthDeviceRequest {
-    /// Omitted if it is in the authorization header.
-    client_id: Option<String>,
-    /// For clients that have one; omitted if it is in the authorization header.
-    client_secret: Option<String>,
-    /// openapi, 3 or empty.
-    scope: Option<String>,
-}
+described_only! {
+    /// The fields of the three forms, which [`Form`] reads by name.
+    #[schemars(transform = of_form)]
+    struct OAuthDeviceRequest {
+        /// Omitted if it is in the authorization header.
+        client_id: Option<String>,
+        /// For clients that have one; omitted if it is in the authorization header.
+        client_secret: Option<String>,
+        /// openapi, 3 or empty.
+        scope: Option<String>,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct OAuthTokenRequest {
-    #[schemars(schema_with = "grant_types")]
-    grant_type: String,
-    client_id: Option<String>,
-    /// For clients that have one; omitted if it is in the authorization header.
-    client_secret: Option<String>,
-    code: Option<String>,
-    redirect_uri: Option<String>,
-    code_verifier: Option<String>,
-    device_code: Option<String>,
-    refresh_token: Option<String>,
-    scope: Option<String>,
-}
+    #[schemars(transform = of_form)]
+    struct OAuthTokenRequest {
+        #[schemars(schema_with = "grant_types")]
+        grant_type: String,
+        client_id: Option<String>,
+        /// For clients that have one; omitted if it is in the authorization header.
+        client_secret: Option<String>,
+        code: Option<String>,
+        redirect_uri: Option<String>,
+        code_verifier: Option<String>,
+        device_code: Option<String>,
+        refresh_token: Option<String>,
+        scope: Option<String>,
+    }
 
-#[derive(JsonSchema)]
-#[schemars(transform = of_form)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct OAuthRevokeRequest {
-    /// An access token or a refresh token.
-    token: String,
-    token_type_hint: Option<String>,
-    client_id: Option<String>,
-    /// For clients that have one; omitted if it is in the authorization header.
-    client_secret: Option<String>,
+    #[schemars(transform = of_form)]
+    struct OAuthRevokeRequest {
+        /// An access token or a refresh token.
+        token: String,
+        token_type_hint: Option<String>,
+        client_id: Option<String>,
+        /// For clients that have one; omitted if it is in the authorization header.
+        client_secret: Option<String>,
+    }
 }
 
 /// No `Debug`: it holds codes.

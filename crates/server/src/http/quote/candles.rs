@@ -15,7 +15,7 @@ use super::parameters::{Parameters, Question};
 use crate::caller::Caller;
 use crate::command::{HistoryCandles, PAGED_MAX};
 use crate::kit::doc::refusals::{BAD_REQUEST, NO_QUOTES, NOT_ACCEPTABLE, TOO_FAST, UNSATISFIABLE};
-use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Kind, Media, Parameter, Tag, Word, data};
+use crate::kit::doc::{AnswerDoc, Doc, HeaderDoc, Kind, Media, Parameter, Tag, Word, data, described_only};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::packed::{accepts_gzip, packed};
 use crate::kit::pieces::{self, AnswerScope, WholeAnswer};
@@ -27,21 +27,21 @@ use crate::written::{Day, Instant};
 
 const NEXT: HeaderName = HeaderName::from_static("x-next");
 
-/// The data of a JSON answer, which `format.rs` writes candle by candle.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct CandlestickPage {
-    symbol: String,
-    /// As in the parameter: 5m, day, week …
-    period: String,
-    /// Oldest first.
-    candlesticks: Vec<TimedCandlestick>,
-    /// The parameter `next` of the following page, with all others unchanged; null on the last
-    /// page.
-    next: Option<String>,
-    /// With charge=no, the cost of candles that would be charged. They are not in this answer.
-    #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
-    would_charge: Option<QuotaCost>,
+described_only! {
+    /// The data of a JSON answer, which `format.rs` writes candle by candle.
+    struct CandlestickPage {
+        symbol: String,
+        /// As in the parameter: 5m, day, week …
+        period: String,
+        /// Oldest first.
+        candlesticks: Vec<TimedCandlestick>,
+        /// The parameter `next` of the following page, with all others unchanged; null on the last
+        /// page.
+        next: Option<String>,
+        /// With charge=no, the cost of candles that would be charged. They are not in this answer.
+        #[schemars(with = "QuotaCost", skip_serializing_if = "Option::is_none")]
+        would_charge: Option<QuotaCost>,
+    }
 }
 
 /// An answer without candles, because they would be charged.
@@ -69,13 +69,13 @@ struct QuotaCost {
     resets: Day,
 }
 
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "its shape alone is used")]
-struct TimedCandlestick {
-    #[schemars(flatten)]
-    candle: quote::Candlestick,
-    /// The timestamp in the market's time zone.
-    time: Instant,
+described_only! {
+    struct TimedCandlestick {
+        #[schemars(flatten)]
+        candle: quote::Candlestick,
+        /// The timestamp in the market's time zone.
+        time: Instant,
+    }
 }
 
 const CANDLES_HEADERS: [HeaderDoc; 8] = {
@@ -299,7 +299,7 @@ fn whole(
     let whole = WholeAnswer { body, content_type: format.content_type(), next, candles, scope };
     if pieces::is_piecewise(call) {
         let (whose, now) = (admitted.account().id, site.core.uptime());
-        site.pieces.keep(whose, key(call, format), now, whole.clone());
+        site.pieces.store(whose, key(call, format), now, whole.clone());
     }
     Ok(whole)
 }
@@ -307,7 +307,7 @@ fn whole(
 /// The answer to `charge=no` if candles would be charged. It is never cached: the next request may
 /// be charged.
 fn uncharged(question: &Question, admitted: &Admitted, site: &Site) -> Result<Answer, Problem> {
-    let usage = site.core.access.usage(admitted.account().id, site.core.market_now());
+    let usage = site.core.access.usage(admitted.account().id, admitted.now());
     let usage = usage.map_err(Problem::from_access)?.ok_or_else(Problem::not_found)?;
     Ok(envelope::success(UnchargedPage {
         symbol: question.symbol.as_str(),

@@ -105,7 +105,10 @@ fn out_of_range_values_are_refused_as_bad_queries() {
     ] {
         let question = question(&format!("symbol=700.HK&{query}")).unwrap();
         let refusal = question.query(FloorTable::PUBLISHED).unwrap_err();
-        assert!(matches!(&refusal, Refusal::BadQuery(told) if told.contains(text)), "{query}: {refusal:?}");
+        assert!(
+            matches!(&refusal, Refusal::BadQuery(with_hint) if with_hint.contains(text)),
+            "{query}: {refusal:?}"
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! `GET /v1/statement/download`: a temporary URL from which one statement can be fetched without
 //! other credentials.
 
-use access::{AccountId, Download};
+use access::Download;
 use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::file::signed_path;
 use super::file_key::FileKey;
 use crate::caller::Language;
-use crate::kit::base_url::base_url;
+use crate::kit::base_url;
 use crate::kit::doc::refusals::{TRADE_REFUSED, TRADE_TOO_FAST};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Parameter, Tag, data};
 use crate::kit::query::Query;
@@ -38,7 +38,7 @@ struct DownloadAddress {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let query = Query::parse(call.query)?;
     let (core, account) = (&site.core, admitted.account().id);
-    let (key, _) = stored(site, account, query.required("file_key")?)?;
+    let (key, _) = stored(site, &admitted, query.required("file_key")?)?;
     let language = language_tag(admitted.caller.language);
     let path = signed_path(&key.name(), language);
     let now = core.machine_now();
@@ -53,12 +53,13 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 /// A statement by its key. Another account's is reported as not found.
 pub(in crate::http) fn stored(
     site: &Site,
-    account: AccountId,
+    admitted: &Admitted,
     file_key: &str,
 ) -> Result<(FileKey, Vec<u8>), Problem> {
-    let core = &site.core;
+    let (core, account) = (&site.core, admitted.account().id);
     let key = FileKey::parse_key(file_key).filter(|key| key.account == account).ok_or_else(not_found)?;
-    let text = core.with_reader(|reader| core.paper.statement(account, key.of, (reader, &**core)));
+    let moment = core.paper_moment(admitted.caller.as_of);
+    let text = core.with_reader(|reader| core.paper.at(account, reader, &moment).statement(key.of));
     Ok((key, text.map_err(Problem::from_paper)?.ok_or_else(not_found)?))
 }
 

@@ -50,9 +50,9 @@ struct ListedStatement {
 
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
-    let list = asked(&Query::parse(call.query)?)?;
+    let list = parse_request(&Query::parse(call.query)?)?;
     let account = admitted.account().id;
-    let listed = trader.statements(&list)?.into_iter().map(|of| ListedStatement {
+    let listed = trader.ask(|account| account.statements(&list))?.into_iter().map(|of| ListedStatement {
         dt: digits(of.date),
         file_key: FileKey { account, of, format: Format::Json }.key(),
     });
@@ -60,7 +60,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
 }
 
 /// Both forms of the SDKs; pages win if both are given.
-fn asked(query: &Query) -> Result<StatementList, Problem> {
+fn parse_request(query: &Query) -> Result<StatementList, Problem> {
     let kind = match query.number("statement_type", (1, 2), 1)? {
         2 => StatementKind::Monthly,
         _ => StatementKind::Daily,

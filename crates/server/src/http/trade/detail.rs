@@ -5,8 +5,8 @@ use serde::Serialize;
 use trading::{Order, Tables, charges};
 
 use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
+use super::order_row;
 use super::order_row::{OrderRow, price_text};
-use super::words;
 use crate::caller::Language;
 use crate::kit::doc::{AnswerDoc, Doc, Tag, data};
 use crate::kit::query::{Query, missing, not_found};
@@ -114,14 +114,14 @@ impl ChargeDetail {
     fn of(order: &Order, tables: &Tables, language: Language) -> ChargeDetail {
         let currency = order.facts.currency.to_string();
         let row = |fee: trading::Fee| FeeRow {
-            name: words::charge(&fee.code, language).to_owned(),
+            name: order_row::charge(&fee.code, language).to_owned(),
             code: fee.code,
             amount: fee.amount.text().to_string(),
             currency: currency.clone(),
         };
         let items = charges(order, tables).into_iter().map(|(group, fees)| ChargeItem {
             code: group.as_str(),
-            name: words::group(group, language),
+            name: order_row::group(group, language),
             fees: fees.into_iter().map(row).collect(),
         });
         let items: Vec<ChargeItem> = items.collect();

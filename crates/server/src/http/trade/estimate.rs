@@ -33,15 +33,15 @@ pub(super) struct Estimated {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    let asked = asked(&query)?;
-    let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.view, &asked))?;
+    let requested = parse_request(&query)?;
+    let estimate = trader.read(|reading| trading::estimate(reading.account, &reading.view, &requested))?;
     Ok(envelope::success(Estimated {
         cash_max_qty: estimate.cash_max.to_string(),
         margin_max_qty: estimate.margin_max.to_string(),
     }))
 }
 
-fn asked(query: &Query) -> Result<EstimateQuery, Problem> {
+fn parse_request(query: &Query) -> Result<EstimateQuery, Problem> {
     let order_type = query.required("order_type")?;
     let order_type: OrderType =
         order_type.parse().map_err(|_| Problem::trade_parameter("order type not support"))?;

@@ -79,7 +79,7 @@ pub(super) fn today(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<
 pub(super) fn history(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
-    let range = range(&query, trader.moment().as_of.now())?;
+    let range = range(&query, trader.now())?;
     let start = page_start(&query)?;
     Ok(envelope::success(found(&trader, &query, (Days::Before, range), start)?))
 }

@@ -53,7 +53,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let trader = Trader::open(site, &admitted);
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
-    let (start, end) = range(&query, trader.moment().as_of.now())?;
+    let (start, end) = range(&query, trader.now())?;
     let most = trader.rows_max(ROWS_MAX);
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();

@@ -68,7 +68,7 @@ struct FillMark {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let symbol = Query::parse(call.query)?.symbol()?.ok_or_else(|| missing("symbol"))?;
-    let at = trader.moment().as_of.now().0.to_string();
+    let at = trader.now().0.to_string();
     // Viewing a chart does not open an account.
     if !trader.has_begun()? {
         let (orders, fills) = (Vec::new(), Vec::new());

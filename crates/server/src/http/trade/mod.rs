@@ -18,14 +18,13 @@ mod replace;
 mod submit;
 mod today;
 mod why;
-mod words;
 
 use access::Scope;
 
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub use words::charge_name;
+pub use order_row::charge_name;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)

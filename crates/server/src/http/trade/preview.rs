@@ -29,5 +29,10 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     if trader.is_read_only() {
         return Err(Problem::read_only());
     }
-    Ok(envelope::success(trader.preview(&request(&body, &admitted)?)?))
+    let request = request(&body, &admitted)?;
+    let preview = trader.ask(|account| {
+        account.catch_up()?;
+        account.preview(&request)
+    })?;
+    Ok(envelope::success(preview))
 }

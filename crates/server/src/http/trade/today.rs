@@ -120,8 +120,8 @@ mod tests {
     fn a_list_drops_the_oldest_closed_orders_first() {
         let cut = |most| {
             let orders = vec![(9, false), (8, true), (7, false), (6, false), (5, true)];
-            let kept = newest(orders, most, |(_, is_open)| *is_open);
-            kept.into_iter().map(|(number, _)| number).collect::<Vec<i32>>()
+            let stored = newest(orders, most, |(_, is_open)| *is_open);
+            stored.into_iter().map(|(number, _)| number).collect::<Vec<i32>>()
         };
         assert_eq!(cut(9), [9, 8, 7, 6, 5]);
         assert_eq!(cut(4), [9, 8, 7, 5]);

@@ -21,5 +21,5 @@ pub(super) const WHY: Doc = Doc::new(
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let trader = Trader::open(site, &admitted);
     let id = Query::parse(call.query)?.order()?.ok_or_else(|| missing("order_id"))?;
-    trader.explanation(id)?.map(envelope::success).ok_or_else(not_found)
+    trader.ask(|account| account.order_explanation(id))?.map(envelope::success).ok_or_else(not_found)
 }

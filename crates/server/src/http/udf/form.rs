@@ -3,8 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag};
+use crate::kit::Call;
+use crate::kit::doc::{Doc, Kind, Parameter, RefusalDoc, Tag, described_only};
 use crate::kit::envelope::ProblemBody;
+pub(super) use crate::kit::fields::echo;
+use crate::refusal::Refusal;
 
 /// A refusal in the form of TradingView's protocol.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -16,22 +19,20 @@ pub(super) struct UdfError {
     pub(super) code: u64,
 }
 
-/// An answer or a refusal; both may have status 200.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-pub(super) enum OrError<T> {
-    Answer(T),
-    Error(UdfError),
-}
+described_only! {
+    /// An answer or a refusal; both may have status 200.
+    #[schemars(untagged, inline)]
+    pub(super) enum OrError<T> {
+        Answer(T),
+        Error(UdfError),
+    }
 
-/// A refusal before the request reaches its handler.
-#[derive(JsonSchema)]
-#[schemars(untagged, inline)]
-#[expect(dead_code, reason = "its shape alone is used")]
-enum Refused {
-    Chart(UdfError),
-    Other(ProblemBody),
+    /// A refusal before the request reaches its handler.
+    #[schemars(untagged, inline)]
+    enum Refused {
+        Chart(UdfError),
+        Other(ProblemBody),
+    }
 }
 
 pub(super) const TOKEN: Parameter = Parameter::path("token", "An access token");
@@ -59,4 +60,17 @@ const REFUSALS: &[RefusalDoc] = &[
 
 pub(super) const fn udf(id: &'static str, summary: &'static str) -> Doc {
     Doc::new(Tag::Udf, id, summary).refuses(REFUSALS)
+}
+
+/// A required parameter.
+pub(super) fn required(call: &Call<'_>, name: &str) -> Result<String, Refusal> {
+    let found = call.parameter_of(name).filter(|text| !text.is_empty());
+    found.ok_or_else(|| Refusal::Malformed(format!("{name} is missing")))
+}
+
+/// An integer, if present.
+pub(super) fn number(call: &Call<'_>, name: &str) -> Result<Option<i64>, Refusal> {
+    let Some(text) = call.parameter_of(name).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let wrong = || Refusal::Malformed(format!("{name} {:?} is not a whole number", echo(&text)));
+    text.parse().map(Some).map_err(|_| wrong())
 }

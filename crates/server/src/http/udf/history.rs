@@ -4,16 +4,15 @@ use std::fmt::Write;
 
 use history::{Anchor, COUNT_MAX, Direction, Paged, Paging, Query, Select, Sessions};
 use market::{Candles, FloorTable, Period, Price, Span, Timestamp, Venue, Zone};
-use schemars::JsonSchema;
 use serde_json::{Number, json};
 
 use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
-use super::query::{echo, number, required};
+use super::form::{echo, number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
 use crate::command::{HistoryCandles, PAGED_MAX, calls};
-use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter};
+use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, described_only};
 use crate::kit::envelope::{self, Problem};
 use crate::kit::{Admitted, Answer, Call, Site, allowance};
 use crate::refusal::Refusal;
@@ -43,26 +42,26 @@ pub(super) const HISTORY: Doc = udf("udfHistory", "Candles as columns; counts li
     .answers(&[AnswerDoc::ok(WORDS, &[Media::json::<OrError<UdfHistory>>()]).headers(&allowance::HEADERS)]);
 pub(super) const HISTORY_BY_KEY: Doc = HISTORY.also("udfHistoryByKey", &[TOKEN]);
 
-/// Columns, or no data. Days and longer periods are stamped with midnight UTC of their date. The
-/// answer is written digit by digit.
-#[derive(JsonSchema)]
-#[schemars(tag = "s", rename_all = "snake_case")]
-#[expect(dead_code, reason = "its shape alone is used")]
-enum UdfHistory {
-    Ok {
-        t: Vec<i64>,
-        o: Vec<Number>,
-        h: Vec<Number>,
-        l: Vec<Number>,
-        c: Vec<Number>,
-        v: Vec<i64>,
-    },
-    #[schemars(rename_all = "camelCase")]
-    NoData {
-        /// If there are older candles, the stamp of the newest of them.
-        #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
-        next_time: Option<i64>,
-    },
+described_only! {
+    /// Columns, or no data. Days and longer periods are stamped with midnight UTC of their date. The
+    /// answer is written digit by digit.
+    #[schemars(tag = "s", rename_all = "snake_case")]
+    enum UdfHistory {
+        Ok {
+            t: Vec<i64>,
+            o: Vec<Number>,
+            h: Vec<Number>,
+            l: Vec<Number>,
+            c: Vec<Number>,
+            v: Vec<i64>,
+        },
+        #[schemars(rename_all = "camelCase")]
+        NoData {
+            /// If there are older candles, the stamp of the newest of them.
+            #[schemars(with = "i64", skip_serializing_if = "Option::is_none")]
+            next_time: Option<i64>,
+        },
+    }
 }
 
 /// The parsed request.

@@ -19,8 +19,8 @@ pub(super) fn holidays(venue: &Venue, from: Date) -> String {
 /// Days with unusual hours: `0930-1300:20261127;…`.
 pub(super) fn corrections(venue: &Venue, sessions: Sessions, from: Date) -> String {
     let half = weekdays(venue, from).filter(|date| venue.calendar().kind(*date) == Some(DayKind::Half));
-    let told = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
-    told.collect::<Vec<_>>().join(";")
+    let report = half.map(|date| format!("{}:{}", of_segments(venue.hours(date), sessions), compact(date)));
+    report.collect::<Vec<_>>().join(";")
 }
 
 fn weekdays(venue: &Venue, from: Date) -> impl Iterator<Item = Date> {
@@ -51,9 +51,9 @@ fn of_segments(segments: &[Segment], sessions: Sessions) -> String {
         let minutes = minutes.rem_euclid(MINUTES_A_DAY);
         format!("{:02}{:02}", minutes / 60, minutes % 60)
     };
-    let told: Vec<String> =
+    let report: Vec<String> =
         spans.iter().map(|(start, end)| format!("{}-{}", clock(*start), clock(*end))).collect();
-    told.join(",")
+    report.join(",")
 }
 
 fn compact(date: Date) -> String {

@@ -6,7 +6,7 @@ use serde::Serialize;
 use store::StoreError;
 
 use super::form::{OrError, RESOLUTION, SYMBOL, TOKEN, WORDS, udf};
-use super::query::{number, required};
+use super::form::{number, required};
 use super::resolution;
 use super::ticker::Ticker;
 use crate::caller::Caller;
@@ -57,7 +57,7 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ve
     })?;
     let venue = site.core.history.venue(&ticker.symbol);
     // An action of a later day has no candle yet.
-    let today = venue.zone().date(site.core.market_now());
+    let today = venue.zone().date(caller.now());
     let there = numbered(&actions).filter(|(_, action)| action.ex_date <= today);
     let stamped = there.map(|(number, action)| (number, time(action, period, venue), action));
     let mut marks: Vec<UdfMark> = stamped
@@ -87,16 +87,16 @@ fn time(action: &Action, period: Period, venue: &Venue) -> Timestamp {
 
 fn mark(number: usize, at: Timestamp, action: &Action) -> UdfMark {
     let Action { ex_date, cash, split, bonus, rights, rights_price } = action;
-    let told = [
+    let report = [
         (!cash.is_zero(), "D", format!("dividend {cash} a share")),
         (*split != market::adjust::Amount::ONE, "S", format!("split: {split} for 1")),
         (!bonus.is_zero(), "B", format!("bonus: {bonus} for 1")),
         (!rights.is_zero(), "R", format!("rights: {rights} for 1 at {rights_price}")),
     ];
-    let told: Vec<(&'static str, String)> =
-        told.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, label, text)| (label, text)).collect();
-    let label = told.first().map_or("A", |(label, _)| label);
-    let text: Vec<String> = told.iter().map(|(_, text)| text.clone()).collect();
+    let report: Vec<(&'static str, String)> =
+        report.into_iter().filter(|(is_there, ..)| *is_there).map(|(_, label, text)| (label, text)).collect();
+    let label = report.first().map_or("A", |(label, _)| label);
+    let text: Vec<String> = report.iter().map(|(_, text)| text.clone()).collect();
     UdfMark {
         id: format!("{ex_date}-{number}"),
         time: at.0,

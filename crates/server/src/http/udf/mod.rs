@@ -8,7 +8,6 @@ mod form;
 mod history;
 mod hours;
 mod marks;
-mod query;
 mod resolution;
 mod search;
 mod symbols;
@@ -56,8 +55,8 @@ fn config(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Probl
     answer(call, admitted, |_| Ok(document(&config::document())))
 }
 
-fn time(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
-    answer(call, admitted, |_| Ok(envelope::text(site.core.market_now().0.to_string())))
+fn time(call: &Call<'_>, _: &Site, admitted: Admitted) -> Result<Answer, Problem> {
+    answer(call, admitted, |me| Ok(envelope::text(me.now().0.to_string())))
 }
 
 fn symbols(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {

@@ -2,7 +2,7 @@
 
 use market::{Period, Span};
 
-use super::query::echo;
+use super::form::echo;
 use crate::refusal::Refusal;
 
 /// Minutes as a number, longer periods as a number and a letter.

@@ -5,8 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::number;
 use super::form::{LANG, OrError, TOKEN, WORDS, udf};
-use super::query::number;
 use super::symbols::{description, exchange, kind};
 use super::ticker::Ticker;
 use crate::caller::Caller;
@@ -61,7 +61,7 @@ pub(super) fn answer(call: &Call<'_>, admitted: &Admitted, site: &Site) -> Resul
             && (place.is_empty() || place.eq_ignore_ascii_case(symbol.region().as_str()))
             && (wanted_kind.is_empty() || wanted_kind == kind(symbol))
     };
-    let directory = site.directory()?;
+    let directory = site.directory(caller.as_of)?;
     let (words, manner) = parts(&query);
     let (found, _) = directory.search(words, is_wanted, LOOKED_AT_MAX);
     let symbols = found.into_iter().map(|one| &one.symbol);

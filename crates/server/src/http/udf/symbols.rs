@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use store::{Security, StoreError};
 
+use super::form::required;
 use super::form::{LANG, OrError, SYMBOL, TOKEN, WORDS, udf};
-use super::query::required;
 use super::ticker::Ticker;
 use super::{config, hours, resolution};
 use crate::caller::{Caller, Language};
@@ -69,8 +69,8 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
     let venue = site.core.history.venue(&ticker.symbol);
     // Minutes before the floor are not served, so the hours of those days are not needed.
     let from = floors.minute.unwrap_or_else(|| venue.calendar().first());
-    let today = venue.zone().date(site.core.market_now());
-    let all = periods(&ticker.symbol, site)?;
+    let today = venue.zone().date(caller.now());
+    let all = periods(&ticker.symbol, caller, site)?;
     let (minutes, longer): (Vec<Period>, Vec<Period>) =
         all.iter().copied().partition(|period| period.is_clock());
     let names = |periods: &[Period]| periods.iter().copied().map(resolution::name).collect::<Vec<_>>();
@@ -110,9 +110,9 @@ pub(super) fn answer(call: &Call<'_>, caller: &Caller, site: &Site) -> Result<Ud
 }
 
 /// The periods with candles; all periods for a security without any candle.
-fn periods(symbol: &Symbol, site: &Site) -> Result<Vec<Period>, Refusal> {
-    let as_of = site.core.as_of();
-    let found = site.core.with_reader(|reader| site.core.history.periods(reader, symbol, as_of));
+fn periods(symbol: &Symbol, caller: &Caller, site: &Site) -> Result<Vec<Period>, Refusal> {
+    let history = &site.core.history;
+    let found = site.core.with_reader(|reader| history.periods(reader, symbol, caller.as_of));
     let found = found.map_err(Refusal::from)?;
     Ok(if found.is_empty() { Period::all().collect() } else { found })
 }

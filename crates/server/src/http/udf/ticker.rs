@@ -9,7 +9,7 @@ use std::fmt;
 use history::{Adjust, Sessions};
 use market::{Market, Symbol};
 
-use super::query::echo;
+use super::form::echo;
 use crate::caller::Language;
 use crate::command;
 use crate::refusal::Refusal;

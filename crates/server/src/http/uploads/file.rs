@@ -52,7 +52,7 @@ pub(super) fn list(_: &Call<'_>, site: &Site, _: Admitted) -> Result<Answer, Pro
 
 /// Stores the file, which was received completely.
 pub(super) fn receive(call: &Call<'_>, site: &Site, by: Admitted) -> Result<Answer, Problem> {
-    let upload = call.arriving.ok_or_else(Problem::internal)?.keep()?;
+    let upload = call.arriving.ok_or_else(Problem::internal)?.finish()?;
     tracing::info!(account = by.account().id.0, bytes = upload.bytes, "a file has arrived to be imported");
     Ok(envelope::success(UploadDocument::of(&upload, &site.core.intake)))
 }

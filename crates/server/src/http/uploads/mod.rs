@@ -2,7 +2,6 @@
 //! command line does the same on the store's machine (`chandler import`, `chandler imports
 //! --undo`).
 
-mod check;
 mod document;
 mod file;
 mod import;
@@ -26,7 +25,7 @@ pub(super) const ROUTES: &[Row] = &[
     Row::delete("/v1/uploads/{upload}", Asks::Account, Scope::Operator, Task::Data, file::remove)
         .own_region_only()
         .doc(&file::REMOVE),
-    post("/v1/uploads/{upload}/dry-run", check::answer).doc(&check::DRY_RUN),
+    post("/v1/uploads/{upload}/dry-run", import::answer).doc(&import::DRY_RUN),
     post("/v1/uploads/{upload}/import", import::start).doc(&import::START),
     post("/v1/uploads/{upload}/stop", import::stop).doc(&import::STOP),
     post("/v1/imports/{import}/undo", undo::answer).doc(&undo::UNDO),

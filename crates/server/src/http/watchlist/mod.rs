@@ -2,7 +2,6 @@
 //! are parsed, and a newly followed security gets the price visible to the account at the market's
 //! clock.
 
-mod fields;
 mod groups;
 mod update;
 

@@ -11,7 +11,7 @@ use market::Symbol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fields::{GroupNumber, missing, symbols, unknown, wrong};
+use super::groups::{GroupNumber, missing, symbols, unknown, wrong};
 use crate::kit::doc::refusals::{BAD_REQUEST, LISTS_TOO_FAST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
 use crate::kit::envelope::{self, Empty, in_full};
@@ -110,7 +110,7 @@ pub(super) fn create(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let id = may_change(&admitted)?;
     let symbols = symbols(&body.securities.unwrap_or_default())?;
     let securities = priced(symbols, None, MembersChange::Add, site, &admitted)?;
-    let created = site.core.access.create_watchlist(id, &name, &securities, site.core.market_now());
+    let created = site.core.access.create_watchlist(id, &name, &securities, admitted.now());
     Ok(envelope::success(Created { id: created.map_err(refused)?.0.to_string() }))
 }
 
@@ -118,7 +118,7 @@ pub(super) fn update(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let body: UpdateBody = call.json()?;
     let group = body.id.ok_or_else(|| missing("id"))?.id();
     let name = name(body.name.as_deref())?;
-    let (id, now) = (may_change(&admitted)?, site.core.market_now());
+    let (id, now) = (may_change(&admitted)?, admitted.now());
     let price = |symbols, change: fn(Vec<PricedSecurity>) -> MembersChange| {
         priced(symbols, Some(group), change, site, &admitted).map(change)
     };
@@ -209,7 +209,7 @@ fn priced(
         symbols.into_iter().map(|symbol| PricedSecurity { symbol, price: None }).collect();
     let change = change(securities.clone());
     access::check_watchlist_change(lists, group, &change).map_err(refused)?;
-    let (floors, as_of) = (core.floors_of(admitted.account()), core.as_of());
+    let (floors, as_of) = (core.floors_of(admitted.account()), admitted.caller.as_of);
     let priced = core.with_reader(|reader| {
         for symbol in securities.iter().map(|one| &one.symbol).filter(|symbol| !followed.contains(*symbol)) {
             if reader.view().security(symbol)?.is_none() {

@@ -3,8 +3,8 @@
 //! `http/document/` assembles `GET /openapi.json` from them.
 
 pub(crate) mod refusals;
-pub(crate) mod words;
 
+use access::{Region, Right, Role};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
@@ -255,6 +255,19 @@ pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
+/// Describes answers and forms that are written and read without these types: for the document,
+/// their shapes are enough.
+macro_rules! described_only {
+    ($($item:item)*) => {
+        $(
+            #[derive(schemars::JsonSchema)]
+            #[expect(dead_code, reason = "its shape alone is used")]
+            $item
+        )*
+    };
+}
+pub(crate) use described_only;
+
 /// The fields of a form are text or absent, never null.
 pub(crate) fn of_form(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
@@ -369,4 +382,16 @@ impl HeaderDoc {
     ) -> HeaderDoc {
         HeaderDoc { field, name, words, kind }
     }
+}
+
+pub(crate) fn role(_: &mut SchemaGenerator) -> Schema {
+    one_of(&[Role::User, Role::Operator].map(Role::as_str))
+}
+
+pub(crate) fn region(_: &mut SchemaGenerator) -> Schema {
+    one_of(&Region::ALL.map(Region::as_str))
+}
+
+pub(crate) fn package(_: &mut SchemaGenerator) -> Schema {
+    one_of(&Right::ALL.map(Right::as_str))
 }

@@ -4,9 +4,9 @@ use access::{RateRule, Terms};
 use serde_json::json;
 use wire::quote::{CalcIndexes, CalcIndexesRequest, CalcIndexesResponse};
 
-use crate::support::{DOORS, Running, import_files};
+use crate::support::{Running, TRANSPORTS, import_files};
 
-fn asked(symbols: &[&str], calc_index: Vec<i32>) -> CalcIndexesRequest {
+fn indexes(symbols: &[&str], calc_index: Vec<i32>) -> CalcIndexesRequest {
     CalcIndexesRequest { symbols: symbols.iter().map(|symbol| (*symbol).to_owned()).collect(), calc_index }
 }
 
@@ -40,13 +40,13 @@ async fn indexes_are_computed_from_candles_and_figures_of_the_security() {
         ..CalcIndexes::default()
     };
     let all: Vec<i32> = (1..=40).collect();
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
-        let request = asked(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
+        let request = indexes(&["9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "x"], all.clone());
         let answer: CalcIndexesResponse = client.ask(26, &request).await.unwrap();
         assert_eq!(answer.security_calc_index, std::slice::from_ref(&wanted));
         // Only the requested indexes; unknown numbers are ignored.
-        let answer: CalcIndexesResponse = client.ask(26, &asked(&["700.HK"], vec![3, 99])).await.unwrap();
+        let answer: CalcIndexesResponse = client.ask(26, &indexes(&["700.HK"], vec![3, 99])).await.unwrap();
         let one = CalcIndexes {
             symbol: "700.HK".to_owned(),
             change_rate: "0.82".to_owned(),
@@ -66,15 +66,15 @@ async fn a_request_without_symbols_or_indexes_is_refused_and_rights_apply() {
     let account = server.account_with("ann", "CN", terms());
     let mut client = server.signed_in(&account).await;
     for (request, code) in [
-        (asked(&[], vec![1]), 301_600),
-        (asked(&["700.HK"], vec![]), 301_600),
-        (asked(&["700.HK"; 501], vec![1]), 301_607),
+        (indexes(&[], vec![1]), 301_600),
+        (indexes(&["700.HK"], vec![]), 301_600),
+        (indexes(&["700.HK"; 501], vec![1]), 301_607),
     ] {
         let (status, refused, _) = client.ask::<()>(26, &request).await.unwrap_err();
         assert_eq!((status, refused), (7, code));
     }
     let answer: CalcIndexesResponse =
-        client.ask(26, &asked(&["700.HK", "600519.SH"], vec![1])).await.unwrap();
+        client.ask(26, &indexes(&["700.HK", "600519.SH"], vec![1])).await.unwrap();
     let symbols: Vec<&str> = answer.security_calc_index.iter().map(|row| row.symbol.as_str()).collect();
     assert_eq!(symbols, ["600519.SH"]);
 }
@@ -109,7 +109,7 @@ async fn figures_apply_from_their_day_on_by_the_market_clock() {
             "{now}"
         );
         let answer: CalcIndexesResponse =
-            client.ask(26, &asked(&["700.HK"], vec![1, 8, 12, 14])).await.unwrap();
+            client.ask(26, &indexes(&["700.HK"], vec![1, 8, 12, 14])).await.unwrap();
         let row = &answer.security_calc_index[0];
         let units = |text: &str| text.replace('.', "").parse::<i64>().unwrap();
         assert_eq!(Some(units(&row.total_market_value)), value.map(|shares| units(&row.last_done) * shares));

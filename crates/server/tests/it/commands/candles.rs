@@ -10,7 +10,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{DOORS, NOW, OVERNIGHT, Running, TransportLabel, import_files};
+use crate::support::{NOW, OVERNIGHT, Running, TRANSPORTS, TransportLabel, import_files};
 
 const PERIODS: [i32; 18] = [1, 2, 3, 5, 10, 15, 20, 30, 45, 60, 120, 180, 240, 1000, 2000, 3000, 3500, 4000];
 
@@ -119,7 +119,7 @@ fn by_date(symbol: &str, period: i32, start: &str, end: &str) -> SecurityHistory
 async fn the_last_candles_of_a_day_match_the_imported_ones() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         let request = by_offset("00700.HK", 1000, OffsetRequest { count: 3, ..Default::default() });
         let answer: SecurityCandlestickResponse = client.ask(27, &request).await.unwrap();

@@ -7,7 +7,7 @@ use access::{RateRule, Terms};
 use serde_json::json;
 use wire::quote::{DateRequest, SecurityCandlestickResponse, SecurityHistoryCandlestickRequest};
 
-use crate::support::{DOORS, Running, import_files};
+use crate::support::{Running, TRANSPORTS, import_files};
 
 fn request(period: i32) -> SecurityHistoryCandlestickRequest {
     SecurityHistoryCandlestickRequest {
@@ -45,7 +45,7 @@ async fn a_coarse_file_answers_its_multiples_until_minutes_come() {
     import(&server, "quarters.csv", &(rows("2026-11-12", 15, 15) + &rows("2026-11-13", 15, 15)));
     server.noticed().await;
     let check = async |expected: &[(i32, usize, i64)]| {
-        for transport in DOORS {
+        for transport in TRANSPORTS {
             let mut client = server.enter(transport, &account, &[]).await;
             for (period, count, volume) in expected.iter().chain(expected) {
                 let answer: SecurityCandlestickResponse = client.ask(27, &request(*period)).await.unwrap();

@@ -7,7 +7,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest, StaticInfoResponse, SymbolsRequest,
 };
 
-use crate::support::{DOORS, Running};
+use crate::support::{Running, TRANSPORTS};
 
 fn pinned(date: &str) -> Terms {
     Terms { api_date: Some(date.parse().unwrap()), ..Terms::default() }
@@ -31,7 +31,7 @@ async fn history_exists_from_its_interface_date_on_and_latest_candles_always() {
         count: 3,
         ..SecurityCandlestickRequest::default()
     };
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &late, &[]).await;
         let wanted: SecurityCandlestickResponse = client.ask(27, &history).await.unwrap();
         assert_eq!(wanted.candlesticks.len(), 3);
@@ -53,18 +53,18 @@ async fn history_exists_from_its_interface_date_on_and_latest_candles_always() {
 #[tokio::test]
 async fn securities_have_no_board_before_it_was_added() {
     let server = Running::start().await;
-    let asked = SymbolsRequest { symbol: vec!["700.HK".to_owned(), "5.HK".to_owned()] };
+    let request = SymbolsRequest { symbol: vec!["700.HK".to_owned(), "5.HK".to_owned()] };
     for (name, date, wanted) in [("ann", "2022-07-17", ""), ("bob", "2022-07-18", "HKEquity")] {
         let account = server.account(name, pinned(date));
-        for transport in DOORS {
+        for transport in TRANSPORTS {
             let mut client = server.enter(transport, &account, &[]).await;
-            let answer: StaticInfoResponse = client.ask(10, &asked).await.unwrap();
-            let told: Vec<_> = answer
+            let answer: StaticInfoResponse = client.ask(10, &request).await.unwrap();
+            let actual: Vec<_> = answer
                 .secu_static_info
                 .iter()
                 .map(|one| (one.name_en.as_str(), one.board.as_str()))
                 .collect();
-            assert_eq!(told, [("Tencent", wanted), ("HSBC", wanted)], "{date}");
+            assert_eq!(actual, [("Tencent", wanted), ("HSBC", wanted)], "{date}");
         }
         let body = json!({"symbol": ["700.HK"]}).to_string();
         let answer = server.post("/quote/static-info", &account, &body).await.json();

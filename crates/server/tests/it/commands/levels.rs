@@ -7,7 +7,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{Client, DOORS, Running};
+use crate::support::{Client, Running, TRANSPORTS};
 
 /// Monday 2026-11-16, midnight in Hong Kong: the next trading day of the small market's Sunday.
 const MONDAY: i64 = 1_794_758_400;
@@ -50,7 +50,7 @@ fn tell_assets(server: &Running, name: &str, day: &str, amount: &str) {
 #[tokio::test]
 async fn a_level_that_rises_at_midnight_applies_to_open_connections() {
     assert_eq!(Zone::of(Market::Hk).rfc3339(Timestamp(MONDAY)), "2026-11-16T00:00:00+08:00");
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let server = Running::start().await;
         narrow(&server);
         let account = server.account("ann", unlimited());
@@ -150,7 +150,7 @@ async fn refusal(client: &mut Client, symbol: &str) -> String {
 
 #[tokio::test]
 async fn a_change_of_a_right_applies_to_the_next_request() {
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
         let Created { account_id: id, .. } = account;

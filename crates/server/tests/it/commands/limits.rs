@@ -6,7 +6,7 @@ use wire::quote::{
     SecurityHistoryCandlestickRequest,
 };
 
-use crate::support::{Client, DOORS, NOW, Running, TransportLabel, request};
+use crate::support::{Client, NOW, Running, TRANSPORTS, TransportLabel, request};
 
 type History = SecurityHistoryCandlestickRequest;
 
@@ -76,7 +76,7 @@ async fn invalid_parameters_are_refused_with_a_message() {
         // The text of the live service, which clients look for.
         (dates(1, "20200101", "20261101"), "out of minute kline begin date"),
     ];
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         for (request, word) in &cases {
             let (status, code, text) = ask(&mut client, request).await.expect_err(word);
@@ -101,7 +101,7 @@ async fn a_history_request_with_the_number_26_is_answered_as_27() {
     let cut_short = [&head[..], b"\x20\x01\x2a\x09"].concat();
     let other_symbol = [&b"\x0a\x07AAPL.US"[..], &by_offset[8..]].concat();
     let indexes = [&b"\x0a\x06700.HK"[..], b"\x12\x01\x01"].concat();
-    for (name, transport) in ["ann", "bob"].into_iter().zip(DOORS) {
+    for (name, transport) in ["ann", "bob"].into_iter().zip(TRANSPORTS) {
         let account = server.account(name, terms.clone());
         let mut client = server.enter(transport, &account, &[]).await;
         for (body, code) in [
@@ -224,7 +224,7 @@ async fn the_sixty_first_request_of_an_account_is_refused_on_every_transport() {
 async fn the_monthly_quota_counts_each_security_once() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..Terms::default() });
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         // A refused request is not charged.
         for refused in ["9999.HK", "5.HK", "AAPL261120C200000.US"] {

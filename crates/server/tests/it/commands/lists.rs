@@ -5,7 +5,7 @@ use wire::quote::{
     IntradayRequest, IntradayResponse, PrePost, QuoteResponse, StaticInfoResponse, SymbolsRequest,
 };
 
-use crate::support::{DOORS, OVERNIGHT, Running, TransportLabel, import_files};
+use crate::support::{OVERNIGHT, Running, TRANSPORTS, TransportLabel, import_files};
 
 fn symbols(symbols: &[&str]) -> SymbolsRequest {
     SymbolsRequest { symbol: symbols.iter().map(|symbol| (*symbol).to_owned()).collect() }
@@ -16,9 +16,9 @@ async fn securities_are_returned_in_the_requested_order_without_duplicates_and_u
     let server = Running::start().await;
     // Details of a security need no right.
     let account = server.account_with("ann", "none", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
-        let asked = symbols(&[
+        let request = symbols(&[
             "AAPL.US",
             "9999.HK",
             "00005.HK",
@@ -29,7 +29,7 @@ async fn securities_are_returned_in_the_requested_order_without_duplicates_and_u
             "5.HK",
             "600519.SH",
         ]);
-        let answer: StaticInfoResponse = client.ask(10, &asked).await.unwrap();
+        let answer: StaticInfoResponse = client.ask(10, &request).await.unwrap();
         let shown: Vec<[&str; 6]> = answer
             .secu_static_info
             .iter()
@@ -63,7 +63,7 @@ async fn an_option_with_stored_candles_has_a_board_and_a_name() {
     std::fs::write(&path, rows).unwrap();
     import_files(server.dir.path(), &[path]);
     let account = server.account("ann", access::Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         let answer: StaticInfoResponse = client.ask(10, &symbols(&["AAPL260417C192500.US"])).await.unwrap();
         let one = &answer.secu_static_info[0];
@@ -94,8 +94,9 @@ async fn quotes_are_of_the_last_trading_day() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut client = server.signed_in(&account).await;
-    let asked = symbols(&["600519.SH", "9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "700.HK", "x"]);
-    let answer: QuoteResponse = client.ask(11, &asked).await.unwrap();
+    let request =
+        symbols(&["600519.SH", "9999.HK", "5.HK", "00700.HK", "AAPL261120C200000.US", "700.HK", "x"]);
+    let answer: QuoteResponse = client.ask(11, &request).await.unwrap();
     let [moutai, tencent] = answer.secu_quote.as_slice() else { panic!("{answer:?}") };
     assert_eq!((moutai.symbol.as_str(), moutai.last_done.as_str()), ("600519.SH", "124.500"));
     let shown = [
@@ -157,8 +158,8 @@ async fn quotes_without_a_right_are_left_out() {
     let server = Running::start().await;
     let account = server.account_with("ann", "CN", Terms::default());
     let mut client = server.signed_in(&account).await;
-    let asked = symbols(&["700.HK", "AAPL.US", "600519.SH"]);
-    let answer: QuoteResponse = client.ask(11, &asked).await.unwrap();
+    let request = symbols(&["700.HK", "AAPL.US", "600519.SH"]);
+    let answer: QuoteResponse = client.ask(11, &request).await.unwrap();
     let shown: Vec<&str> = answer.secu_quote.iter().map(|quote| quote.symbol.as_str()).collect();
     assert_eq!(shown, ["600519.SH"]);
 }

@@ -6,7 +6,7 @@ use wire::quote::{
     TradingSessionsResponse,
 };
 
-use crate::support::{Client, DOORS, OVERNIGHT, Running, TransportLabel};
+use crate::support::{Client, OVERNIGHT, Running, TRANSPORTS, TransportLabel};
 
 async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
     client.ask(4, &QuoteProfileRequest { language: language.to_owned() }).await.unwrap()
@@ -16,7 +16,7 @@ async fn profile(client: &mut Client, language: &str) -> QuoteProfileResponse {
 async fn a_profile_has_the_account_its_quota_and_a_pace_within_its_rate() {
     let server = Running::start().await;
     let account = server.account_with("ann", "HK,US", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         let answer = profile(&mut client, "en").await;
         assert_eq!(answer.member_id, account.account_id.0);

@@ -10,7 +10,7 @@ use wire::quote::{
     SymbolRequest, TradesRequest, TradesResponse,
 };
 
-use crate::support::{DOORS, OVERNIGHT, Running, import_files, import_with};
+use crate::support::{OVERNIGHT, Running, TRANSPORTS, import_files, import_with};
 
 /// 2026-11-13, a Friday, the last trading day: 1794533400 is 09:30 in Hong Kong.
 const OPEN: i64 = 1_794_533_400;
@@ -46,7 +46,7 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
     let server = started().await;
     let account = server.account("ann", unlimited());
     let symbol = SymbolRequest { symbol: "00700.hk".to_owned() };
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         let request = TradesRequest { symbol: "00700.HK".to_owned(), count: 2 };
         let trades: TradesResponse = client.ask(17, &request).await.unwrap();
@@ -109,8 +109,8 @@ async fn trades_flow_and_distribution_are_the_same_on_every_transport() {
     ] {
         let mirrored = server.post(post, &account, body).await;
         assert_eq!(mirrored.status, 200, "{mirrored:?}");
-        let asked = server.get(get, &account).await;
-        assert_eq!((asked.status, asked.json()), (200, mirrored.json()), "{get}");
+        let requested = server.get(get, &account).await;
+        assert_eq!((requested.status, requested.json()), (200, mirrored.json()), "{get}");
     }
     let distribution = server.get("/v1/quote/capital-distribution?symbol=700.HK", &account).await.json();
     assert_eq!(

@@ -9,8 +9,8 @@ const CANDLES: &str = "/v1/quote/history-candlesticks?symbol=700.HK&limit=2";
 #[track_caller]
 fn is_open(answer: &Response) {
     assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{}", answer.head);
-    let told = answer.header("access-control-expose-headers").unwrap();
-    assert!(told.contains("x-quota-used") && told.contains("retry-after"), "{told}");
+    let actual = answer.header("access-control-expose-headers").unwrap();
+    assert!(actual.contains("x-quota-used") && actual.contains("retry-after"), "{actual}");
     assert_eq!(answer.header("access-control-allow-credentials"), None);
 }
 

@@ -202,16 +202,16 @@ async fn reports_are_accepted_as_json_or_csv_and_raise_levels() {
         json!({"rows": 2, "accounts": 2})
     );
     assert_eq!(level("op").await, json!(4));
-    let told = data(&office.get("/v1/admin/reported-orders?account=ann").await);
-    assert_eq!(told, json!({"rows": [{"account": "ann", "day": "2026-11-15", "count": 1}]}));
-    let told = data(&office.get("/v1/admin/reported-assets?account=1&limit=1").await);
+    let actual = data(&office.get("/v1/admin/reported-orders?account=ann").await);
+    assert_eq!(actual, json!({"rows": [{"account": "ann", "day": "2026-11-15", "count": 1}]}));
+    let actual = data(&office.get("/v1/admin/reported-assets?account=1&limit=1").await);
     assert_eq!(
-        told,
+        actual,
         json!({"rows": [{"account": "ann", "day": "2026-11-12", "currency": "USD", "amount": "10000.00"}]})
     );
-    let told = data(&office.get("/v1/admin/rates?currency=usd").await);
+    let actual = data(&office.get("/v1/admin/rates?currency=usd").await);
     assert_eq!(
-        told,
+        actual,
         json!({"rows": [
             {"currency": "USD", "day": "2026-11-01", "rate": "8.00", "builtin": false},
             {"currency": "USD", "day": "1983-10-17", "rate": "7.80", "builtin": true},

@@ -307,7 +307,7 @@ async fn an_answer_without_candles_is_valid_in_every_format() {
 }
 
 /// Limit and remaining calls, limit and used securities.
-fn told(answer: &Response) -> [Option<i64>; 4] {
+fn describe(answer: &Response) -> [Option<i64>; 4] {
     ["x-ratelimit-limit", "x-ratelimit-remaining", "x-quota-limit", "x-quota-used"]
         .map(|name| answer.header(name).map(|value| value.parse().unwrap()))
 }
@@ -317,39 +317,39 @@ async fn every_history_answer_reports_the_remaining_limits() {
     let server = Running::start().await;
     let account = server.account("ann", Terms { quota: Some(2), ..rate("4/3600") });
     let first = ask(&server, &account, "symbol=700.HK").await;
-    assert_eq!(told(&first), [Some(4), Some(3), Some(2), Some(1)]);
+    assert_eq!(describe(&first), [Some(4), Some(3), Some(2), Some(1)]);
     let reset: u64 = first.header("x-ratelimit-reset").unwrap().parse().unwrap();
     assert!((3_500..=3_600).contains(&reset), "{reset}");
     assert_eq!(first.header("x-quota-reset"), Some("2026-12-01"));
     let body = r#"{"symbol":"AAPL.US","period":1000,"query_type":1,"offset_request":{}}"#;
     let second = server.post("/quote/history-candlesticks", &account, body).await;
-    assert_eq!(told(&second), [Some(4), Some(2), Some(2), Some(2)]);
+    assert_eq!(describe(&second), [Some(4), Some(2), Some(2), Some(2)]);
     let spent = ask(&server, &account, "symbol=600519.SH").await;
     assert_eq!((refused(&spent).0, refused(&spent).1), (403, 301_607));
-    assert_eq!(told(&spent), [Some(4), Some(1), Some(2), Some(2)]);
+    assert_eq!(describe(&spent), [Some(4), Some(1), Some(2), Some(2)]);
     let wrong = ask(&server, &account, "symbol=700.HK&colour=red").await;
     assert_eq!((refused(&wrong).0, refused(&wrong).1), (400, 301_600));
-    assert_eq!(told(&wrong), [Some(4), Some(1), Some(2), Some(2)]);
+    assert_eq!(describe(&wrong), [Some(4), Some(1), Some(2), Some(2)]);
     data(&ask(&server, &account, "symbol=700.HK").await);
     for refusal in [
         ask(&server, &account, "symbol=700.HK").await,
         server.post("/quote/history-candlesticks", &account, body).await,
     ] {
         assert_eq!((refused(&refusal).0, refused(&refusal).1), (429, 301_606));
-        assert_eq!(told(&refusal), [Some(4), Some(0), Some(2), Some(2)]);
+        assert_eq!(describe(&refusal), [Some(4), Some(0), Some(2), Some(2)]);
         let wait: u64 = refusal.header("retry-after").unwrap().parse().unwrap();
         assert!((3_500..=3_600).contains(&wait), "{wait}");
     }
     // Only history is counted, and only its answers report it.
     let other = server.post("/quote/quotes", &account, r#"{"symbol":["700.HK"]}"#).await;
-    assert_eq!((other.status, told(&other)), (200, [None; 4]));
+    assert_eq!((other.status, describe(&other)), (200, [None; 4]));
 }
 
 #[tokio::test]
 async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
     let server = Running::start().await;
     let account = server.account("ann", rate("12/3600"));
-    let remaining = |answer: &Response| told(answer)[1].unwrap();
+    let remaining = |answer: &Response| describe(answer)[1].unwrap();
     let minutes = "symbol=700.HK&period=1m";
     assert_eq!(remaining(&ask(&server, &account, &format!("{minutes}&limit=1001")).await), 10);
     let long = ask(&server, &account, &format!("{minutes}&limit=9000")).await;
@@ -359,7 +359,7 @@ async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
     let refusal = ask(&server, &account, &format!("{minutes}&limit=2000")).await;
     assert_eq!((refusal.status, remaining(&refusal)), (429, 1));
     assert_eq!(remaining(&ask(&server, &account, &format!("{minutes}&limit=1000")).await), 0);
-    assert_eq!(told(&refusal)[3], Some(1), "one security");
+    assert_eq!(describe(&refusal)[3], Some(1), "one security");
 
     let slow = server.account("bob", rate("2/30"));
     let (status, code, text) = refused(&ask(&server, &slow, &format!("{minutes}&limit=2001")).await);
@@ -367,7 +367,7 @@ async fn a_long_answer_counts_as_one_call_per_thousand_begun() {
     assert_eq!(text, "limit 2001 is worth 3 calls, and this account has 2 in any 30 s: ask for at most 2000");
     let free = server.account("cat", unlimited());
     let answer = ask(&server, &free, &format!("{minutes}&limit=10000")).await;
-    assert_eq!((answer.status, told(&answer)[0], answer.header("x-ratelimit-reset")), (200, None, None));
+    assert_eq!((answer.status, describe(&answer)[0], answer.header("x-ratelimit-reset")), (200, None, None));
 }
 
 #[tokio::test]
@@ -404,11 +404,11 @@ async fn an_invalid_value_is_counted_and_a_parse_error_is_not() {
     let understood = ["period=7", "period=1&minute=2500", "start=2026-11-13&end=2026-11-12"];
     for (query, left) in understood.into_iter().chain(["period=1m&start=1999-01-04"]).zip([4, 3, 2, 1]) {
         let answer = ask(&server, &account, &format!("symbol=700.HK&{query}")).await;
-        assert_eq!((answer.status, told(&answer)[1]), (400, Some(left)), "{query}");
+        assert_eq!((answer.status, describe(&answer)[1]), (400, Some(left)), "{query}");
     }
     let unread = "symbol=700.HK&period=7m";
     let answer = ask(&server, &account, unread).await;
-    assert_eq!((answer.status, told(&answer)[1]), (400, Some(1)));
+    assert_eq!((answer.status, describe(&answer)[1]), (400, Some(1)));
     data(&ask(&server, &account, "symbol=700.HK").await);
     for query in understood {
         assert_eq!(ask(&server, &account, &format!("symbol=700.HK&{query}")).await.status, 429, "{query}");
@@ -423,7 +423,7 @@ async fn a_token_is_required() {
         let answer = server.http("GET", &path, "", b"").await;
         assert_eq!((refused(&answer).0, refused(&answer).1), (401, 401_004));
         assert_eq!(answer.header("www-authenticate"), Some("bearer"));
-        assert_eq!(told(&answer), [None; 4], "nobody has no quota");
+        assert_eq!(describe(&answer), [None; 4], "nobody has no quota");
     }
 }
 

@@ -3,7 +3,7 @@
 use access::{Actor, AuditFilter, Created, NewAccount, Role, Terms};
 use serde_json::Value;
 
-use crate::support::{DOORS, Response, Running, machine_now};
+use crate::support::{Response, Running, TRANSPORTS, machine_now};
 
 fn operator(server: &Running) -> Created {
     let new = NewAccount { role: Role::Operator, ..NewAccount::named("olga", Terms::default()) };
@@ -29,11 +29,11 @@ fn ids(data: &Value) -> Vec<&str> {
 async fn an_owner_sees_only_their_own_connections() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", Terms::default()), server.account("bob", Terms::default()));
-    let nobody = list(&server, &ann, "").await;
-    assert_eq!((&nobody["online"], &nobody["limit"]), (&0.into(), &10.into()));
-    assert_eq!((&nobody["account"], &nobody["region"]), (&"ann".into(), &"ap".into()));
+    let unknown = list(&server, &ann, "").await;
+    assert_eq!((&unknown["online"], &unknown["limit"]), (&0.into(), &10.into()));
+    assert_eq!((&unknown["account"], &unknown["region"]), (&"ann".into(), &"ap".into()));
     let mut clients = Vec::new();
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         clients.push(server.enter(transport, &ann, &[("accept-language", "en")]).await);
         clients.push(server.enter(transport, &bob, &[]).await);
     }
@@ -67,7 +67,7 @@ async fn an_owner_sees_only_their_own_connections() {
 async fn a_connection_closed_by_its_owner_is_notified_and_frees_its_slot() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms { connections: 1, ..Terms::default() });
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &ann, &[]).await;
         assert_eq!(server.slots(&ann).await, (1, 1));
         let seen = list(&server, &ann, "").await;

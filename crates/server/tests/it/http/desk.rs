@@ -79,8 +79,8 @@ async fn coverage_shows_which_days_have_trades() {
     let week = data(&server.get("/v1/coverage?days=7", &op).await);
     assert_eq!(week["rows"][1], json!({"symbol": "700.HK", "days": "ccccc..", "trades": "..t.t.."}));
     assert_eq!(week["rows"][2].get("trades"), None);
-    let told = data(&server.get("/v1/coverage/700.HK?start=2026-11-11&end=2026-11-13", &op).await);
-    let trades: Vec<&Value> = told["days"].as_array().unwrap().iter().map(|day| &day["trades"]).collect();
+    let body = data(&server.get("/v1/coverage/700.HK?start=2026-11-11&end=2026-11-13", &op).await);
+    let trades: Vec<&Value> = body["days"].as_array().unwrap().iter().map(|day| &day["trades"]).collect();
     assert_eq!(trades, [&json!(1), &json!(0), &json!(2)]);
 }
 
@@ -100,12 +100,12 @@ async fn the_days_of_one_security_show_gaps_and_their_reasons() {
     options.read.period = Some(Grain::Minute);
     import_with(server.dir.path(), &[path], options);
     server.noticed().await;
-    let told = data(&server.get("/v1/coverage/9.HK?start=2026-11-12&end=2026-11-13", &op).await);
+    let body = data(&server.get("/v1/coverage/9.HK?start=2026-11-12&end=2026-11-13", &op).await);
     assert_eq!(
-        (&told["symbol"], &told["start"], &told["end"]),
+        (&body["symbol"], &body["start"], &body["end"]),
         (&json!("9.HK"), &json!("2026-11-12"), &json!("2026-11-13"))
     );
-    let day = &told["days"][0];
+    let day = &body["days"][0];
     for (pointer, wanted) in [
         ("/date", json!("2026-11-12")),
         ("/day", json!("full")),
@@ -133,7 +133,7 @@ async fn the_days_of_one_security_show_gaps_and_their_reasons() {
         assert_eq!(day.pointer(pointer), Some(&wanted), "{pointer}: {day:#}");
     }
     assert_eq!(day["gaps"].as_array().unwrap().len(), 50);
-    assert_eq!(told["days"][1]["minutes"], 0);
+    assert_eq!(body["days"][1]["minutes"], 0);
     let letters = data(&server.get("/v1/coverage?days=2&end=2026-11-13", &op).await);
     assert!(
         letters["rows"].as_array().unwrap().contains(&json!({"symbol": "9.HK", "days": "pm"})),

@@ -13,7 +13,7 @@ fn sdk_requests() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Status, code and text.
-fn told(answer: &Response) -> (u16, i64, String) {
+fn describe(answer: &Response) -> (u16, i64, String) {
     let json = answer.json();
     (answer.status, json["code"].as_i64().unwrap(), json["message"].as_str().unwrap().to_owned())
 }
@@ -28,14 +28,14 @@ async fn no_request_of_an_sdk_is_not_found() {
         let answer = server.http(method, path, &head, b"{}").await;
         if answer.status == 404 {
             // The endpoint is offered, and the topic does not exist.
-            assert_eq!(told(&answer).2, "topic not found", "{method} {path}");
+            assert_eq!(describe(&answer).2, "topic not found", "{method} {path}");
             continue;
         }
         assert_ne!(answer.status, 405, "{method} {path}: {answer:?}");
         if answer.status != 501 {
             continue;
         }
-        let (_, code, text) = told(&answer);
+        let (_, code, text) = describe(&answer);
         assert_eq!((code, answer.json()["data"].clone()), (301_602, Value::Null), "{method} {path}");
         assert!(text.contains(" are not offered here"), "{method} {path}: {text}");
         refused += 1;
@@ -57,7 +57,7 @@ async fn a_refusal_names_what_is_not_offered() {
         ("/v1/us/assets/overview", format!("overviews of US accounts are not offered here: {why}")),
         ("/v1/dailycoins/query", format!("savings plans are not offered here: {why}")),
     ] {
-        assert_eq!(told(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");
+        assert_eq!(describe(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");
     }
 }
 
@@ -85,6 +85,6 @@ async fn a_wrong_method_lists_the_allowed_ones_and_unknown_paths_are_not_found()
     for path in
         ["/v1/asset/accounts", "/v1/sharelists/", "/v1/trade", "/v4/trade/order", "/v1/content/700.HK"]
     {
-        assert_eq!(told(&server.get(path, &account).await), (404, 404, "not found".to_owned()), "{path}");
+        assert_eq!(describe(&server.get(path, &account).await), (404, 404, "not found".to_owned()), "{path}");
     }
 }

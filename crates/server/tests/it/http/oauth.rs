@@ -445,12 +445,12 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
         let answer = house.server.http("GET", "/v1/socket/token", &head, b"").await.json();
         answer["data"]["otp"].as_str().unwrap().to_owned()
     };
-    let (mut ended, mut kept) = (
+    let (mut ended, mut stored) = (
         house.server.connect(TransportLabel::WebSocket).await,
         house.server.connect(TransportLabel::Tcp).await,
     );
     ended.sign_in(&otp(&tokens).await, &[]).await;
-    kept.sign_in(&otp(&other).await, &[]).await;
+    stored.sign_in(&otp(&other).await, &[]).await;
     let token = tokens["refresh_token"].as_str().unwrap();
     let fields = [("token", token), ("token_type_hint", "refresh_token"), ("client_id", house.id())];
     for _ in 0..2 {
@@ -471,7 +471,7 @@ async fn revoking_a_token_ends_the_sign_in_and_its_connections() {
     // longer.
     let answer: Result<TradingSessionsResponse, _> = ended.ask(8, &TradingSessionsResponse::default()).await;
     assert_eq!(answer.unwrap_err().0, 5, "not signed in any more");
-    let answer: Result<TradingSessionsResponse, _> = kept.ask(8, &TradingSessionsResponse::default()).await;
+    let answer: Result<TradingSessionsResponse, _> = stored.ask(8, &TradingSessionsResponse::default()).await;
     assert!(answer.is_ok());
 }
 

@@ -218,12 +218,12 @@ async fn a_refusal_for_a_limit_gives_advice_only_to_operators() {
         let new = NewAccount { role, ..NewAccount::named(name, terms) };
         let account = server.access.create(&new, &Actor::Operator, NOW).unwrap();
         let lifting = format!(" account set {} --unlimited` lifts it", account.account_id.0);
-        for (asked, status, code, says) in [
+        for (request, status, code, says) in [
             ("period=1m&start=1999-01-04", 400, 301_600, "out of minute kline begin date"),
             ("period=day", 403, 301_607, "this account has used 0 of 0 securities"),
             ("period=day", 429, 301_606, "more than 2 history requests in 30 s"),
         ] {
-            let path = format!("/v1/quote/history-candlesticks?symbol=700.HK&{asked}");
+            let path = format!("/v1/quote/history-candlesticks?symbol=700.HK&{request}");
             let (found, number, text) = refused(&server.get(&path, &account).await);
             assert_eq!((found, number), (status, code), "{name}: {text}");
             assert!(text.starts_with(says), "{text}");

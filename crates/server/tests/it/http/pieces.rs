@@ -30,13 +30,13 @@ async fn the_ranges_of_an_answer_make_the_whole_and_count_once() {
     assert_eq!(head.header("content-type"), Some("application/vnd.apache.parquet"));
     assert_eq!(head.header("x-ratelimit-remaining"), Some("1"));
     let mut whole = Vec::new();
-    for (range, told) in [
+    for (range, actual) in [
         ("bytes=0-99".to_owned(), format!("bytes 0-99/{length}")),
         (format!("bytes=100-{}", length - 9), format!("bytes 100-{}/{length}", length - 9)),
         ("bytes=-8".to_owned(), format!("bytes {}-{}/{length}", length - 8, length - 1)),
     ] {
         let piece = ask(&server, &account, "GET", &format!("range: {range}\r\n")).await;
-        assert_eq!((piece.status, piece.header("content-range")), (206, Some(told.as_str())));
+        assert_eq!((piece.status, piece.header("content-range")), (206, Some(actual.as_str())));
         assert_eq!(piece.header("etag"), head.header("etag"));
         assert_eq!(piece.header("x-ratelimit-remaining"), Some("1"));
         whole.extend(piece.body);

@@ -147,9 +147,9 @@ async fn a_body_has_a_limit() {
     let whole = chunked.clone() + "0\r\n\r\n";
     assert!(raw(&server, whole.as_bytes()).await.starts_with("HTTP/1.1 413 "), "40 pieces of 8 KiB");
     // A client that expects a 100 need not send the body.
-    let asking =
+    let request =
         "POST /quote/quotes HTTP/1.1\r\nhost: test\r\nexpect: 100-continue\r\ncontent-length: 300000\r\n\r\n";
-    let answer = raw(&server, asking.as_bytes()).await;
+    let answer = raw(&server, request.as_bytes()).await;
     assert!(answer.starts_with("HTTP/1.1 413 ") && answer.contains("connection: close"), "{answer}");
     let endless = "POST /quote/quotes HTTP/1.1\r\nhost: test\r\ncontent-length: 99999999999\r\n\r\n";
     assert!(raw(&server, endless.as_bytes()).await.starts_with("HTTP/1.1 413 "));

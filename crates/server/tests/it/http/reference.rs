@@ -17,12 +17,12 @@ async fn stored_actions_are_returned_as_dividends_and_as_corporate_actions() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     for path in ["/v1/quote/dividends", "/v1/quote/dividends/details"] {
-        let told = data(&server.get(&format!("{path}?symbol=700.HK"), &ann).await);
+        let body = data(&server.get(&format!("{path}?symbol=700.HK"), &ann).await);
         let dividend = json!({
             "symbol": "700.HK", "id": "2026110201", "desc": "Cash dividend of 3.4 HKD a share", "record_date": "",
             "ex_date": "2026-11-02", "payment_date": "",
         });
-        assert_eq!(told, json!({ "list": [dividend] }));
+        assert_eq!(body, json!({ "list": [dividend] }));
     }
     let acts = data(&server.get("/v1/quote/company-act?symbol=700.HK&req_type=1&version=3", &ann).await);
     let act = &acts["items"][0];
@@ -125,8 +125,8 @@ async fn markets_are_open_and_closed_by_the_market_clock() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
     let states = async || {
-        let told = data(&server.get("/v1/quote/market-status", &ann).await);
-        let rows = told["market_time"].as_array().unwrap().clone();
+        let body = data(&server.get("/v1/quote/market-status", &ann).await);
+        let rows = body["market_time"].as_array().unwrap().clone();
         rows.iter()
             .map(|row| format!("{} {}", row["market"].as_str().unwrap(), row["trade_status"]))
             .collect::<Vec<_>>()

@@ -110,8 +110,8 @@ async fn an_empty_store_is_distinguished_from_no_visible_securities() {
     let full = Running::start().await;
     for (server, is_empty) in [(empty, true), (full, false)] {
         let ann = server.account_with("ann", "none", Terms::default());
-        let told = data(&server.get("/v1/securities", &ann).await);
-        assert_eq!(told, json!({"securities": [], "more": false, "store_is_empty": is_empty}));
+        let body = data(&server.get("/v1/securities", &ann).await);
+        assert_eq!(body, json!({"securities": [], "more": false, "store_is_empty": is_empty}));
     }
 }
 
@@ -176,25 +176,25 @@ async fn a_security_has_the_hours_that_the_account_may_see() {
 async fn a_security_lists_its_stored_series_up_to_the_market_clock() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
-    let told = |facts: &Value| -> Vec<(String, String, String)> {
+    let describe = |facts: &Value| -> Vec<(String, String, String)> {
         let text = |one: &Value, name: &str| one[name].as_str().unwrap().to_owned();
         let stored = facts["stored"].as_array().unwrap().iter();
         stored.map(|one| (text(one, "period"), text(one, "first"), text(one, "last"))).collect()
     };
     let since = |period: &str, last: &str| (period.to_owned(), "2026-10-12".to_owned(), last.to_owned());
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
-    assert_eq!(told(&facts), [since("day", "2026-11-13")]);
+    assert_eq!(describe(&facts), [since("day", "2026-11-13")]);
     let version = facts["stored"][0]["version"].as_i64().unwrap();
     assert_eq!(data(&server.get("/v1/securities/600519.SH", &ann).await)["stored"][0]["version"], version);
     let facts = data(&server.get("/v1/securities/700.HK", &ann).await);
     // Only imported periods; rollups of minutes are not listed.
-    let periods: Vec<String> = told(&facts).into_iter().map(|(period, ..)| period).collect();
+    let periods: Vec<String> = describe(&facts).into_iter().map(|(period, ..)| period).collect();
     assert_eq!(periods, ["1m", "day"]);
     assert_eq!(data(&server.get("/v1/securities/5.HK", &ann).await)["stored"], json!([]));
     // 2026-10-20, noon in Shanghai; and a week before the first stored candle.
     server.set_now(1_792_468_800);
     let facts = data(&server.get("/v1/securities/600519.SH", &ann).await);
-    assert_eq!(told(&facts), [since("day", "2026-10-19")], "the day is not over");
+    assert_eq!(describe(&facts), [since("day", "2026-10-19")], "the day is not over");
     assert_eq!(facts["now"], "2026-10-20T12:00:00+08:00");
     // Noon of the first day, of which the candle is stored.
     server.set_now(1_791_777_600);
@@ -252,11 +252,11 @@ async fn figures_have_the_ratios_of_command_26_as_of_the_market_clock() {
 async fn actions_are_listed_once_they_are_effective() {
     let server = Running::start().await;
     let ann = server.account("ann", Terms::default());
-    let told = data(&server.get("/v1/securities/700.HK/actions", &ann).await);
+    let body = data(&server.get("/v1/securities/700.HK/actions", &ann).await);
     let action = json!({
         "ex_date": "2026-11-02", "cash": "3.4", "split": "1", "bonus": "0", "rights": "0", "rights_price": "0",
     });
-    assert_eq!(told, json!({"symbol": "700.HK", "actions": [action]}));
+    assert_eq!(body, json!({"symbol": "700.HK", "actions": [action]}));
     // The evening before in Hong Kong.
     server.set_now(1_793_548_799);
     assert_eq!(data(&server.get("/v1/securities/700.HK/actions", &ann).await)["actions"], json!([]));

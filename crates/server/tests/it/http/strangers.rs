@@ -155,7 +155,7 @@ async fn unauthenticated_connections_are_limited_and_authentication_frees_a_slot
         assert_eq!(&answer, b"HTTP/1.1 200");
         authenticated.push(stream);
     }
-    for transport in crate::support::DOORS {
+    for transport in crate::support::TRANSPORTS {
         let client = server.enter(transport, &account, &[]).await;
         authenticated.push(client.stream);
     }
@@ -193,11 +193,11 @@ async fn an_account_retains_few_http_connections_and_is_answered_on_any_number()
         assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
         (stream, head.contains("connection: close"))
     };
-    let mut kept = Vec::new();
+    let mut stored = Vec::new();
     for number in 0..16 {
         let (stream, closes) = ask().await;
         assert!(!closes, "connection {number}");
-        kept.push(stream);
+        stored.push(stream);
     }
     for _ in 0..3 {
         let (mut stream, closes) = ask().await;
@@ -205,7 +205,7 @@ async fn an_account_retains_few_http_connections_and_is_answered_on_any_number()
         rest(&mut stream).await;
     }
     // A closed one frees its slot, as soon as the server has noticed.
-    drop(kept.pop());
+    drop(stored.pop());
     let stays = async {
         while ask().await.1 {
             tokio::task::yield_now().await;

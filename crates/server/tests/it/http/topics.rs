@@ -374,13 +374,16 @@ async fn a_hidden_post_is_visible_only_to_its_author() {
         assert_eq!(hall.server.get(&format!("/v1/admin/topics?{query}"), &op).await.status, 400, "{query}");
     }
     let rows = hall.get("/v1/admin/audit?account=ann&limit=2", &op).await["rows"].clone();
-    let told = |row: &Value| (row["event"].clone(), row["actor"].clone(), row["reason"].clone());
+    let describe = |row: &Value| (row["event"].clone(), row["actor"].clone(), row["reason"].clone());
     let actor = json!(format!("account {}", op.account_id.0));
     assert_eq!(
-        told(&rows[0]),
+        describe(&rows[0]),
         (json!("topic.restored"), actor.clone(), json!(format!("topic {topic}: restored")))
     );
-    assert_eq!(told(&rows[1]), (json!("topic.hidden"), actor, json!(format!("topic {topic}: advertising"))));
+    assert_eq!(
+        describe(&rows[1]),
+        (json!("topic.hidden"), actor, json!(format!("topic {topic}: advertising")))
+    );
 }
 
 #[tokio::test]

@@ -101,8 +101,8 @@ async fn candles_are_those_of_the_other_transports() {
 async fn prices_are_written_digit_by_digit() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    let asked = format!("history?symbol=700.HK&resolution=1D&from={THURSDAY}&to={SATURDAY}");
-    let answer = ask(&server, &account, &asked).await;
+    let request = format!("history?symbol=700.HK&resolution=1D&from={THURSDAY}&to={SATURDAY}");
+    let answer = ask(&server, &account, &request).await;
     assert_eq!(
         answer.text(),
         r#"{"s":"ok","t":[1794441600,1794528000],"o":[122.000,123.000],"h":[124.000,125.000],"l":[121.000,122.000],"c":[122.500,123.500],"v":[1000,1000]}"#
@@ -179,13 +179,13 @@ async fn a_refusal_has_the_form_of_the_protocol() {
         ("marks?symbol=1.HK&from=0&to=1&resolution=D", 301_600, "not known"),
     ] {
         let answer = ask(&server, &account, question).await;
-        let told = answer.json();
+        let actual = answer.json();
         assert_eq!(
-            (answer.status, &told["s"], &told["code"]),
+            (answer.status, &actual["s"], &actual["code"]),
             (200, &json!("error"), &json!(code)),
-            "{question}: {told}"
+            "{question}: {actual}"
         );
-        assert!(told["errmsg"].as_str().unwrap().contains(text), "{question}: {told}");
+        assert!(actual["errmsg"].as_str().unwrap().contains(text), "{question}: {actual}");
     }
     let stranger = server.http("GET", "/udf/config", "", b"").await;
     assert_eq!((stranger.status, &stranger.json()["s"]), (401, &json!("error")));
@@ -296,16 +296,16 @@ async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
     // The second of November 2026.
     let (day, open) = (1_793_577_600, 1_793_577_600 + 5_400);
     for (resolution, time) in [("1D", day), ("1W", day), ("5", open)] {
-        let asked = format!("marks?symbol=700.HK@forward&from=0&to={SATURDAY}&resolution={resolution}");
+        let request = format!("marks?symbol=700.HK@forward&from=0&to={SATURDAY}&resolution={resolution}");
         assert_eq!(
-            good(&server, &account, &asked).await,
+            good(&server, &account, &request).await,
             json!([{"id": "2026-11-02-0", "time": time, "color": "green", "label": "D", "labelFontColor": "white",
                     "minSize": 14, "text": "2026-11-02: dividend 3.4 a share"}])
         );
     }
     for (from, to) in [(day + 1, SATURDAY), (0, day - 1)] {
-        let asked = format!("marks?symbol=700.HK&from={from}&to={to}&resolution=D");
-        assert_eq!(good(&server, &account, &asked).await, json!([]));
+        let request = format!("marks?symbol=700.HK&from={from}&to={to}&resolution=D");
+        assert_eq!(good(&server, &account, &request).await, json!([]));
     }
     // A mark has the same id in every range.
     let more = server.dir.path().join("more.csv");
@@ -313,16 +313,16 @@ async fn corporate_actions_are_marks_at_the_candle_of_their_day() {
     std::fs::write(&more, actions).unwrap();
     import_files(server.dir.path(), &[more]);
     let ids = async |from: i64| -> Vec<String> {
-        let asked = format!("marks?symbol=700.HK&from={from}&to={SATURDAY}&resolution=D");
-        let found = good(&server, &account, &asked).await;
+        let request = format!("marks?symbol=700.HK&from={from}&to={SATURDAY}&resolution=D");
+        let found = good(&server, &account, &request).await;
         found.as_array().unwrap().iter().map(|mark| mark["id"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(ids(0).await, ["2026-10-20-0", "2026-11-02-0"]);
     assert_eq!(ids(day).await, ["2026-11-02-0"]);
     // Before its day an action is not shown.
     server.set_now(day - 100_000);
-    let asked = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
-    assert_eq!(good(&server, &account, &asked).await, json!([]));
+    let request = format!("marks?symbol=700.HK&from={day}&to={SATURDAY}&resolution=D");
+    assert_eq!(good(&server, &account, &request).await, json!([]));
 }
 
 #[tokio::test]

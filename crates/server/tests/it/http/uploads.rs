@@ -164,8 +164,8 @@ async fn a_file_is_previewed_imported_and_undone() {
         let audit = data(&server.get(&format!("/v1/admin/audit?event={event}"), &op).await);
         let rows = audit["rows"].as_array().unwrap();
         assert!(rows.iter().all(|row| row["actor_account"] == "op"), "{audit}");
-        let told: Vec<&str> = rows.iter().map(|row| row["reason"].as_str().unwrap()).collect();
-        assert_eq!(told, reasons, "{audit}");
+        let actual: Vec<&str> = rows.iter().map(|row| row["reason"].as_str().unwrap()).collect();
+        assert_eq!(actual, reasons, "{audit}");
     }
     let removed = server.http("DELETE", &upload, &bearer(&op), b"").await;
     assert_eq!((removed.status, server.get(&upload, &op).await.status), (200, 404));

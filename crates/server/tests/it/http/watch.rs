@@ -399,10 +399,10 @@ async fn the_dashboard_queries_existing_metrics() {
         }
     }
     let dashboard = include_str!("../../../../../packaging/grafana/chandler.json");
-    let mut asked = BTreeSet::new();
-    queried(&serde_json::from_str(dashboard).unwrap(), &mut asked);
-    assert!(asked.len() > 20, "{asked:?}");
-    let unknown: Vec<&String> = asked.difference(&known).collect();
+    let mut request = BTreeSet::new();
+    queried(&serde_json::from_str(dashboard).unwrap(), &mut request);
+    assert!(request.len() > 20, "{request:?}");
+    let unknown: Vec<&String> = request.difference(&known).collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
 
@@ -417,8 +417,8 @@ async fn the_dashboard_uses_rates_only_of_series_that_start_at_zero() {
     assert!(!requests.is_empty() && requests.iter().all(|series| series.contains("outcome=\"ok\"")));
     assert_eq!(fresh["chandler_refusals_total{kind=\"internal\"}"], 0.0);
     let dashboard = include_str!("../../../../../packaging/grafana/chandler.json");
-    let asked = dashboard.split("chandler_requests_total").skip(1);
-    let selectors: Vec<&str> = asked.map(|rest| rest.split_once('}').unwrap().0).collect();
+    let request = dashboard.split("chandler_requests_total").skip(1);
+    let selectors: Vec<&str> = request.map(|rest| rest.split_once('}').unwrap().0).collect();
     assert!(!selectors.is_empty());
     for selector in selectors {
         assert!(selector.contains("outcome=\\\"ok\\\""), "{selector}");

@@ -50,7 +50,7 @@ async fn update(server: &Running, account: &Created, body: Value) {
 }
 
 /// The groups as `name: SYMBOL SYMBOL*`, with a star for pinned ones.
-async fn told(server: &Running, account: &Created) -> String {
+async fn describe(server: &Running, account: &Created) -> String {
     let groups = data(&server.get(GROUPS, account).await)["groups"].as_array().unwrap().clone();
     let one = |security: &Value| {
         let pin = if security["is_pinned"] == true { "*" } else { "" };
@@ -77,37 +77,37 @@ async fn groups_are_created_changed_and_deleted_and_retain_their_order() {
     let second =
         data(&send(&server, "POST", GROUPS, &ann, json!({"name": "second", "securities": null})).await);
     let second: i64 = second["id"].as_str().unwrap().parse().unwrap();
-    assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK | first: AAPL.US 700.HK | second:");
+    assert_eq!(describe(&server, &ann).await, "all: AAPL.US 700.HK | first: AAPL.US 700.HK | second:");
 
     // The id is a number or text; without a mode the securities are replaced.
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "700.HK"], "mode": "add"})).await;
     update(&server, &ann, json!({"id": first, "name": "1st", "securities": ["700.HK", "9002.HK"]})).await;
     update(&server, &ann, json!({"id": second, "name": "", "securities": null, "mode": "remove"})).await;
     assert_eq!(
-        told(&server, &ann).await,
+        describe(&server, &ann).await,
         "all: AAPL.US 700.HK 5.HK 9002.HK | 1st: 700.HK 9002.HK | second: 5.HK 700.HK"
     );
     update(&server, &ann, json!({"id": second, "securities": ["5.HK", "1.HK"], "mode": "remove"})).await;
     // Removing a security from the group of all removes it from every group.
     update(&server, &ann, json!({"id": 1, "securities": ["9002.HK"], "mode": "remove"})).await;
-    assert_eq!(told(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
+    assert_eq!(describe(&server, &ann).await, "all: AAPL.US 700.HK 5.HK | 1st: 700.HK | second: 700.HK");
     update(&server, &ann, json!({"id": "1", "securities": ["5.HK", "700.HK", "600519.SH"]})).await;
-    assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | 1st: 700.HK | second: 700.HK");
+    assert_eq!(describe(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | 1st: 700.HK | second: 700.HK");
 
     let pinned =
         send(&server, "POST", PINNED, &ann, json!({"mode": "add", "securities": ["600519.SH"]})).await;
     assert_eq!(data(&pinned), json!({}));
-    assert_eq!(told(&server, &ann).await, "all: 600519.SH* 5.HK 700.HK | 1st: 700.HK | second: 700.HK");
+    assert_eq!(describe(&server, &ann).await, "all: 600519.SH* 5.HK 700.HK | 1st: 700.HK | second: 700.HK");
     let unpinned = json!({"mode": "remove", "securities": ["600519.SH", "1.HK"]});
     assert_eq!(data(&send(&server, "POST", PINNED, &ann, unpinned).await), json!({}));
 
     // In the URL, as in most SDKs, and in a body, as in one.
     let path = format!("{GROUPS}?id={first}&purge=false");
     assert_eq!(data(&send(&server, "DELETE", &path, &ann, Value::Null).await), json!({}));
-    assert_eq!(told(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
+    assert_eq!(describe(&server, &ann).await, "all: 5.HK 700.HK 600519.SH | second: 700.HK");
     let body = json!({"id": second, "purge": true});
     assert_eq!(data(&send(&server, "DELETE", GROUPS, &ann, body).await), json!({}));
-    assert_eq!(told(&server, &ann).await, "all: 5.HK 600519.SH");
+    assert_eq!(describe(&server, &ann).await, "all: 5.HK 600519.SH");
 }
 
 #[tokio::test]
@@ -183,8 +183,8 @@ async fn groups_of_other_accounts_are_not_found() {
         let body = json!({"id": id, "purge": true});
         assert_eq!(refused(&send(&server, "DELETE", GROUPS, &bob, body).await), missing, "{id}");
     }
-    assert_eq!(told(&server, &bob).await, "all:");
-    assert_eq!(told(&server, &ann).await, "all: 700.HK | hers: 700.HK");
+    assert_eq!(describe(&server, &bob).await, "all:");
+    assert_eq!(describe(&server, &ann).await, "all: 700.HK | hers: 700.HK");
 }
 
 #[tokio::test]
@@ -193,7 +193,7 @@ async fn invalid_requests_are_refused_with_a_reason_and_change_nothing() {
     let ann = server.account("ann", unhurried());
     let id = create(&server, &ann, &"蠟".repeat(40), &["700.HK"]).await;
     create(&server, &ann, "🕯️ 燭", &[]).await;
-    let before = told(&server, &ann).await;
+    let before = describe(&server, &ann).await;
     let hidden = "characters that cannot be seen";
     for (method, path, body, words) in [
         ("POST", GROUPS, json!({}), "name required"),
@@ -240,11 +240,11 @@ async fn invalid_requests_are_refused_with_a_reason_and_change_nothing() {
             "5.HK is not on a watchlist",
         ),
     ] {
-        let (status, code, told) = refused(&send(&server, method, path, &ann, body.clone()).await);
-        assert_eq!((status, code), (400, 301_600), "{method} {path} {body}: {told}");
-        assert!(told.contains(words), "{method} {path} {body}: {told}");
+        let (status, code, message) = refused(&send(&server, method, path, &ann, body.clone()).await);
+        assert_eq!((status, code), (400, 301_600), "{method} {path} {body}: {message}");
+        assert!(message.contains(words), "{method} {path} {body}: {message}");
     }
-    assert_eq!(told(&server, &ann).await, before);
+    assert_eq!(describe(&server, &ann).await, before);
 }
 
 #[tokio::test]
@@ -304,17 +304,20 @@ async fn an_unknown_security_is_refused_by_name_and_a_followed_one_stays() {
         let refusal = refused(&send(&server, method, GROUPS, &ann, body).await);
         assert_eq!(refusal, not_stored("9988.HK"));
     }
-    assert_eq!(told(&server, &ann).await, "all: 9999.HK | mine: 9999.HK");
+    assert_eq!(describe(&server, &ann).await, "all: 9999.HK | mine: 9999.HK");
     update(&server, &ann, json!({"id": id, "name": "ours"})).await;
     update(&server, &ann, json!({"id": id, "securities": ["700.HK"], "mode": "add"})).await;
     update(&server, &ann, json!({"id": id, "securities": ["700.HK", "9999.HK"]})).await;
     let pin = json!({"mode": "add", "securities": ["9999.HK"]});
     assert_eq!(data(&send(&server, "POST", PINNED, &ann, pin).await), json!({}));
     let other = create(&server, &ann, "other", &["9999.HK"]).await;
-    assert_eq!(told(&server, &ann).await, "all: 9999.HK* 700.HK | ours: 9999.HK* 700.HK | other: 9999.HK*");
+    assert_eq!(
+        describe(&server, &ann).await,
+        "all: 9999.HK* 700.HK | ours: 9999.HK* 700.HK | other: 9999.HK*"
+    );
     update(&server, &ann, json!({"id": other, "securities": ["9999.HK", "9988.HK"], "mode": "remove"})).await;
     update(&server, &ann, json!({"id": 1, "securities": ["9999.HK"], "mode": "remove"})).await;
-    assert_eq!(told(&server, &ann).await, "all: 700.HK | ours: 700.HK | other:");
+    assert_eq!(describe(&server, &ann).await, "all: 700.HK | ours: 700.HK | other:");
     let again = json!({"id": id, "securities": ["9999.HK"], "mode": "add"});
     assert_eq!(refused(&send(&server, "PUT", GROUPS, &ann, again).await), not_stored("9999.HK"));
 }
@@ -353,7 +356,7 @@ async fn a_read_only_account_reads_and_changes_nothing() {
         let (status, code, _) = refused(&send(&server, method, path, &ann, body).await);
         assert_eq!((status, code), (403, 403_008), "{method} {path}");
     }
-    assert_eq!(told(&server, &ann).await, "all: 700.HK | mine: 700.HK");
+    assert_eq!(describe(&server, &ann).await, "all: 700.HK | mine: 700.HK");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use access::Terms;
 use wire::quote;
 
-use crate::support::{Client, DOORS, Read, Running, TransportLabel, request};
+use crate::support::{Client, Read, Running, TRANSPORTS, TransportLabel, request};
 
 /// A packet with a compressed body of zeros, which is small and inflates to much.
 fn packed_zeros(zeros: usize) -> Vec<u8> {
@@ -14,7 +14,7 @@ fn packed_zeros(zeros: usize) -> Vec<u8> {
 }
 
 /// Reads the close push, the code of the close frame on a WebSocket, and the end.
-async fn told(client: &mut Client) -> (i32, Option<u16>, String) {
+async fn describe(client: &mut Client) -> (i32, Option<u16>, String) {
     let wire::Packet::Push { command: 0, body } = client.packet().await else { panic!("no close push") };
     let close = <wire::control::Close as prost::Message>::decode(&*body).unwrap();
     match client.read().await {
@@ -59,12 +59,12 @@ async fn an_invalid_packet_ends_only_its_connection() {
     let (mut near, mut far) =
         (server.signed_in(&account).await, server.enter(TransportLabel::Tcp, &account, &[]).await);
     let packets = broken_packets();
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let count = packets.len() - if transport == TransportLabel::Tcp { WAITED_FOR_ON_TCP } else { 0 };
         for (packet, reason) in &packets[..count] {
             let mut client = server.enter(transport, &account, &[]).await;
             client.send(packet).await;
-            let (code, websocket, text) = told(&mut client).await;
+            let (code, websocket, text) = describe(&mut client).await;
             assert_eq!(
                 (code, websocket),
                 (3, (transport == TransportLabel::WebSocket).then_some(1002)),
@@ -103,7 +103,7 @@ async fn an_invalid_frame_ends_its_connection() {
     for (reason, bytes, websocket) in cases {
         let mut client = server.websocket().await;
         client.raw(&bytes).await;
-        let (code, close, text) = told(&mut client).await;
+        let (code, close, text) = describe(&mut client).await;
         assert_eq!((code, close), (3, Some(websocket)), "{reason}");
         assert!(text.contains(reason), "{text:?} does not say {reason:?}");
     }
@@ -112,7 +112,7 @@ async fn an_invalid_frame_ends_its_connection() {
     client.frame(0x02, &[1; 30_000]).await;
     client.frame(0x00, &[1; 30_000]).await;
     client.frame(0x00, &[1; 30_000]).await;
-    assert_eq!(told(&mut client).await.1, Some(1009));
+    assert_eq!(describe(&mut client).await.1, Some(1009));
 }
 
 #[tokio::test]
@@ -120,7 +120,7 @@ async fn another_protocol_version_is_notified_and_closed() {
     let server = Running::start().await;
     for query in ["version=2&codec=1&platform=9", "version=1&codec=0&platform=9", "platform=1", "codec="] {
         let mut client = server.websocket_at(&format!("/v2?{query}")).await;
-        assert_eq!(told(&mut client).await.0, 3, "{query}");
+        assert_eq!(describe(&mut client).await.0, 3, "{query}");
     }
     for query in ["", "/any/path", "/?", "/v2?version=1", "/v2?platform=9&x=y&codec=1"] {
         let path = if query.is_empty() { "/" } else { query };
@@ -128,7 +128,7 @@ async fn another_protocol_version_is_notified_and_closed() {
     }
     for handshake in [[0x12, 0x09], [0x21, 0x09], [0x11, 0x08], [0, 0], *b"GE"] {
         let mut client = server.tcp_with(&handshake).await;
-        let (code, _, text) = told(&mut client).await;
+        let (code, _, text) = describe(&mut client).await;
         assert_eq!(code, 3, "{handshake:?}");
         assert!(text.contains("handshake"), "{text}");
     }
@@ -142,7 +142,7 @@ async fn another_protocol_version_is_notified_and_closed() {
 async fn an_undecodable_body_fails_only_its_request() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for command in [2, 3, 4, 9, 10, 11, 18, 19, 27] {
             for body in [&[0xff][..], &[0x0a, 0x7f, 1], &[0x0a, 1, 0xff]] {
@@ -161,7 +161,7 @@ async fn an_undecodable_body_fails_only_its_request() {
 async fn unknown_and_unoffered_commands_are_refused_with_a_message() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for command in [0, 28, 99, 101, 104, 255] {
             let (status, code, text) = client.ask::<()>(command, &()).await.unwrap_err();
@@ -180,7 +180,7 @@ async fn unknown_and_unoffered_commands_are_refused_with_a_message() {
 #[tokio::test]
 async fn responses_and_pushes_of_a_client_are_ignored() {
     let server = Running::start().await;
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         client.send(&[2, 1, 0, 0, 0, 1, 0, 0, 0, 0]).await;
         client.send(&[2, 27, 0, 0, 0, 9, 7, 0, 0, 1, 0xff]).await;
@@ -197,7 +197,7 @@ async fn responses_and_pushes_of_a_client_are_ignored() {
 async fn fragmented_compressed_and_signed_requests_are_accepted() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[("accept-language", "en")]).await;
         for id in [0, 1, u32::MAX] {
             client.send(&request(8, id, 0, b"")).await;
@@ -242,7 +242,7 @@ async fn partial_frames_and_idle_connections_do_not_affect_others() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
     let mut held = Vec::new();
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         held.push(server.connect(transport).await);
         let mut half = server.enter(transport, &account, &[]).await;
         let whole = request(27, 1, 0, &[0; 60_000]);
@@ -257,7 +257,7 @@ async fn partial_frames_and_idle_connections_do_not_affect_others() {
     }
     // Also a connection without a complete handshake.
     held.push(server.tcp_with(&[0x11]).await);
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         client.ask::<quote::TradingSessionsResponse>(8, &()).await.unwrap();
     }

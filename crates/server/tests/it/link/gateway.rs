@@ -3,7 +3,7 @@
 use access::{Created, RateRule, Terms};
 use wire::{control, quote, trade};
 
-use crate::support::{Client, DOORS, Running, TransportLabel, request};
+use crate::support::{Client, Running, TRANSPORTS, TransportLabel, request};
 
 /// Bodies of 16 and 17 that clients of either gateway send, and invalid ones. The last one
 /// identifies a trade client.
@@ -176,7 +176,7 @@ async fn the_path_of_the_upgrade_determines_the_gateway() {
 async fn an_empty_list_of_topics_is_answered_to_a_trade_client_without_topics() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         let topics = vec!["private".to_owned()];
         let subscribe = trade::SubscribeRequest { topics: topics.clone() };

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use access::{RateRule, Terms};
 use wire::quote;
 
-use crate::support::{Client, DOORS, NOW, Read, Running, TransportLabel, request};
+use crate::support::{Client, NOW, Read, Running, TRANSPORTS, TransportLabel, request};
 
 /// Occupies the only blocking thread until it is pulled.
 struct Plug(mpsc::Sender<()>);
@@ -65,7 +65,7 @@ fn a_request_that_times_out_is_refused_and_not_charged() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
-        for transport in DOORS {
+        for transport in TRANSPORTS {
             let mut client = server.enter(transport, &account, &[]).await;
             let plug = Plug::new().await;
             client.send(&request(27, 1, 20, &history())).await;
@@ -87,7 +87,7 @@ fn five_requests_run_sixty_four_wait_and_the_next_is_refused() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", unlimited());
-        for transport in DOORS {
+        for transport in TRANSPORTS {
             let mut client = server.enter(transport, &account, &[]).await;
             let mut other = server.enter(transport, &account, &[]).await;
             let plug = Plug::new().await;
@@ -173,7 +173,7 @@ fn a_server_that_stops_finishes_running_requests_and_notifies_clients() {
     run(async {
         let server = Running::start().await;
         let account = server.account("ann", Terms::default());
-        for transport in DOORS {
+        for transport in TRANSPORTS {
             let server = Running::start_in(copy_of(&server), Default::default()).await;
             let mut idle = server.enter(transport, &account, &[]).await;
             let mut busy = server.enter(transport, &account, &[]).await;
@@ -219,7 +219,7 @@ async fn a_client_that_disconnects_during_its_answers_does_not_affect_others() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
     let mut stays = server.signed_in(&account).await;
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         for read in [0, 1, 30_000] {
             let mut client = server.enter(transport, &account, &[]).await;
             for id in 0..40 {
@@ -239,7 +239,7 @@ async fn a_client_that_disconnects_during_its_answers_does_not_affect_others() {
 async fn answers_to_a_flood_are_complete_and_unique() {
     let server = Running::start().await;
     let account = server.account("ann", unlimited());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.enter(transport, &account, &[]).await;
         // Cached, so that all others are answered immediately: twelve megabytes, many times the
         // limit of unsent answers.

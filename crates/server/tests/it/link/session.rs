@@ -1,7 +1,7 @@
 use access::{Actor, Terms};
 use wire::{control, quote};
 
-use crate::support::{DOORS, PATIENCE, Running, machine_now, request};
+use crate::support::{PATIENCE, Running, TRANSPORTS, machine_now, request};
 
 async fn reconnect(
     client: &mut crate::support::Client,
@@ -20,7 +20,7 @@ fn one_connection() -> Terms {
 async fn signing_in_creates_a_session_that_ends_a_day_later() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let otp = server.one_time_password(&account).await;
         let mut client = server.connect(transport).await;
         let answer = client.sign_in(&otp, &[("accept-language", "en"), ("something", "else")]).await;
@@ -35,7 +35,7 @@ async fn signing_in_creates_a_session_that_ends_a_day_later() {
 async fn a_one_time_password_opens_one_connection() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let otp = server.one_time_password(&account).await;
         let mut first = server.connect(transport).await;
         first.sign_in(&otp, &[]).await;
@@ -66,7 +66,7 @@ async fn a_sign_in_without_a_free_slot_does_not_use_up_the_password() {
 async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         for command in [4, 8, 16, 27, 99, 255] {
             let refused = client.ask::<control::Error>(command, &control::Error::default()).await;
@@ -88,7 +88,7 @@ async fn before_signing_in_every_request_is_refused_and_the_connection_stays() {
 async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
     let server = Running::start().await;
     let (ann, bob) = (server.account("ann", one_connection()), server.account("bob", one_connection()));
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         let first = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
         let second = client.sign_in(&server.one_time_password(&ann).await, &[]).await;
@@ -114,7 +114,7 @@ async fn a_second_sign_in_on_one_connection_does_not_count_twice() {
 async fn a_reconnecting_client_takes_over_its_slot_and_the_old_connection_ends() {
     let server = Running::start().await;
     let account = server.account("ann", one_connection());
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let otp = server.one_time_password(&account).await;
         let mut old = server.connect(transport).await;
         let session = old.sign_in(&otp, &[]).await;
@@ -148,7 +148,7 @@ async fn of_many_concurrent_reconnects_with_one_session_one_stays() {
     };
     let mut clients = Vec::new();
     for number in 0..8 {
-        clients.push(server.connect(DOORS[number % 2]).await);
+        clients.push(server.connect(TRANSPORTS[number % 2]).await);
     }
     let request_body = prost::Message::encode_to_vec(&control::ReconnectRequest {
         session_id: session.session_id,
@@ -182,7 +182,7 @@ async fn a_session_survives_a_restart_of_the_server() {
     let dir = server.stop().await;
     assert_eq!(client.closed().await.0, 2);
     let server = Running::start_in(dir, Default::default()).await;
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         reconnect(&mut client, &session.session_id).await.unwrap();
         client.ask::<quote::QuoteProfileResponse>(4, &()).await.unwrap();
@@ -205,13 +205,13 @@ async fn an_invalid_session_or_one_of_a_revoked_account_is_refused() {
         assert_eq!((refused.0, refused.1), (5, 401_004), "{wrong:.20}");
     }
     // A packet that long is not read from an unauthenticated client.
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let mut client = server.connect(transport).await;
         client.send(&request(3, 1, 0, &[b'A'; 5_000])).await;
         assert_eq!(client.closed().await.0, 3, "{transport:?}");
     }
     server.access.revoke(account.account_id, &Actor::Operator, "", machine_now()).unwrap();
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         let refused = reconnect(&mut server.connect(transport).await, &session).await.unwrap_err();
         assert_eq!((refused.0, refused.1), (5, 401_004));
     }
@@ -224,7 +224,7 @@ async fn connections_are_counted_without_dead_ones() {
     let mut clients = Vec::new();
     for number in 1..=4 {
         let otp = server.one_time_password(&account).await;
-        let mut client = server.connect(DOORS[number as usize % 2]).await;
+        let mut client = server.connect(TRANSPORTS[number as usize % 2]).await;
         let answer = client.sign_in(&otp, &[]).await;
         assert_eq!((answer.online, answer.limit), (number, 4));
         clients.push(client);
@@ -244,7 +244,7 @@ async fn a_refused_password_or_session_is_in_the_audit() {
     let account = server.account("ann", one_connection());
     let filter = access::AuditFilter { event: Some("login.refused"), limit: 10, ..Default::default() };
     let mut wanted = 0;
-    for transport in DOORS {
+    for transport in TRANSPORTS {
         server.connect(transport).await.try_sign_in("o_guessed", &[]).await.unwrap_err();
         let open = server.enter(transport, &account, &[]).await;
         let otp = server.one_time_password(&account).await;

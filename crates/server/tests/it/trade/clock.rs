@@ -55,8 +55,8 @@ async fn a_query_and_a_position_see_the_same_price_at_every_instant() {
         ("23:00:00", 304_600),
     ] {
         hall.step(clock).await;
-        let asked = minutes(&hall, 1).await;
-        assert_eq!(thousandths(&asked[0]["close"]), mark, "{clock}: {asked:?}");
+        let request = minutes(&hall, 1).await;
+        assert_eq!(thousandths(&request[0]["close"]), mark, "{clock}: {request:?}");
         let account = hall.get("/v1/asset/account").await["list"][0].clone();
         let value = thousandths(&account["net_assets"]) - thousandths(&account["total_cash"]);
         assert_eq!(value, 100 * mark, "{clock}: {account}");
@@ -112,11 +112,11 @@ async fn a_jump_pushes_everything_between_with_its_own_instant() {
     let expired = hall.submit(json!({"submitted_price": "290.00"})).await;
     // Ten o'clock on the next day.
     hall.step("34:00").await;
-    let mut told = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..6 {
         let event = event(&mut client).await;
         let text = |name: &str| event[name].as_str().unwrap().to_owned();
-        told.push((text("order_id"), text("status"), text("updated_at").parse::<i64>().unwrap()));
+        actual.push((text("order_id"), text("status"), text("updated_at").parse::<i64>().unwrap()));
     }
     let (filled, expired) = (filled.as_str(), expired.as_str());
     let expected = [
@@ -128,5 +128,5 @@ async fn a_jump_pushes_everything_between_with_its_own_instant() {
         (expired, "ExpiredStatus", "16:10"),
     ]
     .map(|(id, status, clock)| (id.to_owned(), status.to_owned(), at(clock)));
-    assert_eq!(told, expected);
+    assert_eq!(actual, expected);
 }

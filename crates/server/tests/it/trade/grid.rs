@@ -59,7 +59,7 @@ pub(super) async fn submit(hall: &Hall, rule: &Value) -> String {
 }
 
 /// Sends an action to a grid.
-async fn tell(hall: &Hall, what: &str, id: &str) {
+async fn change(hall: &Hall, what: &str, id: &str) {
     let answer = hall.ask("POST", &format!("/v1/gridtrading/{what}"), &json!({"order_id": id})).await;
     assert_eq!(data(&answer), json!({}));
 }
@@ -219,9 +219,9 @@ async fn the_detail_and_the_triggers_have_the_orders_newest_first() {
         assert_eq!((&rows[0]["executed_price"], &rows[0]["executed_qty"]), (&json!(""), &json!("0")));
     }
     let explanation = hall.get(&format!("/v1/gridtrading/why?order_id={id}")).await;
-    let told: Vec<&str> =
+    let actual: Vec<&str> =
         explanation["steps"].as_array().unwrap().iter().map(|step| step["event"].as_str().unwrap()).collect();
-    assert_eq!(told, ["submitted", "triggered", "triggered"]);
+    assert_eq!(actual, ["submitted", "triggered", "triggered"]);
     assert_eq!(explanation["steps"][1]["candle"]["time"], json!(at("10:01").to_string()));
     // Pages of one.
     let page = |number: u32| {
@@ -246,7 +246,7 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
     hall.server.set_now(at("10:00:15"));
     let id = submit(&hall, &rule()).await;
     let mut client = hall.listener().await;
-    tell(&hall, "suspend", &id).await;
+    change(&hall, "suspend", &id).await;
     let paused = any_event(&mut client).await;
     assert_eq!(
         (short(&paused), &paused.1["suspend_reason"]),
@@ -256,7 +256,7 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
     hall.server.set_now(at("10:02"));
     let grid = detail(&hall, &id).await;
     assert_eq!((&grid["status"], &grid["suspend_reason"]), (&json!("Suspended"), &json!("user")));
-    tell(&hall, "restart", &id).await;
+    change(&hall, "restart", &id).await;
     assert_eq!(short(&any_event(&mut client).await), "grid Performing 305.2");
     hall.server.set_now(at("10:03:30"));
     let percent = rule_with(&json!({
@@ -283,11 +283,11 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
     ] {
         assert_eq!(grid[key], value, "{key}");
     }
-    tell(&hall, "cancel", &id).await;
+    change(&hall, "cancel", &id).await;
     let ended = detail(&hall, &id).await;
     assert_eq!(ended["status"], "Canceled");
     let history = ended["grid_order_history"].as_array().unwrap();
-    let told: Vec<(Value, Value)> =
+    let actual: Vec<(Value, Value)> =
         history.iter().map(|row| (row["history_id"].clone(), row["status"].clone())).collect();
     let rows = [
         ("5", "Canceled"),
@@ -296,7 +296,7 @@ async fn a_grid_is_paused_resumed_replaced_and_ended() {
         ("2", "Suspended"),
         ("1", "Performing"),
     ];
-    assert_eq!(told, rows.map(|(number, status)| (json!(number), json!(status))));
+    assert_eq!(actual, rows.map(|(number, status)| (json!(number), json!(status))));
     // The rows before a given one.
     let before = hall.get(&format!("/v1/gridtrading/detail?order_id={id}&history_id=3&limit=1")).await;
     assert_eq!(
@@ -314,7 +314,7 @@ async fn grids_are_listed_by_page_state_market_and_number() {
     for _ in 0..3 {
         ids.push(submit(&hall, &rule()).await);
     }
-    tell(&hall, "suspend", &ids[1]).await;
+    change(&hall, "suspend", &ids[1]).await;
     let listed = |query: &str| {
         let path = format!("/v1/gridtrading/list?{query}");
         let hall = &hall;

@@ -29,9 +29,9 @@ const QUANTITIES: [&str; 3] = ["trigger_quantity", "upper_limit_quantity", "lowe
 /// Code and text of the refusal of a rule with these fields.
 async fn refuse(hall: &Hall, fields: &Value) -> (i64, String) {
     let answer = hall.ask("POST", SUBMIT, &body(&rule_with(fields))).await;
-    let (status, code, told) = refused(&answer);
-    assert_eq!(status, 400, "{fields}: {told}");
-    (code, told)
+    let (status, code, message) = refused(&answer);
+    assert_eq!(status, 400, "{fields}: {message}");
+    (code, message)
 }
 
 #[tokio::test]
@@ -93,8 +93,8 @@ async fn an_invalid_rule_is_refused_with_its_code_and_field() {
         (json!({"multiple_trigger": "yes"}), 602_001, "grid_trading_rule cannot be read"),
         (json!({"support_shortsell": 1}), 602_001, "grid_trading_rule cannot be read"),
     ] {
-        let (found, told) = refuse(&hall, &fields).await;
-        assert!(found == code && told.contains(words), "{fields}: {found} {told}");
+        let (found, message) = refuse(&hall, &fields).await;
+        assert!(found == code && message.contains(words), "{fields}: {found} {message}");
     }
     assert_eq!(hall.get("/v1/gridtrading/list").await, json!({"grid_order": [], "has_more": false}));
 }
@@ -105,16 +105,16 @@ async fn every_missing_or_non_numeric_field_is_named() {
     hall.server.set_now(at("10:00:15"));
     for field in ["trigger_price_type", "time_in_force"].into_iter().chain(PRICES).chain(QUANTITIES) {
         for none in [json!(null), json!("")] {
-            let (code, told) = refuse(&hall, &json!({field: none})).await;
-            assert_eq!((code, told), (602_080, format!("{field} required")));
+            let (code, message) = refuse(&hall, &json!({field: none})).await;
+            assert_eq!((code, message), (602_080, format!("{field} required")));
         }
     }
     for field in NUMBERS {
         for value in [json!("two"), json!("1.5"), json!(0.5), json!("9223372036854775808"), json!("0x1")] {
-            let (code, told) = refuse(&hall, &json!({field: value})).await;
+            let (code, message) = refuse(&hall, &json!({field: value})).await;
             assert!(
-                code == 602_080 && told.starts_with(field) && told.ends_with("is not a whole number"),
-                "{field} {value}: {told}"
+                code == 602_080 && message.starts_with(field) && message.ends_with("is not a whole number"),
+                "{field} {value}: {message}"
             );
         }
     }
@@ -127,17 +127,17 @@ async fn every_missing_or_non_numeric_field_is_named() {
             ("١٠٠", "is not a decimal"),
             (forty.as_str(), "is too large"),
         ] {
-            let (code, told) = refuse(&hall, &json!({field: text})).await;
+            let (code, message) = refuse(&hall, &json!({field: text})).await;
             assert!(
-                code == 602_001 && told.starts_with(field) && told.ends_with(words),
-                "{field} {text}: {told}"
+                code == 602_001 && message.starts_with(field) && message.ends_with(words),
+                "{field} {text}: {message}"
             );
         }
         for value in [json!(["1"]), json!({"value": "1"}), json!(true)] {
-            let (code, told) = refuse(&hall, &json!({field: value})).await;
+            let (code, message) = refuse(&hall, &json!({field: value})).await;
             assert!(
-                code == 602_001 && told.starts_with("grid_trading_rule cannot be read"),
-                "{field} {value}: {told}"
+                code == 602_001 && message.starts_with("grid_trading_rule cannot be read"),
+                "{field} {value}: {message}"
             );
         }
     }
@@ -181,9 +181,9 @@ async fn an_invalid_body_and_a_security_without_grids_are_refused() {
     ] {
         let mut body = body(&rule());
         body[name] = value;
-        let (status, code, told) = refused(&hall.ask("POST", SUBMIT, &body).await);
-        assert_eq!((status, code), (400, 602_001), "{body}: {told}");
-        assert!(told.contains(words), "{body}: {told}");
+        let (status, code, message) = refused(&hall.ask("POST", SUBMIT, &body).await);
+        assert_eq!((status, code), (400, 602_001), "{body}: {message}");
+        assert!(message.contains(words), "{body}: {message}");
     }
     let without_rule = json!({"symbol": "700.HK", "settlement_currency": "HKD"});
     assert_eq!(refused(&hall.ask("POST", SUBMIT, &without_rule).await).1, 602_080);
@@ -203,8 +203,8 @@ async fn an_invalid_body_and_a_security_without_grids_are_refused() {
         (json!({"type": "strategy", "items": {"agree": 1}}), "agree must be true"),
         (json!({"type": "strategy", "items": []}), "the body cannot be read"),
     ] {
-        let (status, code, told) = refused(&hall.ask("POST", "/v1/record/questionnaire", &body).await);
-        assert!((status, code) == (400, 602_001) && told.contains(words), "{body}: {told}");
+        let (status, code, message) = refused(&hall.ask("POST", "/v1/record/questionnaire", &body).await);
+        assert!((status, code) == (400, 602_001) && message.contains(words), "{body}: {message}");
     }
 }
 
@@ -233,12 +233,15 @@ async fn invalid_queries_are_refused_with_the_parameter() {
         ("/v1/orders/info", "symbol required"),
         ("/v1/orders/info?symbol=1.HK", "symbol not tradable"),
     ] {
-        let (status, code, told) = refused(&hall.ask("GET", path, &Value::Null).await);
-        assert!((status, code) == (400, 602_001) && told.contains(words), "{path}: {status} {code} {told}");
+        let (status, code, message) = refused(&hall.ask("GET", path, &Value::Null).await);
+        assert!(
+            (status, code) == (400, 602_001) && message.contains(words),
+            "{path}: {status} {code} {message}"
+        );
     }
     let many = json!({"order_ids": vec!["1"; 101]});
-    let (_, code, told) = refused(&hall.ask("POST", "/v1/gridtrading/list", &many).await);
-    assert_eq!((code, told.as_str()), (602_001, "more than 100 order_ids"));
+    let (_, code, message) = refused(&hall.ask("POST", "/v1/gridtrading/list", &many).await);
+    assert_eq!((code, message.as_str()), (602_001, "more than 100 order_ids"));
     assert_eq!(
         data(&hall.ask("POST", "/v1/gridtrading/list", &json!({"order_ids": vec!["1"; 100]})).await),
         json!({"grid_order": []})
@@ -316,8 +319,8 @@ async fn a_read_only_account_reads_its_grids_and_changes_none() {
         ("/v1/gridtrading/restart", json!({"order_id": id})),
         ("/v1/record/questionnaire", json!({"type": "strategy", "items": {"agree": "true"}})),
     ] {
-        let (status, code, told) = refused(&hall.ask("POST", path, &body).await);
-        assert_eq!((status, code), (403, 403_008), "{path}: {told}");
+        let (status, code, message) = refused(&hall.ask("POST", path, &body).await);
+        assert_eq!((status, code), (403, 403_008), "{path}: {message}");
     }
     assert_eq!(hall.get(&format!("/v1/gridtrading/detail?order_id={id}")).await["status"], "Performing");
     assert_eq!(hall.get("/v1/gridtrading/list").await["grid_order"][0]["order_id"], json!(id));
@@ -328,8 +331,8 @@ async fn if_the_operator_requires_it_grids_need_an_agreement() {
     let hall = Hall::open().await;
     hall.server.set_now(at("10:00:15"));
     data(&hall.manage("/v1/admin/paper/ann/settings", json!({"grid_questionnaire": "on"})).await);
-    let (_, code, told) = refused(&hall.ask("POST", SUBMIT, &body(&rule())).await);
-    assert_eq!((code, told.as_str()), (602_001, "the strategy questionnaire has not been answered"));
+    let (_, code, message) = refused(&hall.ask("POST", SUBMIT, &body(&rule())).await);
+    assert_eq!((code, message.as_str()), (602_001, "the strategy questionnaire has not been answered"));
     let agree = json!({"type": "strategy", "items": {"agree": "true"}});
     data(&hall.ask("POST", "/v1/record/questionnaire", &agree).await);
     submit(&hall, &rule()).await;

@@ -29,10 +29,10 @@ async fn assets_and_orders_of_the_paper_account_count_from_the_next_trading_day(
     assert_eq!((number, assets, orders), (json!(1), Value::Null, json!({"count": 0, "month": "2026-03"})));
     hall.step("24:00").await;
     // 438,875.25 in cash, and 200 at the last price, 305.2.
-    let told = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
+    let actual = json!({"hkd": "499915.25", "paper_hkd": "499915.25", "day": "2026-03-18"});
     let reason = "assets HKD 499,915.25 of the paper account on 2026-03-18 reach level 4";
     let orders = json!({"count": 1, "paper": 1, "month": "2026-03"});
-    assert_eq!(level(&hall).await, [json!(4), told, orders, json!(reason)]);
+    assert_eq!(level(&hall).await, [json!(4), actual, orders, json!(reason)]);
     let quota = hall.get("/v1/quota").await;
     assert_eq!(
         (&quota["limit"], &quota["level"]["because"]["paper_hkd"]),

@@ -23,14 +23,14 @@ async fn a_fixed_clock_is_moved_forward() {
         (json!({}), "now"),
         (json!({"now": null}), "give now"),
     ] {
-        let (status, _, told) = refused(&clock(&hall, body.clone()).await);
-        assert!(status == 400 && told.contains(words), "{body}: {status} {told}");
+        let (status, _, message) = refused(&clock(&hall, body.clone()).await);
+        assert!(status == 400 && message.contains(words), "{body}: {status} {message}");
     }
     let stranger = hall.server.post("/v1/admin/clock", &hall.ann, "{\"now\":0}").await;
     assert_eq!(stranger.status, 403);
     hall.server.go_live();
-    let (status, _, told) = refused(&clock(&hall, json!({"now": "2027-01-01T00:00:00Z"})).await);
-    assert!(status == 400 && told.contains("only one that stands"), "{told}");
+    let (status, _, message) = refused(&clock(&hall, json!({"now": "2027-01-01T00:00:00Z"})).await);
+    assert!(status == 400 && message.contains("only one that stands"), "{message}");
 }
 
 #[tokio::test]
@@ -75,12 +75,12 @@ async fn an_operator_deposits_withdraws_and_sets_positions() {
         ("reset", json!([]), "a list is no object"),
         ("deposit", json!(["1", "HKD", "a list"]), "a list is no object"),
     ] {
-        let (status, _, told) = refused(&hall.manage(&paper(what), body.clone()).await);
-        assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
+        let (status, _, message) = refused(&hall.manage(&paper(what), body.clone()).await);
+        assert!(status == 400 && message.contains(words), "{what} {body}: {status} {message}");
     }
-    let nobody =
+    let stranger =
         hall.manage("/v1/admin/paper/nobody/deposit", json!({"amount": "1", "currency": "HKD"})).await;
-    assert_eq!(nobody.status, 404);
+    assert_eq!(stranger.status, 404);
     let audit = data(&hall.server.get("/v1/admin/audit?account=ann", &hall.op).await).to_string();
     for event in [
         "paper.withdrawn",
@@ -128,9 +128,9 @@ async fn a_read_only_account_reads_and_changes_nothing() {
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
     data(&hall.manage("/v1/admin/accounts/ann", json!({"read_only": true})).await);
-    let (status, code, told) = refused(&hall.try_submit(json!({"submitted_price": "300.00"})).await);
+    let (status, code, message) = refused(&hall.try_submit(json!({"submitted_price": "300.00"})).await);
     assert_eq!((status, code), (403, 403_008));
-    assert!(told.contains("read-only"), "{told}");
+    assert!(message.contains("read-only"), "{message}");
     assert_eq!(hall.ask("DELETE", &format!("/v1/trade/order?order_id={id}"), &Value::Null).await.status, 403);
     let tried = json!({
         "symbol": "700.HK", "side": "Buy", "order_type": "LO", "submitted_quantity": "200", "submitted_price": "300.00",
@@ -209,9 +209,9 @@ async fn a_refused_operation_changes_nothing() {
         ("fork", json!({"account": "ann"}), "has a journal already"),
         ("fork", json!({"account": "bob", "to": at("10:01")}), "which is later"),
     ] {
-        let (status, _, told) =
+        let (status, _, actual) =
             refused(&hall.manage(&format!("/v1/admin/paper/ann/{what}"), body.clone()).await);
-        assert!(status == 400 && told.contains(words), "{what} {body}: {status} {told}");
+        assert!(status == 400 && actual.contains(words), "{what} {body}: {status} {actual}");
     }
     assert_eq!(standing(&hall, "ann").await, before);
     // An unknown account, a caller who is not an operator, an unknown destination, and an account
@@ -221,8 +221,8 @@ async fn a_refused_operation_changes_nothing() {
         "fork",
     ] {
         let body = json!({"account": "bob"});
-        let nobody = hall.manage(&format!("/v1/admin/paper/nobody/{what}"), body.clone()).await;
-        assert_eq!(nobody.status, 404, "{what}");
+        let stranger = hall.manage(&format!("/v1/admin/paper/nobody/{what}"), body.clone()).await;
+        assert_eq!(stranger.status, 404, "{what}");
         let path = format!("/v1/admin/paper/ann/{what}");
         assert_eq!(hall.server.post(&path, &hall.ann, &body.to_string()).await.status, 403, "{what}");
     }
@@ -265,19 +265,19 @@ async fn every_operation_is_in_the_audit_with_actor_and_reason() {
         let (_, audit) = standing(&hall, whose).await;
         let newest = &audit["rows"][0];
         assert_eq!(newest["event"], event, "{what}: {newest}");
-        let told = newest.to_string();
+        let actual = newest.to_string();
         let actor = format!("{}", hall.op.account_id.0);
-        assert!(told.contains(&format!("for {what}")) && told.contains(&actor), "{what}: {told}");
+        assert!(actual.contains(&format!("for {what}")) && actual.contains(&actor), "{what}: {actual}");
     }
     let (_, audit) = standing(&hall, "ann").await;
-    for told in [
+    for actual in [
         "HKD 1.00 paid in: for deposit",
         "touch touch",
         "holds 100 700.HK at a cost of 1: for position",
         r#"rewound to 2026-03-18T02:00:15Z, the rest kept as \"one\": for rewind"#,
         r#"begun anew, the rest kept as \"two\": for reset"#,
     ] {
-        assert!(audit.to_string().contains(told), "{told}: {audit}");
+        assert!(audit.to_string().contains(actual), "{actual}: {audit}");
     }
     let (_, audit) = standing(&hall, "bob").await;
     let copied =

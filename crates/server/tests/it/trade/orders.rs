@@ -366,7 +366,7 @@ async fn the_operators_setting_limits_open_orders() {
     data(&hall.ask("DELETE", &format!("/v1/trade/order?order_id={first}"), &Value::Null).await);
     hall.submit(cheap).await;
     assert_eq!(hall.get("/v1/trade/order/today").await["orders"].as_array().unwrap().len(), 3);
-    let (_, code, told) =
+    let (_, code, actual) =
         refused(&hall.manage("/v1/admin/paper/ann/settings", json!({"open_orders": 0})).await);
-    assert_eq!((code, told.as_str()), (301_600, "open_orders must be from 1 to 10000"));
+    assert_eq!((code, actual.as_str()), (301_600, "open_orders must be from 1 to 10000"));
 }

@@ -60,8 +60,8 @@ async fn a_subscriber_gets_every_change_in_order() {
             assert_eq!((&event["order_id"], &event["remark"]), (&json!(id), &json!("demo")));
             statuses.push((event["status"].as_str().unwrap().to_owned(), event.clone()));
         }
-        let told: Vec<&str> = statuses.iter().map(|(status, _)| status.as_str()).collect();
-        assert_eq!(told, ["WaitToNew", "NewStatus", "FilledStatus"]);
+        let actual: Vec<&str> = statuses.iter().map(|(status, _)| status.as_str()).collect();
+        assert_eq!(actual, ["WaitToNew", "NewStatus", "FilledStatus"]);
         let fill = &statuses[2].1;
         assert_eq!((&fill["last_share"], &fill["last_price"]), (&json!("200"), &json!("305.200")));
         assert_eq!(fill["updated_at"], json!(at("10:02").to_string()));
@@ -119,7 +119,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
     // As a command line in parallel to the server.
     let dir = hall.server.dir.path();
     let history = History::new(Venues::built_in().unwrap());
-    let journals = hall.server.access.journals();
+    let journals = hall.server.access.database();
     let elsewhere = Paper::new(journals, history, Tables::built_in().unwrap(), Arc::new(NoListener));
     let store = Store::open(dir, store::Access::Read).unwrap();
     let terms = Terms {
@@ -130,7 +130,7 @@ async fn a_new_subscriber_gets_changes_of_another_process() {
     let moment = Moment { as_of: AsOf::Replay(now), machine: hall.server.present().machine };
     let mut reader = store.reader().unwrap();
     let order = Command::submit(terms);
-    let done = elsewhere.command(hall.ann.account_id, &order, None, None, (&mut reader, moment)).unwrap();
+    let done = elsewhere.at(hall.ann.account_id, &mut reader, &moment).command(&order, None, None).unwrap();
     let id = done.order.unwrap().to_string();
     for status in ["WaitToNew", "NewStatus"] {
         let event = event(&mut client).await;
@@ -171,14 +171,14 @@ async fn a_jump_over_days_is_pushed_step_by_step() {
     let expired = hall.submit(json!({"submitted_price": "290.00"})).await;
     let mut client = hall.listener().await;
     hall.step("58:00").await;
-    let mut told = Vec::new();
+    let mut actual = Vec::new();
     for _ in 0..2 {
         let event = event(&mut client).await;
-        told.push((event["order_id"].clone(), event["status"].clone(), event["updated_at"].clone()));
+        actual.push((event["order_id"].clone(), event["status"].clone(), event["updated_at"].clone()));
     }
     let at = |clock: &str| json!(at(clock).to_string());
     assert_eq!(
-        told,
+        actual,
         [
             (json!(filled), json!("FilledStatus"), at("10:02")),
             (json!(expired), json!("ExpiredStatus"), at("16:10")),

@@ -43,9 +43,9 @@ async fn an_invalid_order_is_refused_with_the_field_and_nothing_is_stored() {
         for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let (status, code, told) = refused(&hall.try_submit(body).await);
-        assert_eq!((status, code), (400, 602_001), "{fields}: {told}");
-        assert!(told.contains(words), "{fields}: {told}");
+        let (status, code, message) = refused(&hall.try_submit(body).await);
+        assert_eq!((status, code), (400, 602_001), "{fields}: {message}");
+        assert!(message.contains(words), "{fields}: {message}");
     }
     let sale = hall.try_submit(json!({"side": "Sell", "submitted_price": "305.20"})).await;
     assert_eq!(refused(&sale).1, 602_301, "{sale:?}");
@@ -88,8 +88,8 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
     let prices = ["submitted_price", "trigger_price", "limit_offset", "trailing_amount", "monitor_price"];
     for field in prices.into_iter().chain(["submitted_quantity", "trailing_percent"]) {
         for (text, words) in decimals {
-            let told = refuse(&hall, field, json!(text)).await;
-            assert!(told.starts_with(field) && told.ends_with(words), "{field} {text}: {told}");
+            let message = refuse(&hall, field, json!(text)).await;
+            assert!(message.starts_with(field) && message.ends_with(words), "{field} {text}: {message}");
         }
         for (value, words) in [
             (json!(true), "the body cannot be read"),
@@ -97,8 +97,8 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
             (json!({"value": "1"}), "the body cannot be read"),
             (json!("x".repeat(129)), "has more than 128 bytes"),
         ] {
-            let told = refuse(&hall, field, value.clone()).await;
-            assert!(told.contains(words), "{field} {value}: {told}");
+            let message = refuse(&hall, field, value.clone()).await;
+            assert!(message.contains(words), "{field} {value}: {message}");
         }
     }
     for (field, value, words) in [
@@ -133,8 +133,8 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
         ("remark", json!("a\u{0}b"), "remark has control characters"),
         ("remark", json!("燭".repeat(256)), "remark must have at most 255 characters"),
     ] {
-        let told = refuse(&hall, field, value.clone()).await;
-        assert!(told.contains(words), "{field} {value}: {told}");
+        let message = refuse(&hall, field, value.clone()).await;
+        assert!(message.contains(words), "{field} {value}: {message}");
     }
     for (date, words) in [
         ("2026-03-17", "time in force not support"),
@@ -148,9 +148,9 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
         ("-009999-01-01", ""),
     ] {
         let fields = json!({"submitted_price": "300.00", "time_in_force": "GTD", "expire_date": date});
-        let (status, code, told) = refused(&hall.try_submit(fields).await);
-        assert_eq!((status, code), (400, 602_001), "{date}: {told}");
-        assert!(told.contains(words), "{date}: {told}");
+        let (status, code, message) = refused(&hall.try_submit(fields).await);
+        assert_eq!((status, code), (400, 602_001), "{date}: {message}");
+        assert!(message.contains(words), "{date}: {message}");
     }
     assert_eq!(hall.get("/v1/trade/order/today").await, json!({"orders": []}));
     // The last accepted values.
@@ -179,9 +179,9 @@ async fn numbers_and_dates_at_their_limits_are_accepted_or_refused_with_a_messag
 async fn refuse(hall: &Hall, field: &str, value: Value) -> String {
     let mut body = json!({"submitted_price": "300.00", "submitted_quantity": "100"});
     body[field] = value;
-    let (status, code, told) = refused(&hall.try_submit(body.clone()).await);
-    assert_eq!((status, code), (400, 602_001), "{body}: {told}");
-    told
+    let (status, code, message) = refused(&hall.try_submit(body.clone()).await);
+    assert_eq!((status, code), (400, 602_001), "{body}: {message}");
+    message
 }
 
 #[tokio::test]
@@ -213,9 +213,9 @@ async fn an_invalid_replacement_leaves_the_order_unchanged() {
         for (name, value) in fields.as_object().unwrap() {
             body[name] = value.clone();
         }
-        let (status, code, told) = refused(&hall.ask("PUT", "/v1/trade/order", &body).await);
-        assert_eq!((status, code), (400, 602_001), "{fields}: {told}");
-        assert!(told.contains(words), "{fields}: {told}");
+        let (status, code, message) = refused(&hall.ask("PUT", "/v1/trade/order", &body).await);
+        assert_eq!((status, code), (400, 602_001), "{fields}: {message}");
+        assert!(message.contains(words), "{fields}: {message}");
     }
     assert_eq!(hall.detail(&id).await, before);
 }
@@ -337,9 +337,9 @@ async fn an_invalid_query_is_refused_with_the_parameter() {
         ("/v1/risk/margin-ratio", "symbol required"),
         ("/v1/risk/margin-ratio?symbol=1.HK", "symbol not tradable"),
     ] {
-        let (status, code, told) = refused(&hall.ask("GET", path, &Value::Null).await);
-        assert_eq!((status, code), (400, 602_001), "{path}: {told}");
-        assert!(told.contains(words), "{path}: {told}");
+        let (status, code, message) = refused(&hall.ask("GET", path, &Value::Null).await);
+        assert_eq!((status, code), (400, 602_001), "{path}: {message}");
+        assert!(message.contains(words), "{path}: {message}");
     }
     let put = json!({"order_id": "5", "quantity": "100"});
     assert_eq!(refused(&hall.ask("PUT", "/v1/trade/order", &put).await).2, "order not found");

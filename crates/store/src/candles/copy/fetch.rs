@@ -10,9 +10,9 @@ use super::sql;
 use super::table::{
     self, Cell, Cells, DAY, DAY_BLOCKS, DAY_VERSION, SERIES_BLOCKS, SERIES_ID, SERIES_VERSION,
 };
+use crate::StoreError;
 use crate::candles::nodes_sql;
 use crate::engine::{Db, Fault, Value};
-use crate::{StoreError, era};
 
 /// Up to this many changed days are fetched one by one; for more, all days of the symbol are
 /// fetched together.
@@ -69,10 +69,7 @@ impl Origin {
 
     /// How `now` follows from this state. Must run in the transaction in which `now` was read.
     pub(super) fn step(&self, far: &Db, now: &Origin) -> Result<Step, StoreError> {
-        if self.identity != now.identity
-            || now.version < self.version
-            || era(now.version) != era(self.version)
-        {
+        if self.identity != now.identity || now.version < self.version {
             return Ok(Step::Apart);
         }
         let stamp: Option<Option<String>> = far.first(nodes_sql::STAMP, [self.version], |row| row.get(0))?;

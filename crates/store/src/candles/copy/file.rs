@@ -11,9 +11,7 @@ use super::sql;
 use super::table::{self, Cells, SERIES_ID, Table};
 use crate::StoreError;
 use crate::candles::sql::VERSION;
-use crate::count::{natural, signed};
-use crate::engine::{Db, Fault, Role, ToValue, Value};
-use crate::engine::{migrate, migrations};
+use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
 
 /// Files are numbered: an abandoned one has readers until they notice.
 const PREFIX: &str = "candles-";
@@ -155,10 +153,10 @@ impl LocalFile {
             table.replace(&self.db, table.rows(&self.db, &key)?, rows)?;
         }
         let mut freed = 0;
-        let kept = |series: &Cells| {
+        let stored = |series: &Cells| {
             fetched.rows.series.iter().any(|row| row.get(SERIES_ID) == series.get(SERIES_ID))
         };
-        for series in known.series.iter().filter(|series| !kept(series)) {
+        for series in known.series.iter().filter(|series| !stored(series)) {
             let id = series.get(SERIES_ID).map_or(Value::Null, ToValue::to_value);
             freed += self.replace(table::BLOCKS, BodyOf::Candles, &[id], &[])?;
         }
@@ -213,7 +211,7 @@ impl LocalFile {
     }
 
     /// Stores a body. Returns whether it was absent.
-    pub(super) fn keep(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
+    pub(super) fn store_bodies(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::KEEP_BODY,
             BodyOf::Trades => sql::KEEP_TRADE_BODY,

@@ -28,7 +28,7 @@ struct HeldSymbol {
     /// Changes each time its rows are fetched; `None` while they are known to be outdated.
     mark: Option<Mark>,
     /// The last use, counted in polls of the shared database.
-    asked: AtomicU64,
+    last_used: AtomicU64,
     size: Size,
 }
 
@@ -51,8 +51,8 @@ impl HeldSymbols {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let held = table.held.get(symbol)?;
         // Written only if it changes, to avoid contention for the cache line.
-        if held.asked.load(Ordering::Relaxed) != now {
-            held.asked.store(now, Ordering::Relaxed);
+        if held.last_used.load(Ordering::Relaxed) != now {
+            held.last_used.store(now, Ordering::Relaxed);
         }
         held.mark
     }
@@ -85,9 +85,9 @@ impl HeldSymbols {
         if is_newest {
             table.seen.remove(symbol);
         }
-        let asked = table.held.get(symbol).map_or(now, |held| held.asked.load(Ordering::Relaxed));
+        let requested = table.held.get(symbol).map_or(now, |held| held.last_used.load(Ordering::Relaxed));
         let mark = is_newest.then_some(mark);
-        table.held.insert(symbol.clone(), HeldSymbol { mark, asked: asked.into(), size });
+        table.held.insert(symbol.clone(), HeldSymbol { mark, last_used: requested.into(), size });
         is_newest
     }
 
@@ -118,7 +118,7 @@ impl HeldSymbols {
     pub(super) fn load(&self, rows: Vec<HeldRow>, mark: Mark) {
         let held = rows.into_iter().map(|row| {
             let mark = row.is_current.then_some(mark);
-            (row.symbol, HeldSymbol { mark, asked: 0.into(), size: row.size })
+            (row.symbol, HeldSymbol { mark, last_used: 0.into(), size: row.size })
         });
         *self.0.write().unwrap_or_else(PoisonError::into_inner) =
             Table { held: held.collect(), seen: HashMap::new() };
@@ -146,9 +146,9 @@ impl HeldSymbols {
     /// Symbols that add up to `bytes`, least recently used first.
     pub(super) fn oldest(&self, bytes: u64, but_not: impl Fn(&Symbol) -> bool) -> Vec<Symbol> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let asked = |held: &HeldSymbol| held.asked.load(Ordering::Relaxed);
+        let requested = |held: &HeldSymbol| held.last_used.load(Ordering::Relaxed);
         let mut all: Vec<(u64, &Symbol, u64)> =
-            table.held.iter().map(|(symbol, held)| (asked(held), symbol, held.size.all())).collect();
+            table.held.iter().map(|(symbol, held)| (requested(held), symbol, held.size.all())).collect();
         all.retain(|(_, symbol, _)| !but_not(symbol));
         all.sort_unstable();
         let mut freed = 0_u64;

@@ -9,7 +9,7 @@
 //! this file.
 //!
 //! The file is disposable. It is discarded and recreated when it is damaged, when it belongs to
-//! another database or another era, or when the shared database has gone back to an earlier state.
+//! another database, or when the shared database has gone back to an earlier state.
 
 mod fetch;
 mod file;
@@ -63,7 +63,7 @@ pub struct CopySettings {
     pub bytes_max: u64,
     /// The offline window: how long symbols are served from the copy while the shared database is
     /// unreachable.
-    pub grace: Duration,
+    pub offline_window: Duration,
 }
 
 /// State and counters of the local copy, for metrics.
@@ -113,7 +113,7 @@ pub(crate) struct LocalCopy {
 struct Shared {
     dir: PathBuf,
     bytes_max: u64,
-    grace: Duration,
+    offline_window: Duration,
     held: HeldSymbols,
     queue: Queue,
     /// The number of the file. Each recreated file gets the next one.
@@ -125,7 +125,7 @@ struct Shared {
     seen: AtomicI64,
     /// The last known version of the shared database. It detects an import even while the worker is
     /// busy with the file.
-    told: AtomicI64,
+    announced: AtomicI64,
     /// Counts the worker's rounds, as a clock for evicting the least recently used.
     turn: AtomicU64,
     /// When the shared database last responded, in milliseconds since `began`.
@@ -192,7 +192,7 @@ impl LocalCopy {
         let shared = &self.shared;
         let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
         // If the shared database is unreachable, the copy is the newest available state.
-        let newest = shared.seen.load(Ordering::Acquire).max(shared.told.load(Ordering::Acquire));
+        let newest = shared.seen.load(Ordering::Acquire).max(shared.announced.load(Ordering::Acquire));
         let is_behind = newest > self.version() && shared.is_reachable.load(Ordering::Acquire);
         if is_damaged || is_behind || self.number() != number || !shared.is_serving() {
             return None;
@@ -226,14 +226,14 @@ impl LocalCopy {
     }
 
     /// Queues fetched bodies to be stored for the next query.
-    pub(crate) fn keep<'b>(&self, of: BodyOf, bodies: impl Iterator<Item = (i64, &'b [u8])>) {
+    pub(crate) fn store_bodies<'b>(&self, of: BodyOf, bodies: impl Iterator<Item = (i64, &'b [u8])>) {
         let (mut count, mut sum) = (0, 0);
         let bodies = bodies.map(|(id, bytes)| {
             count += 1;
             sum += bytes.len() as u64;
             FetchedBody { of, id, bytes: bytes.into() }
         });
-        self.shared.queue.keep(bodies);
+        self.shared.queue.store_bodies(bodies);
         self.shared.blocks_fetched.fetch_add(count, Ordering::Relaxed);
         self.shared.bytes_fetched.fetch_add(sum, Ordering::Relaxed);
     }
@@ -296,7 +296,7 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let channels = vec![server.schema().to_owned()];
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
-        News::Number(version) => shared.tell(version),
+        News::Number(version) => shared.announce(version),
         // Anyone may send a notification, so its content is not trusted: the watch polls the
         // version immediately.
         News::Notice { .. } | News::Listening => shared.queue.look(),
@@ -309,14 +309,14 @@ impl Shared {
         Shared {
             dir,
             bytes_max: settings.bytes_max,
-            grace: settings.grace,
+            offline_window: settings.offline_window,
             held: HeldSymbols::default(),
             queue: Queue::default(),
             number: AtomicU64::default(),
             damaged: AtomicU64::default(),
             version: AtomicI64::default(),
             seen: AtomicI64::default(),
-            told: AtomicI64::default(),
+            announced: AtomicI64::default(),
             turn: AtomicU64::default(),
             began: Instant::now(),
             reached: AtomicU64::default(),
@@ -333,8 +333,8 @@ impl Shared {
 
     /// Records the version of the shared database. It may decrease, if the database has gone back
     /// to an earlier state.
-    fn tell(&self, version: i64) {
-        self.told.store(version, Ordering::Release);
+    fn announce(&self, version: i64) {
+        self.announced.store(version, Ordering::Release);
         self.queue.look();
     }
 
@@ -352,8 +352,8 @@ impl Shared {
     /// Whether the copy may be used. After the offline window it may be outdated.
     fn is_serving(&self) -> bool {
         let allowed = match self.is_reachable.load(Ordering::Acquire) {
-            true => self.grace.max(LOOK_MAX),
-            false => self.grace,
+            true => self.offline_window.max(LOOK_MAX),
+            false => self.offline_window,
         };
         self.looked_ago() <= allowed
     }

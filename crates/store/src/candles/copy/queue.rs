@@ -77,7 +77,7 @@ impl Queue {
         });
     }
 
-    pub(super) fn keep(&self, bodies: impl Iterator<Item = FetchedBody>) {
+    pub(super) fn store_bodies(&self, bodies: impl Iterator<Item = FetchedBody>) {
         self.add(|waiting| {
             for body in bodies {
                 if waiting.body_bytes.saturating_add(body.bytes.len()) <= BODY_BYTES_MAX {

@@ -17,6 +17,7 @@ const OWN: Migration = Migration {
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null);",
     oldest: 1_000_000,
+    replaces: &[],
 };
 
 /// The tables that the shared database has for its nodes (`migrations/postgres`), for tests without

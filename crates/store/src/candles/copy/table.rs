@@ -177,9 +177,9 @@ impl Table {
             db.run(self.add, values.as_slice())?;
         }
         // An entry may change while its body stays.
-        let kept: BTreeSet<i64> = came.into_iter().filter_map(|row| self.body_of(row)).collect();
+        let stored: BTreeSet<i64> = came.into_iter().filter_map(|row| self.body_of(row)).collect();
         let bodies = gone.values().filter_map(|row| self.body_of(row));
-        Ok(bodies.filter(|body| !kept.contains(body)).collect())
+        Ok(bodies.filter(|body| !stored.contains(body)).collect())
     }
 
     fn body_of(&self, row: &Cells) -> Option<i64> {

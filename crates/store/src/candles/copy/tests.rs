@@ -38,7 +38,7 @@ impl House {
 
     fn settings(&self) -> CopySettings {
         let dir = self.cache.path().join("cache");
-        CopySettings { dir, bytes_max: 1 << 30, grace: Duration::from_secs(3_600) }
+        CopySettings { dir, bytes_max: 1 << 30, offline_window: Duration::from_secs(3_600) }
     }
 
     fn node(&self) -> Store {
@@ -287,8 +287,8 @@ fn unchanged_blocks_of_a_symbol_are_not_fetched_again() {
     assert_eq!(load(&node).blocks_fetched, 5);
     // The replaced body is removed.
     node.settle_copy();
-    let kept: i64 = near_number(&house, "select count(*) from block_body");
-    assert_eq!(kept, 4);
+    let stored: i64 = near_number(&house, "select count(*) from block_body");
+    assert_eq!(stored, 4);
 }
 
 fn near_number(house: &House, text: &'static str) -> i64 {
@@ -453,8 +453,6 @@ fn a_copy_of_another_database_is_not_used() {
 #[test]
 fn a_copy_is_recreated_when_the_shared_database_has_gone_back_or_was_restored() {
     for change in [
-        // Another era.
-        "update counter set next = 1099511627776 where name = 'version'",
         // A backup from before the last commit.
         "update counter set next = 1 where name = 'version'; delete from lineage where version > 1",
         // The same, with other commits since.
@@ -587,10 +585,10 @@ fn a_directory_is_private_to_one_process() {
 
 #[test]
 fn a_copy_serves_during_the_offline_window() {
-    for (grace, answers) in [(Duration::from_secs(3_600), true), (Duration::ZERO, false)] {
+    for (offline_window, answers) in [(Duration::from_secs(3_600), true), (Duration::ZERO, false)] {
         let house = House::new();
         put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
-        let node = house.node_with(&CopySettings { grace, ..house.settings() });
+        let node = house.node_with(&CopySettings { offline_window, ..house.settings() });
         hold(&node, &["1.HK"]);
         let mut reader = node.reader().unwrap();
         reader.view().security(&symbol("1.HK")).unwrap().unwrap();
@@ -700,10 +698,10 @@ fn a_newer_reported_version_is_read_from_the_shared_database() {
     let version = copy.version();
     assert!(has());
     // Independent of the worker thread, which may be busy.
-    copy.shared.tell(version + 1);
+    copy.shared.announce(version + 1);
     assert!(!has());
     // A reported version is not final: the database may have gone back.
-    copy.shared.tell(version);
+    copy.shared.announce(version);
     assert!(has());
 }
 

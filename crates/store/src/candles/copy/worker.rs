@@ -101,7 +101,7 @@ impl Worker {
         }
         self.forget(&work.doubted)?;
         self.follow(&work.symbols)?;
-        self.keep(&work.bodies)?;
+        self.store_bodies(&work.bodies)?;
         self.make_room(0, &BTreeSet::new())?;
         self.file.iter().for_each(LocalFile::fold_in_log_if_long);
         Ok(())
@@ -188,17 +188,17 @@ impl Worker {
     }
 
     /// Stores bodies of symbols in the copy.
-    fn keep(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
+    fn store_bodies(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
         let Some(file) = self.file.as_ref().filter(|_| !bodies.is_empty()) else { return Ok(()) };
-        let mut kept: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
+        let mut stored: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
         for body in bodies {
             let symbol = file.symbol_of(body.of, body.id).map_err(Trouble::File)?;
-            kept.extend(
+            stored.extend(
                 symbol.filter(|symbol| self.shared.held.size(symbol).is_some()).map(|symbol| (symbol, body)),
             );
         }
-        let bytes = kept.iter().map(|(_, body)| body.bytes.len() as u64).sum();
-        let symbols: BTreeSet<Symbol> = kept.iter().map(|(symbol, _)| symbol.clone()).collect();
+        let bytes = stored.iter().map(|(_, body)| body.bytes.len() as u64).sum();
+        let symbols: BTreeSet<Symbol> = stored.iter().map(|(symbol, _)| symbol.clone()).collect();
         if !self.make_room(bytes, &symbols)? {
             // Larger than the whole copy: the next query fetches them again.
             return Ok(());
@@ -208,8 +208,8 @@ impl Worker {
             let mut sizes: Vec<(Symbol, Size)> = Vec::with_capacity(symbols.len());
             for symbol in symbols {
                 let mut size = self.shared.held.size(&symbol).unwrap_or_default();
-                for (_, body) in kept.iter().filter(|(of, _)| *of == symbol) {
-                    if file.keep(body.of, body.id, &body.bytes)? {
+                for (_, body) in stored.iter().filter(|(of, _)| *of == symbol) {
+                    if file.store_bodies(body.of, body.id, &body.bytes)? {
                         size.bodies = size.bodies.saturating_add(body.bytes.len() as u64);
                     }
                 }

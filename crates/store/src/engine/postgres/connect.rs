@@ -66,7 +66,7 @@ pub(super) async fn connect(
     let (client, task) = tokio::time::timeout(within * 2, made)
         .await
         .map_err(|_| silent())?
-        .map_err(|error| door(error, &at))?;
+        .map_err(|error| connect_error(error, &at))?;
     match tokio::time::timeout(within, settle(&client, way, &at)).await {
         Ok(settled) => settled.map(|()| Session::new(client, course, task, at, way.pace)),
         Err(_) => {
@@ -77,7 +77,7 @@ pub(super) async fn connect(
 }
 
 async fn settle(client: &Client, way: &Way, at: &str) -> Result<(), Trouble> {
-    let failed = |error| door(error, at);
+    let failed = |error| connect_error(error, at);
     let found = client.simple_query(VERIFY).await.map_err(failed)?;
     let row = found.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => Some(row),
@@ -186,7 +186,7 @@ fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> 
 }
 
 /// The reason of a failed connection, with advice.
-fn door(error: tokio_postgres::Error, at: &str) -> Trouble {
+fn connect_error(error: tokio_postgres::Error, at: &str) -> Trouble {
     let refused = |reason: String| Trouble::Refused { at: at.to_owned(), reason };
     if let Some(reason) = tls::untrusted(&error) {
         return refused(reason);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_server_must_have_the_role_that_the_address_requires() {
-        let told = |target, is_read_only, is_standby| {
+        let describe = |target, is_read_only, is_standby| {
             aims(target, "one:5432", is_read_only, is_standby).map_err(|trouble| trouble.to_string())
         };
         for (target, primary, read_only, standby) in [
@@ -252,13 +252,15 @@ mod tests {
             (Target::Standby, false, false, true),
             (Target::Any, true, true, true),
         ] {
-            assert_eq!(told(target, false, false).is_ok(), primary, "{target:?}");
-            assert_eq!(told(target, true, false).is_ok(), read_only, "{target:?}");
-            assert_eq!(told(target, true, true).is_ok(), standby, "{target:?}");
+            assert_eq!(describe(target, false, false).is_ok(), primary, "{target:?}");
+            assert_eq!(describe(target, true, false).is_ok(), read_only, "{target:?}");
+            assert_eq!(describe(target, true, true).is_ok(), standby, "{target:?}");
         }
-        let standby = told(Target::ReadWrite, true, true).unwrap_err();
+        let standby = describe(Target::ReadWrite, true, true).unwrap_err();
         assert_eq!(standby, "one:5432 is a standby: name the primary, or promote this one");
-        assert!(told(Target::ReadWrite, true, false).unwrap_err().contains("default_transaction_read_only"));
+        assert!(
+            describe(Target::ReadWrite, true, false).unwrap_err().contains("default_transaction_read_only")
+        );
     }
 
     #[test]

@@ -51,16 +51,16 @@ pub(super) async fn drive<S, T>(
     S: AsyncRead + AsyncWrite + Unpin,
     T: AsyncRead + AsyncWrite + Unpin,
 {
-    let tell = |signal| hear.as_ref().is_none_or(|hear| hear.try_send(signal).is_ok());
+    let notify = |signal| hear.as_ref().is_none_or(|hear| hear.try_send(signal).is_ok());
     let mut missed = false;
     loop {
         match poll_fn(|context| connection.poll_message(context)).await {
             Some(Ok(AsyncMessage::Notification(notice))) => {
-                if missed && tell(Signal::Missed) {
+                if missed && notify(Signal::Missed) {
                     missed = false;
                 }
                 let (channel, payload) = (notice.channel().to_owned(), notice.payload().to_owned());
-                missed |= !tell(Signal::Notice { channel, payload });
+                missed |= !notify(Signal::Notice { channel, payload });
             }
             Some(Ok(AsyncMessage::Notice(notice))) => {
                 let of_standby = [SqlState::WARNING, SqlState::ADMIN_SHUTDOWN].contains(notice.code());
@@ -79,5 +79,5 @@ pub(super) async fn drive<S, T>(
     }
     // Pending requests fail now, and find the recorded reason.
     drop(connection);
-    tell(Signal::Ended);
+    notify(Signal::Ended);
 }

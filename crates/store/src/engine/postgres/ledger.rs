@@ -28,7 +28,7 @@ impl Connection {
             Ok(ControlFlow::Continue(()))
         })?;
         Ok(match (things, columns) {
-            (0, _) => Owner::Nobody,
+            (0, _) => Owner::Unclaimed,
             (_, COLUMNS) => Owner::Ours,
             _ => Owner::AnotherProgram,
         })

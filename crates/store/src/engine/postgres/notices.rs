@@ -54,7 +54,7 @@ pub(crate) enum News<'a> {
 struct Sight {
     /// 0 until known.
     listens: AtomicU8,
-    asked: Mutex<Option<Instant>>,
+    checked_at: Mutex<Option<Instant>>,
     stopped: AtomicBool,
 }
 
@@ -70,14 +70,14 @@ impl Watch {
     pub(crate) fn start(
         server: Arc<Server>,
         subject: Subject,
-        tell: impl FnMut(News<'_>) + Send + 'static,
+        notify: impl FnMut(News<'_>) + Send + 'static,
     ) -> io::Result<Watch> {
         let (stop, signals) = mpsc::sync_channel(WAITING_MAX);
         let sight = Arc::<Sight>::default();
         let mut watcher = Watcher {
             server,
             subject,
-            tell: Box::new(tell),
+            notify: Box::new(notify),
             hear: stop.clone(),
             signals,
             sight: sight.clone(),
@@ -100,8 +100,8 @@ impl Watch {
 
     /// Time since the last response to the query: the known number is not older.
     pub(crate) fn age(&self) -> Option<Duration> {
-        let asked = self.sight.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.map(|at| at.elapsed())
+        let requested = self.sight.checked_at.lock().unwrap_or_else(PoisonError::into_inner);
+        requested.map(|at| at.elapsed())
     }
 
     /// Stops the thread and waits for it. Must not be called on that thread.
@@ -124,7 +124,7 @@ impl Drop for Watch {
 struct Watcher {
     server: Arc<Server>,
     subject: Subject,
-    tell: Box<dyn FnMut(News<'_>) + Send>,
+    notify: Box<dyn FnMut(News<'_>) + Send>,
     hear: SyncSender<Signal>,
     signals: Receiver<Signal>,
     sight: Arc<Sight>,
@@ -157,7 +157,7 @@ impl Watcher {
                 return;
             }
             if !std::mem::replace(&mut self.away, true) {
-                (self.tell)(News::Away(&trouble));
+                (self.notify)(News::Away(&trouble));
             }
             let until = Instant::now() + pause;
             pause = (pause * 2).min(PAUSE_MAX);
@@ -197,9 +197,9 @@ impl Watcher {
                 }
                 match signal {
                     Ok(Signal::Notice { channel, payload }) => {
-                        (self.tell)(News::Notice { channel: &channel, payload: &payload });
+                        (self.notify)(News::Notice { channel: &channel, payload: &payload });
                     }
-                    Ok(Signal::Missed) => (self.tell)(News::Listening),
+                    Ok(Signal::Missed) => (self.notify)(News::Listening),
                     Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return Left::Stopped,
                     // The next query reports the cause.
                     Ok(Signal::Ended) | Err(RecvTimeoutError::Timeout) => break,
@@ -224,7 +224,7 @@ impl Watcher {
         };
         self.sight.listens.store(listens, Ordering::Relaxed);
         if listens == LISTENS {
-            (self.tell)(News::Listening);
+            (self.notify)(News::Listening);
         }
         Ok(())
     }
@@ -238,11 +238,11 @@ impl Watcher {
                 number = Some(found);
             }
         }
-        *self.sight.asked.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
+        *self.sight.checked_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(before);
         self.away = false;
         if let Some(number) = number.filter(|number| self.number != Some(*number)) {
             self.number = Some(number);
-            (self.tell)(News::Number(number));
+            (self.notify)(News::Number(number));
         }
         Ok(())
     }

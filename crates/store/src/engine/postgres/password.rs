@@ -76,14 +76,14 @@ fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password
         HostAt::Socket(directory) if is_usual(directory) => "localhost".to_owned(),
         HostAt::Socket(directory) => directory.to_string_lossy().into_owned(),
     };
-    let asked = [name.as_bytes(), port.as_bytes(), address.database.as_bytes(), address.user.as_bytes()];
+    let requested = [name.as_bytes(), port.as_bytes(), address.database.as_bytes(), address.user.as_bytes()];
     let lines = text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
     let mut lines = lines.filter(|line| !line.starts_with(b"#"));
     Ok(lines.find_map(|line| {
         let fields = fields(line);
         let (password, about) = fields.split_last()?;
-        let is_about =
-            about.len() == asked.len() && about.iter().zip(asked).all(|(field, asked)| field.matches(asked));
+        let is_about = about.len() == requested.len()
+            && about.iter().zip(requested).all(|(field, requested)| field.matches(requested));
         (is_about && !password.bytes.is_empty()).then(|| Password(password.bytes.clone()))
     }))
 }
@@ -100,8 +100,8 @@ struct Field {
 }
 
 impl Field {
-    fn matches(&self, asked: &[u8]) -> bool {
-        (self.bytes == b"*" && !self.is_escaped) || self.bytes == asked
+    fn matches(&self, requested: &[u8]) -> bool {
+        (self.bytes == b"*" && !self.is_escaped) || self.bytes == requested
     }
 }
 
@@ -168,8 +168,8 @@ mod tests {
         }
         for text in ["", "\n", "hunter2\nhunter3\n"] {
             let path = written(&directory, text, 0o600);
-            let told = found(&format!("password_file={path}"), 0, &[]).unwrap_err();
-            assert!(told.contains("in one line") && !told.contains("hunter"), "{told}");
+            let report = found(&format!("password_file={path}"), 0, &[]).unwrap_err();
+            assert!(report.contains("in one line") && !report.contains("hunter"), "{report}");
         }
     }
 
@@ -192,8 +192,8 @@ mod tests {
     fn a_passfile_that_others_can_read_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = written(&directory, "*:*:*:*:any\n", 0o640);
-        let told = found(&format!("passfile={path}"), 0, &[]).unwrap_err();
-        assert!(told.contains("`chmod 600` it"), "{told}");
+        let report = found(&format!("passfile={path}"), 0, &[]).unwrap_err();
+        assert!(report.contains("`chmod 600` it"), "{report}");
     }
 
     #[test]

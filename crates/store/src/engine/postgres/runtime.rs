@@ -21,7 +21,7 @@ pub(super) fn handle() -> io::Result<Handle> {
     if let Some(handle) = &*runtime {
         return Ok(handle.clone());
     }
-    let (tell, told) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     // Built on its own thread: a runtime must not be dropped inside another one, as on a worker of
     // the server.
     thread::Builder::new().name("postgres".to_owned()).spawn(move || {
@@ -29,13 +29,13 @@ pub(super) fn handle() -> io::Result<Handle> {
             Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(LOOKUPS_MAX).build();
         let built = match built {
             Ok(built) => built,
-            Err(error) => return tell.send(Err(error)).unwrap_or_default(),
+            Err(error) => return sender.send(Err(error)).unwrap_or_default(),
         };
-        if tell.send(Ok(built.handle().clone())).is_ok() {
+        if sender.send(Ok(built.handle().clone())).is_ok() {
             built.block_on(std::future::pending::<()>());
         }
     })?;
-    let handle = told.recv().map_err(|_| io::Error::other("the thread of the connections ended"))??;
+    let handle = receiver.recv().map_err(|_| io::Error::other("the thread of the connections ended"))??;
     *runtime = Some(handle.clone());
     Ok(handle)
 }
@@ -46,9 +46,9 @@ pub(super) fn run<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
     until: Instant,
 ) -> io::Result<Option<T>> {
-    let (tell, told) = mpsc::sync_channel(1);
-    let task = handle()?.spawn(async move { tell.send(future.await).unwrap_or_default() });
-    let answer = told.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let task = handle()?.spawn(async move { sender.send(future.await).unwrap_or_default() });
+    let answer = receiver.recv_timeout(until.saturating_duration_since(Instant::now())).ok();
     task.abort();
     Ok(answer)
 }
@@ -156,9 +156,9 @@ mod tests {
 
     #[test]
     fn a_future_woken_by_another_thread_completes() {
-        let (tell, told) = futures_channel();
-        let waker = thread::spawn(tell);
-        assert_eq!(wait(told, soon()), Some(()));
+        let (sender, receiver) = futures_channel();
+        let waker = thread::spawn(sender);
+        assert_eq!(wait(receiver, soon()), Some(()));
         waker.join().unwrap();
     }
 
@@ -172,8 +172,8 @@ mod tests {
     /// A future, and a function that completes it.
     fn futures_channel() -> (impl FnOnce() + Send + 'static, impl Future<Output = ()>) {
         let shared = Arc::new(Mutex::new((false, None::<Waker>)));
-        let told = shared.clone();
-        let tell = move || {
+        let receiver = shared.clone();
+        let sender = move || {
             let waker = {
                 let mut shared = shared.lock().unwrap();
                 shared.0 = true;
@@ -181,11 +181,11 @@ mod tests {
             };
             waker.into_iter().for_each(Waker::wake);
         };
-        let told = std::future::poll_fn(move |context| {
-            let mut told = told.lock().unwrap();
-            told.1 = Some(context.waker().clone());
-            if told.0 { Poll::Ready(()) } else { Poll::Pending }
+        let receiver = std::future::poll_fn(move |context| {
+            let mut receiver = receiver.lock().unwrap();
+            receiver.1 = Some(context.waker().clone());
+            if receiver.0 { Poll::Ready(()) } else { Poll::Pending }
         });
-        (tell, told)
+        (sender, receiver)
     }
 }

@@ -24,8 +24,8 @@ pub(crate) struct Server {
     changed: Condvar,
     /// The last good host, which is tried first.
     host: AtomicUsize,
-    /// Connections made so far. A new one may be to another server than the previous one.
-    made: AtomicU64,
+    /// How often connections were found broken. The next one may be to another server.
+    losses: AtomicU64,
 }
 
 #[derive(Default)]
@@ -95,7 +95,7 @@ impl Server {
             pool: Mutex::default(),
             changed: Condvar::new(),
             host: AtomicUsize::new(0),
-            made: AtomicU64::new(0),
+            losses: AtomicU64::new(0),
         })
     }
 
@@ -110,9 +110,9 @@ impl Server {
         &self.way.address
     }
 
-    /// The number of connections made so far.
-    pub(crate) fn made(&self) -> u64 {
-        self.made.load(Ordering::Acquire)
+    /// How often connections were found broken so far.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses.load(Ordering::Acquire)
     }
 
     /// The name of the schema, and of the channel for notifications of its changes.
@@ -182,6 +182,7 @@ impl Server {
                     return Ok(self.leased(session));
                 }
                 pool.open -= 1;
+                self.losses.fetch_add(1, Ordering::AcqRel);
             }
             if let Some((at, trouble)) = &pool.failed
                 && (pool.trying || at.elapsed() < FAILURE_STANDS)
@@ -202,7 +203,6 @@ impl Server {
                 match made {
                     Ok(session) => {
                         pool.failed = None;
-                        self.made.fetch_add(1, Ordering::AcqRel);
                         return Ok(self.leased(session));
                     }
                     Err(trouble) => {
@@ -235,6 +235,7 @@ impl Server {
     /// Closes idle connections: a restart or a network failure that broke one has probably broken
     /// the others too.
     pub(super) fn distrust(&self) {
+        self.losses.fetch_add(1, Ordering::AcqRel);
         let mut pool = self.pool();
         pool.open -= pool.idle.len();
         let idle = std::mem::take(&mut pool.idle);
@@ -320,10 +321,10 @@ fn together(mut tried: Vec<(String, Trouble)>) -> Trouble {
         let hosts: Vec<&str> = tried.iter().map(|(at, _)| at.as_str()).collect();
         return Trouble::Away { at: hosts.join(", "), reason: reasons() };
     }
-    let telling = tried.iter().position(|(_, trouble)| !is_standby(trouble)).unwrap_or(0);
+    let decisive = tried.iter().position(|(_, trouble)| !is_standby(trouble)).unwrap_or(0);
     match tried.is_empty() {
         true => Trouble::Misuse("the address names no host"),
-        false => tried.swap_remove(telling).1,
+        false => tried.swap_remove(decisive).1,
     }
 }
 
@@ -369,7 +370,7 @@ impl Drop for Lease {
 mod tests {
     use super::*;
 
-    fn told(tried: &[(&str, Trouble)]) -> Trouble {
+    fn describe(tried: &[(&str, Trouble)]) -> Trouble {
         together(tried.iter().map(|(at, trouble)| ((*at).to_owned(), trouble.clone())).collect())
     }
 
@@ -378,22 +379,22 @@ mod tests {
         let away = |at: &str| Trouble::Away { at: at.to_owned(), reason: "connection refused".to_owned() };
         let standby = |at: &str| Trouble::ReadOnly { reason: format!("{at} is a standby") };
         let refused = || Trouble::Refused { at: "one:1".to_owned(), reason: "no password".to_owned() };
-        let all = told(&[("one:1", standby("one:1")), ("two:2", standby("two:2"))]);
+        let all = describe(&[("one:1", standby("one:1")), ("two:2", standby("two:2"))]);
         assert!(matches!(all, Trouble::ReadOnly { .. }));
         assert_eq!(all.to_string(), "one:1 is a standby; two:2 is a standby");
         // The primary is gone and its standby not promoted yet.
-        let half = told(&[("one:1", away("one:1")), ("two:2", standby("two:2"))]);
+        let half = describe(&[("one:1", away("one:1")), ("two:2", standby("two:2"))]);
         assert!(matches!(half, Trouble::Away { .. }));
         assert_eq!(
             half.to_string(),
             "one:1, two:2 cannot be reached: one:1: connection refused; two:2 is a standby"
         );
         assert!(matches!(
-            told(&[("one:1", refused()), ("two:2", standby("two:2"))]),
+            describe(&[("one:1", refused()), ("two:2", standby("two:2"))]),
             Trouble::Refused { .. }
         ));
         assert_eq!(
-            told(&[("one:1", away("one:1"))]).to_string(),
+            describe(&[("one:1", away("one:1"))]).to_string(),
             "one:1 cannot be reached: connection refused"
         );
     }

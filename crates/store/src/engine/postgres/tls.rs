@@ -102,21 +102,21 @@ mod tests {
     fn a_file_without_an_authority_is_reported() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ca.pem");
-        let told = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();
-        assert!(told(&path).starts_with("cannot read "), "{}", told(&path));
+        let describe = |path: &Path| connector(&Roots::File(path.to_owned())).err().unwrap();
+        assert!(describe(&path).starts_with("cannot read "), "{}", describe(&path));
         for text in ["", "no certificate", "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n"] {
             std::fs::write(&path, text).unwrap();
-            assert!(told(&path).contains("has no certificate of an authority"), "{}", told(&path));
+            assert!(describe(&path).contains("has no certificate of an authority"), "{}", describe(&path));
         }
     }
 
     #[test]
     fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
         let of = |error: rustls::Error| untrusted(&io::Error::new(io::ErrorKind::InvalidData, error));
-        let told = of(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)).unwrap();
-        assert!(told.contains("sslrootcert=PATH"), "{told}");
-        let told = of(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)).unwrap();
-        assert!(told.contains("another name"), "{told}");
+        let report = of(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)).unwrap();
+        assert!(report.contains("sslrootcert=PATH"), "{report}");
+        let report = of(rustls::Error::InvalidCertificate(CertificateError::NotValidForName)).unwrap();
+        assert!(report.contains("another name"), "{report}");
         assert_eq!(untrusted(&io::Error::from(io::ErrorKind::ConnectionReset)), None);
     }
 }

@@ -103,8 +103,8 @@ impl Trouble {
                 let of_schema = ["table", "sequence", "relation", "schema"];
                 let is_of_schema =
                     of_schema.iter().any(|kind| found.message().contains(&format!("for {kind} ")));
-                let told = line(found);
-                let reason = if is_of_schema { format!("{told}: {GRANTS}") } else { told };
+                let report = line(found);
+                let reason = if is_of_schema { format!("{report}: {GRANTS}") } else { report };
                 Trouble::NoRights { reason }
             }
             &SqlState::DISK_FULL => Trouble::Full(boxed()),

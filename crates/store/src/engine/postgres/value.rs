@@ -22,17 +22,17 @@ impl fmt::Debug for Param<'_> {
 }
 
 impl ToSql for Param<'_> {
-    fn to_sql(&self, asked: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
-        match (self.0, asked) {
+    fn to_sql(&self, expected: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        match (self.0, expected) {
             (Value::Null, _) => Ok(IsNull::Yes),
-            (Value::Int(number), &Type::INT8) => number.to_sql(asked, out),
-            (Value::Int(number), &Type::INT4) => i32::try_from(number)?.to_sql(asked, out),
-            (Value::Int(number), &Type::INT2) => i16::try_from(number)?.to_sql(asked, out),
-            (Value::Int(number), &Type::OID) => u32::try_from(number)?.to_sql(asked, out),
-            (Value::Int(number), &Type::BOOL) => (number != 0).to_sql(asked, out),
-            (Value::Text(text), _) => text.to_sql(asked, out),
-            (Value::Blob(bytes), _) => bytes.to_sql(asked, out),
-            (Value::Int(_), _) => Err(format!("a number where {asked} is asked for").into()),
+            (Value::Int(number), &Type::INT8) => number.to_sql(expected, out),
+            (Value::Int(number), &Type::INT4) => i32::try_from(number)?.to_sql(expected, out),
+            (Value::Int(number), &Type::INT2) => i16::try_from(number)?.to_sql(expected, out),
+            (Value::Int(number), &Type::OID) => u32::try_from(number)?.to_sql(expected, out),
+            (Value::Int(number), &Type::BOOL) => (number != 0).to_sql(expected, out),
+            (Value::Text(text), _) => text.to_sql(expected, out),
+            (Value::Blob(bytes), _) => bytes.to_sql(expected, out),
+            (Value::Int(_), _) => Err(format!("a number where {expected} is asked for").into()),
         }
     }
 
@@ -44,19 +44,19 @@ impl ToSql for Param<'_> {
 }
 
 /// Checks that the values match the statement's parameters, before anything is sent.
-pub(super) fn fit(values: &[Value<'_>], asked: &[Type]) -> Result<(), Trouble> {
-    if values.len() != asked.len() {
+pub(super) fn fit(values: &[Value<'_>], expected: &[Type]) -> Result<(), Trouble> {
+    if values.len() != expected.len() {
         return Err(Trouble::Misuse("a statement has another number of values than of placeholders"));
     }
-    values.iter().zip(asked).try_for_each(|(value, asked)| fits(*value, asked))
+    values.iter().zip(expected).try_for_each(|(value, expected)| fits(*value, expected))
 }
 
-fn fits(value: Value<'_>, asked: &Type) -> Result<(), Trouble> {
+fn fits(value: Value<'_>, expected: &Type) -> Result<(), Trouble> {
     let range = |fits: bool| match fits {
         true => Ok(()),
-        false => Err(Trouble::Unfit { reason: format!("a number is outside the range of {asked}") }),
+        false => Err(Trouble::Unfit { reason: format!("a number is outside the range of {expected}") }),
     };
-    match (value, asked) {
+    match (value, expected) {
         (Value::Null, _) | (Value::Int(_), &Type::INT8) => Ok(()),
         (Value::Int(number), &Type::INT4) => range(i32::try_from(number).is_ok()),
         (Value::Int(number), &Type::INT2) => range(i16::try_from(number).is_ok()),
@@ -71,8 +71,8 @@ fn fits(value: Value<'_>, asked: &Type) -> Result<(), Trouble> {
             }
         }
         (Value::Blob(_), &Type::BYTEA) => Ok(()),
-        (value, asked) => Err(Trouble::Unfit {
-            reason: format!("a statement asks for {asked} and is given {}", kind(value)),
+        (value, expected) => Err(Trouble::Unfit {
+            reason: format!("a statement asks for {expected} and is given {}", kind(value)),
         }),
     }
 }
@@ -116,9 +116,9 @@ pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
 mod tests {
     use super::*;
 
-    fn sent(value: Value<'_>, asked: &Type) -> Option<Vec<u8>> {
+    fn sent(value: Value<'_>, expected: &Type) -> Option<Vec<u8>> {
         let mut out = BytesMut::new();
-        match Param(value).to_sql_checked(asked, &mut out).unwrap() {
+        match Param(value).to_sql_checked(expected, &mut out).unwrap() {
             IsNull::Yes => None,
             IsNull::No => Some(out.to_vec()),
         }
@@ -138,13 +138,14 @@ mod tests {
 
     #[test]
     fn mismatched_values_are_refused_before_they_are_sent() {
-        let told = |value, asked: &Type| fit(&[value], std::slice::from_ref(asked)).unwrap_err().to_string();
-        assert_eq!(told(Value::Int(1 << 40), &Type::INT4), "a number is outside the range of int4");
-        assert_eq!(told(Value::Int(2), &Type::BOOL), "a number is outside the range of bool");
-        assert_eq!(told(Value::Text("7"), &Type::INT8), "a statement asks for int8 and is given a text");
-        assert_eq!(told(Value::Int(7), &Type::TEXT), "a statement asks for text and is given a number");
-        assert_eq!(told(Value::Blob(&[]), &Type::TEXT), "a statement asks for text and is given bytes");
-        assert!(told(Value::Text("a\0b"), &Type::TEXT).contains("NUL"));
+        let describe =
+            |value, expected: &Type| fit(&[value], std::slice::from_ref(expected)).unwrap_err().to_string();
+        assert_eq!(describe(Value::Int(1 << 40), &Type::INT4), "a number is outside the range of int4");
+        assert_eq!(describe(Value::Int(2), &Type::BOOL), "a number is outside the range of bool");
+        assert_eq!(describe(Value::Text("7"), &Type::INT8), "a statement asks for int8 and is given a text");
+        assert_eq!(describe(Value::Int(7), &Type::TEXT), "a statement asks for text and is given a number");
+        assert_eq!(describe(Value::Blob(&[]), &Type::TEXT), "a statement asks for text and is given bytes");
+        assert!(describe(Value::Text("a\0b"), &Type::TEXT).contains("NUL"));
         assert!(fit(&[], &[Type::INT8]).is_err());
         assert!(fit(&[Value::Null, Value::Int(7)], &[Type::NUMERIC, Type::INT8]).is_ok());
     }

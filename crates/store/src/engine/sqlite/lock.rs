@@ -4,10 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::StoreError;
+use crate::engine::Place;
 
 const FILE: &str = "writer.lock";
 /// The lock file of [`JobFile`].
 const JOBS_FILE: &str = "jobs.lock";
+/// The lock file of [`ServerLock`].
+const SERVER_FILE: &str = "server.lock";
+/// Exists while a restore replaces the files of a store, and names the backup.
+pub(crate) const RESTORE_FILE: &str = "restore.unfinished";
 /// Number and interval of attempts for a lock whose file has no process id.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
@@ -42,16 +47,8 @@ impl Lock {
                 Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
             }
         }
-        let mut lock = Lock { file };
-        lock.sign().map_err(fail("write to the lock file"))?;
-        Ok(lock)
-    }
-
-    /// The process id is for people; the lock does not depend on it.
-    fn sign(&mut self) -> io::Result<()> {
-        self.file.set_len(0)?;
-        self.file.rewind()?;
-        writeln!(self.file, "{}", std::process::id())
+        sign(&mut file).map_err(fail("write to the lock file"))?;
+        Ok(Lock { file })
     }
 }
 
@@ -95,6 +92,71 @@ impl Drop for JobFile {
         // As for the writer's lock.
         self.file.unlock().ok();
     }
+}
+
+/// Held by every server that has a store open, and exclusively by a restore. The system releases it
+/// with the process, as with [`Lock`].
+#[derive(Debug)]
+pub(crate) struct ServerLock {
+    file: File,
+}
+
+impl ServerLock {
+    /// For a server.
+    pub(crate) fn join(dir: &Path) -> Result<ServerLock, StoreError> {
+        ServerLock::take(dir, File::try_lock_shared, |place, pid| StoreError::Restoring { place, pid })
+    }
+
+    /// For a restore: no server has the store open, and none can open it.
+    pub(crate) fn exclude(dir: &Path) -> Result<ServerLock, StoreError> {
+        ServerLock::take(dir, File::try_lock, |place, pid| StoreError::Served { place, pid })
+    }
+
+    fn take(
+        dir: &Path,
+        lock: fn(&File) -> Result<(), TryLockError>,
+        held: fn(Place, Option<u32>) -> StoreError,
+    ) -> Result<ServerLock, StoreError> {
+        let fail = |what| move |source| StoreError::io(what, dir.join(SERVER_FILE), source);
+        let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).clone();
+        let mut file = options.open(dir.join(SERVER_FILE)).map_err(fail("open the lock file"))?;
+        match lock(&file) {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(held(dir.into(), pid(&mut file))),
+            Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
+        }
+        // Of several servers, the last one is named.
+        sign(&mut file).map_err(fail("write to the lock file"))?;
+        Ok(ServerLock { file })
+    }
+}
+
+impl Drop for ServerLock {
+    fn drop(&mut self) {
+        if pid(&mut self.file) == Some(std::process::id()) {
+            self.file.set_len(0).ok();
+        }
+        self.file.unlock().ok();
+    }
+}
+
+/// Refuses a store of which a restore has replaced only a part.
+pub(crate) fn refuse_half_restored(dir: &Path) -> Result<(), StoreError> {
+    match std::fs::read(dir.join(RESTORE_FILE)) {
+        Ok(from) => {
+            let from = String::from_utf8_lossy(&from).into_owned();
+            Err(StoreError::HalfRestored { place: dir.into(), from })
+        }
+        // If it cannot be read, neither can the databases.
+        Err(_) => Ok(()),
+    }
+}
+
+/// The process id is for people; the lock does not depend on it.
+fn sign(file: &mut File) -> io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    writeln!(file, "{}", std::process::id())
 }
 
 fn pid(file: &mut File) -> Option<u32> {

@@ -19,7 +19,7 @@ use super::role::{Owner, Role};
 use crate::StoreError;
 use seal::SealMode;
 
-pub(crate) use lock::{JobFile, Lock};
+pub(crate) use lock::{JobFile, Lock, RESTORE_FILE, ServerLock, refuse_half_restored};
 pub(crate) use rusqlite::{Error, Row};
 pub(crate) use seal::{Listed, SealedTable};
 
@@ -161,11 +161,6 @@ impl Database {
         seal::found(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
-    /// Records the sealed tables and their row counts, after every row was verified.
-    pub(crate) fn note_sealed_tables(&self) -> Result<(), StoreError> {
-        seal::note_all(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
-    }
-
     /// The recorded sealed tables, for comparison.
     pub(crate) fn listed_tables(&self) -> Result<Vec<Listed>, StoreError> {
         seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
@@ -244,7 +239,7 @@ impl Database {
             return Ok(Owner::Ours);
         }
         let tables: i64 = self.conn.query_row(TABLES, [], |row| row.get(0))?;
-        Ok(if id == 0 && tables == 0 { Owner::Nobody } else { Owner::AnotherProgram })
+        Ok(if id == 0 && tables == 0 { Owner::Unclaimed } else { Owner::AnotherProgram })
     }
 
     pub(super) fn mark_as_ours(&self) -> Result<(), Fault> {

@@ -68,8 +68,8 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
     // Its second argument is the table name, the first argument of `seal`.
     conn.create_scalar_function(c"whole", -1, flags, |context| {
-        let kept = context.get_raw(0);
-        if kept == ValueRef::Integer(seal(context, 1)) {
+        let stored = context.get_raw(0);
+        if stored == ValueRef::Integer(seal(context, 1)) {
             return Ok(true);
         }
         Err(rusqlite::Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_CORRUPT), None))
@@ -137,7 +137,7 @@ pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Records the sealed tables and their current row counts.
-pub(crate) fn note_all(conn: &Connection) -> rusqlite::Result<()> {
+fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute("delete from sealed_table", [])?;
     for SealedTable { name, keys, columns, indexed } in found(conn)? {
         conn.execute(
@@ -271,61 +271,12 @@ fn seal(context: &Context<'_>, first: usize) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use market::{Grain, Timestamp};
+    use market::Timestamp;
 
     use crate::engine::{Db, Role, migrate, migrations};
-    use crate::{Access, Accounts, Depth, Lane, Series, Store, StoreError};
+    use crate::{Accounts, StoreError};
 
     const NOW: Timestamp = Timestamp(1_763_200_000);
-
-    /// The first schema with sealed, counted and linked rows.
-    const SEALS: usize = 3;
-
-    /// Candles of an older schema.
-    fn older(dir: &std::path::Path, schema: usize) -> Db {
-        let db = Db::open(&dir.join("candles.db"), Role::Writer).unwrap();
-        migrate::migrate(&db, &migrations::ALL[..schema], NOW).unwrap();
-        let rows = "insert into security (symbol, decimals) values ('700.HK', 2), ('5.HK', 3);
-            insert into corporate_action (symbol, ex_date, cash, split, bonus, rights, rights_price)
-                values ('5.HK', '2024-05-17', '3.4', '1', '0', '0', '0');
-            insert into series (id, symbol, grain, lane, row_count, block_count, byte_count, first_at, last_at, version)
-                values (1, '700.HK', '1m', 'regular', 20, 2, 12, 0, 19, 1);
-            insert into block_body values (1, x'302e2e3d39'), (2, x'31302e2e3d3139');
-            insert into block_index (series_id, first_at, last_at, row_count, byte_count, body_id)
-                values (1, 10, 19, 10, 7, 2), (1, 0, 9, 10, 5, 1);
-            update counter set next = 3 where name in ('block', 'series', 'version')";
-        db.script("fill the store", rows).unwrap();
-        if schema >= SEALS {
-            let counted = "update security set series_count = 1 where symbol = '700.HK';
-                update security set action_count = 1 where symbol = '5.HK';
-                update block_index set next_at = 10 where first_at = 0;
-                update block_index set tail = (select substr(body, -8) from block_body where id = body_id)";
-            db.script("count and link the rows", counted).unwrap();
-        }
-        db
-    }
-
-    #[test]
-    fn migrating_an_older_store_seals_it() {
-        for schema in 1..migrations::ALL.len() {
-            let dir = tempfile::tempdir().unwrap();
-            drop(older(dir.path(), schema));
-            let store = Store::open(dir.path(), Access::Write { now: NOW }).unwrap();
-            let mut reader = store.reader().unwrap();
-            assert_eq!(reader.check(Depth::Full, |_, _, _| None).unwrap(), [], "{schema}");
-            let snapshot = reader.snapshot().unwrap();
-            let series =
-                Series { symbol: "700.HK".parse().unwrap(), grain: Grain::Minute, lane: Lane::Regular };
-            let blocks = snapshot.blocks(&series, None, None).unwrap();
-            let bodies = blocks.iter().map(|entry| snapshot.with_block(entry, <[u8]>::to_vec).unwrap());
-            assert_eq!(bodies.collect::<Vec<_>>(), [b"0..=9".to_vec(), b"10..=19".to_vec()]);
-            let actions = snapshot.stored_actions(&"5.HK".parse().unwrap()).unwrap();
-            assert_eq!(actions.iter().map(|stored| stored.pay_date).collect::<Vec<_>>(), [None]);
-            let kinds: Vec<_> = snapshot.securities().unwrap().into_iter().map(|one| one.kind).collect();
-            assert_eq!(kinds, [None, None]);
-            assert_eq!(snapshot.margins().unwrap(), []);
-        }
-    }
 
     #[test]
     fn a_migration_refuses_rows_with_wrong_seals() {
@@ -335,10 +286,12 @@ mod tests {
             sqlite: "select 1",
             postgres: "select 1",
             oldest: 900,
+            replaces: &[],
         };
         let dir = tempfile::tempdir().unwrap();
-        let db = older(dir.path(), 1);
+        let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
         migrate::migrate(&db, migrations::ALL, NOW).unwrap();
+        db.script("add a security", "insert into security (symbol, decimals) values ('700.HK', 2)").unwrap();
         let steps = [migrations::ALL, &[later]].concat();
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();

@@ -2,8 +2,7 @@
 
 use super::{Database, Listed, Row, SealedTable};
 use crate::StoreError;
-use crate::engine::Fault;
-use crate::engine::{FINDINGS_MAX, Flaw};
+use crate::engine::{FINDINGS_MAX, Fault, Flaw};
 
 /// The findings of a part of a check, or why it failed.
 type Part = Result<(Vec<Flaw>, ()), StoreError>;

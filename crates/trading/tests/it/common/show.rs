@@ -73,8 +73,8 @@ pub fn position_line(account: &Account, text: &str) -> String {
 }
 
 pub fn account_line(account: &Account, view: &MarketView<'_>, currency: Option<&str>) -> String {
-    let asked = currency.map(|text| text.parse().expect("a currency"));
-    let report = match report(account, view, asked) {
+    let request = currency.map(|text| text.parse().expect("a currency"));
+    let report = match report(account, view, request) {
         Ok(report) => report,
         Err(refusal) => return format!("refused `{refusal}`"),
     };

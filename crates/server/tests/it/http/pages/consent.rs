@@ -81,8 +81,8 @@ async fn a_get_and_forms_of_other_requests_decide_nothing() {
     }
     let answer = browser.post(&url, &[("csrf", &csrf), ("decision", "yes")]).await;
     assert_eq!((answer.status, answer.location), (400, None));
-    let nobody = Browser::new(&server).post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
-    assert_eq!((nobody.status, nobody.location), (403, None));
+    let stranger = Browser::new(&server).post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
+    assert_eq!((stranger.status, stranger.location), (403, None));
     browser.head = "sec-fetch-site: cross-site\r\n".to_owned();
     let foreign = browser.post(&url, &[("csrf", &csrf), ("decision", "approve")]).await;
     assert_eq!((foreign.status, foreign.location), (403, None));
@@ -125,9 +125,9 @@ async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
     let (server, _) = house().await;
     let client = register(&server, "Win <b>a prize</b>").await;
     let bad = question(&client, "&scope=everything");
-    let mut somebody = Browser::signed_in(&server, "ann").await;
-    let mut nobody = Browser::new(&server);
-    for browser in [&mut somebody, &mut nobody] {
+    let mut other = Browser::signed_in(&server, "ann").await;
+    let mut stranger = Browser::new(&server);
+    for browser in [&mut other, &mut stranger] {
         for method in ["GET", "POST"] {
             let page = browser.ask(method, &bad, "", "").await;
             is_page(&page);
@@ -142,9 +142,9 @@ async fn an_invalid_request_is_shown_with_a_link_and_does_not_redirect() {
         }
     }
     // It does not lead to a sign-in either, nor is it followed after one.
-    let signed_in = nobody.sign_in("/signin", "ann", PASSWORD).await;
+    let signed_in = stranger.sign_in("/signin", "ann", PASSWORD).await;
     assert_eq!(signed_in.location.as_deref(), Some("/"));
-    let next = somebody.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
+    let next = other.get(&format!("/signin?{}", encoded(&[("next", &bad)]))).await;
     assert_eq!(next.location.as_deref(), Some(bad.as_str()), "to the page that shows it");
 }
 

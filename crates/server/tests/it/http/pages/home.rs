@@ -62,12 +62,12 @@ async fn an_operator_is_informed_that_a_program_gets_none_of_their_powers() {
     person_like(&server, &new);
     let client = register(&server, "Workbench").await;
     let (_, code) = waiting(&server, &client).await;
-    for (name, told) in [("ann", false), ("olga", true)] {
+    for (name, actual) in [("ann", false), ("olga", true)] {
         let mut browser = Browser::signed_in(&server, name).await;
         for page in [format!("{CONFIRM}?user_code={code}"), question(&client)] {
             let page = browser.get(&page).await;
             is_page(&page);
-            assert_eq!(page.text().contains("none of an operator’s powers"), told, "{}", page.text());
+            assert_eq!(page.text().contains("none of an operator’s powers"), actual, "{}", page.text());
         }
     }
 }

@@ -5,7 +5,7 @@ use super::*;
 #[tokio::test]
 async fn a_page_uses_the_language_of_the_browser() {
     let (server, _) = house().await;
-    for (asked, lang, title) in [
+    for (request, lang, title) in [
         ("en-GB,en;q=0.9", "en", "Connect a device"),
         ("zh-CN,zh;q=0.9", "zh-CN", "连接设备"),
         ("zh-HK", "zh-HK", "連接裝置"),
@@ -16,11 +16,11 @@ async fn a_page_uses_the_language_of_the_browser() {
         ("", "en", "Connect a device"),
     ] {
         let mut browser = Browser::new(&server);
-        browser.head = format!("accept-language: {asked}\r\n");
+        browser.head = format!("accept-language: {request}\r\n");
         let page = browser.get(CONFIRM).await;
         is_page(&page);
-        assert!(page.text().contains(&format!("<html lang=\"{lang}\">")), "{asked}");
-        assert!(page.text().contains(&format!("<h1>{title}</h1>")), "{asked}");
+        assert!(page.text().contains(&format!("<html lang=\"{lang}\">")), "{request}");
+        assert!(page.text().contains(&format!("<h1>{title}</h1>")), "{request}");
         assert_eq!(page.header("content-language"), Some(&*lang.to_ascii_lowercase()));
     }
 }

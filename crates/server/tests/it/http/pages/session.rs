@@ -113,7 +113,7 @@ async fn other_sites_cannot_use_the_session_of_a_browser() {
 async fn a_session_ends_immediately_by_sign_out_password_change_and_revocation() {
     let (server, ann) = house().await;
     let mut first = Browser::signed_in(&server, "ann").await;
-    let kept = first.cookies.clone();
+    let stored = first.cookies.clone();
     let page = first.get("/signin").await;
     let csrf = page.text().split("action=\"/signout\"").nth(1).unwrap();
     let csrf = csrf.split("name=\"csrf\" value=\"").nth(1).unwrap().split('"').next().unwrap().to_owned();
@@ -121,7 +121,7 @@ async fn a_session_ends_immediately_by_sign_out_password_change_and_revocation()
         first.post("/signout", &[("csrf", &csrf), ("next", "/")]).await.location.as_deref(),
         Some("/")
     );
-    first.cookies = kept;
+    first.cookies = stored;
     is_refused(&first.get("/v1/me").await, 401, 401_004);
 
     let mut second = Browser::signed_in(&server, "ann").await;

@@ -1,0 +1,133 @@
+//! The queue for sign-ins to an account whose password is being guessed.
+//!
+//! Attempts from unknown addresses at a name share a token bucket of twenty, which refills by one
+//! every half minute. When it is empty, an attempt gets a place in a queue: a time from which on it
+//! is admitted, whatever others do. The place is at the end of the queue, but at most half a minute
+//! away, doubled for each failure of that address. So the guesses of others delay the owner of an
+//! account and never lock them out, while guessers wait for each other.
+//!
+//! Networks are cheap, so those of one wider network share their failures: see
+//! [`WiderNetwork`](super::keys::WiderNetwork).
+
+use std::time::Duration;
+
+use store::GuardKey;
+
+use super::keys::SignInKeys;
+use super::rows::Rows;
+
+pub(super) const AT_ONCE: u32 = 20;
+pub(super) const SPACING: Duration = Duration::from_secs(30);
+/// The longest wait of an address without a failure at the name.
+pub(super) const FRESH_WAIT: Duration = Duration::from_secs(30);
+/// From this many failures on, a place is at the end of the queue, however far away that is.
+const FAILURES_FRESH: u32 = 7;
+/// The farthest place; a longer queue is full.
+const QUEUE_MAX: Duration = Duration::from_secs(3_600);
+/// How long an unused place is held.
+pub(super) const PLACE_KEPT: Duration = Duration::from_secs(600);
+
+const _: () = assert!(FRESH_WAIT.as_secs() << FAILURES_FRESH >= QUEUE_MAX.as_secs());
+
+/// How an attempt was admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    Free,
+    /// With a place for this time.
+    Place(Duration),
+}
+
+/// Admits an attempt, or returns how long to wait. `own_wait` is the wait that the failures of the
+/// address cause.
+pub(super) fn come(keys: &SignInKeys, own_wait: Duration, rows: &mut Rows<'_>) -> Result<Turn, Duration> {
+    let now = rows.now();
+    if let Some(due) = rows.time_of(&keys.place) {
+        let wait = due.saturating_sub(now).max(own_wait);
+        if wait.is_zero() {
+            rows.remove(&keys.place);
+            remember(keys, rows);
+            return Ok(Turn::Place(due));
+        }
+        return Err(wait);
+    }
+    // When the bucket will be full again, without further attempts.
+    let full_at = rows.time_of(&keys.queue).unwrap_or_default();
+    let next = full_at.saturating_sub(SPACING * (AT_ONCE - 1));
+    if next <= now {
+        if !own_wait.is_zero() {
+            return Err(own_wait);
+        }
+        lengthen(&keys.queue, rows);
+        return Ok(Turn::Free);
+    }
+    let due = match failures(keys, rows) {
+        failures @ ..FAILURES_FRESH => next.min(now + FRESH_WAIT * (1 << failures)),
+        _ if next <= now + QUEUE_MAX => next,
+        _ => return Err(next.saturating_sub(QUEUE_MAX + now)),
+    };
+    let due = due.max(now + own_wait);
+    lengthen(&keys.queue, rows);
+    hold(&keys.place, due, rows);
+    if rows.failures(&keys.pair) == 0 {
+        count(keys, rows);
+    }
+    remember(keys, rows);
+    Err(due.saturating_sub(now))
+}
+
+/// Uncounts an attempt whose password was right.
+pub(super) fn right(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
+    shorten(&keys.queue, rows);
+    if turn != Turn::Free {
+        keys.around.iter().for_each(|wider| rows.forgive(&wider.key));
+    }
+}
+
+/// Uncounts an attempt that was not verified. If it had a place, it gets it back.
+pub(super) fn undone(keys: &SignInKeys, turn: Turn, rows: &mut Rows<'_>) {
+    match turn {
+        Turn::Free => shorten(&keys.queue, rows),
+        Turn::Place(due) => hold(&keys.place, due, rows),
+    }
+}
+
+pub(super) fn lengthen(queue: &GuardKey, rows: &mut Rows<'_>) {
+    let now = rows.now();
+    let full_at = rows.time_of(queue).unwrap_or_default().max(now) + SPACING;
+    let full_at = full_at.min(now + QUEUE_MAX + SPACING * AT_ONCE);
+    rows.put(queue, (0, full_at), full_at);
+}
+
+fn shorten(queue: &GuardKey, rows: &mut Rows<'_>) {
+    if let Some(full_at) = rows.time_of(queue) {
+        let full_at = full_at.saturating_sub(SPACING);
+        if full_at > rows.now() { rows.put(queue, (0, full_at), full_at) } else { rows.remove(queue) }
+    }
+}
+
+pub(super) fn hold(place: &GuardKey, due: Duration, rows: &mut Rows<'_>) {
+    rows.put(place, (0, due), due + PLACE_KEPT);
+}
+
+/// Failures that count against an address: its own, or a share of those of its wider networks,
+/// whichever is more.
+fn failures(keys: &SignInKeys, rows: &Rows<'_>) -> u32 {
+    let around = keys.around.iter().map(|wider| rows.failures(&wider.key) / wider.worth);
+    around.fold(rows.failures(&keys.pair), u32::max)
+}
+
+/// Counts a network for its wider ones. Each narrower one counts a few times only, so that a single
+/// guesser with many addresses does not delay all customers of their provider.
+fn count(keys: &SignInKeys, rows: &mut Rows<'_>) {
+    for wider in &keys.around {
+        if rows.fail(&wider.key) > wider.worth {
+            break;
+        }
+    }
+}
+
+/// While one network is active, the counters of its wider networks do not expire: otherwise many
+/// could take turns and start anew.
+fn remember(keys: &SignInKeys, rows: &mut Rows<'_>) {
+    keys.around.iter().for_each(|wider| rows.touch(&wider.key));
+}

@@ -1,0 +1,141 @@
+//! How often and how much: the windows of accounts and addresses, guesses, and the securities that
+//! were paid for. Each is counted in memory, or in the database that nodes share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::{AccountId, RateAsk, Shared};
+
+use crate::calls::Calls;
+use crate::cluster::{Cluster, is_decided_here};
+use crate::guesses::Guesses;
+use crate::health::briefly;
+use crate::oauth;
+use crate::quota::PaidSecurities;
+use crate::shared_rates::SharedRates;
+use crate::{AccessError, RateLimit, RateLimiter};
+
+#[derive(Debug)]
+pub(crate) struct Limits {
+    /// History requests that this process has admitted.
+    rates: RateLimiter<AccountId>,
+    /// This node's cache of the rate windows that the database holds for all nodes.
+    shared_rates: SharedRates,
+    calls: Calls,
+    pub(crate) paid: PaidSecurities,
+    pub(crate) oauth: oauth::Limiters,
+    pub(crate) guesses: Guesses,
+}
+
+impl Limits {
+    pub(crate) fn of(shared: Option<Arc<Shared>>) -> Limits {
+        Limits {
+            rates: RateLimiter::of_accounts(),
+            shared_rates: SharedRates::default(),
+            calls: Calls::default(),
+            paid: PaidSecurities::default(),
+            oauth: oauth::Limiters::default(),
+            guesses: Guesses::of(shared),
+        }
+    }
+
+    /// Counts a history request, or returns how long it has to wait.
+    pub(crate) fn pass_rate(
+        &self,
+        cluster: &Cluster,
+        id: AccountId,
+        limit: RateLimit,
+        calls: u32,
+        uptime: Duration,
+    ) -> Result<Result<(), Duration>, AccessError> {
+        let Some(shared) = cluster.shared() else {
+            return Ok(self.rates.pass(id, limit, calls, uptime));
+        };
+        let local = || cluster.health.local_limit(limit, uptime);
+        if cluster.goes_on_alone()? {
+            return Ok(self.rates.pass(id, local(), calls, uptime));
+        }
+        let ask = RateAsk { requests: limit.requests, within: limit.within, calls };
+        if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
+            return Ok(Err(wait));
+        }
+        // Every admission is counted here, too, for when the database becomes unreachable.
+        cluster.health.note_losses(shared.connection_losses(), uptime);
+        let before = local();
+        if let Err(wait) = self.rates.pass(id, before, calls, uptime) {
+            return Ok(Err(wait));
+        }
+        let passed = match briefly(|| shared.take_rate(id, &ask)) {
+            Ok(decision) => Ok(self.shared_rates.decided(id, &ask, decision, uptime)),
+            // Whether the database has counted it is unknown; this node decides instead.
+            Err(error) if is_decided_here(&error) => {
+                cluster.note_unanswered(&error);
+                cluster.health.note_lacking(uptime);
+                Ok(Ok(()))
+            }
+            Err(error) => Err(error.into()),
+        };
+        // The query may have found out that connections were broken.
+        cluster.health.note_losses(shared.connection_losses(), uptime);
+        let after = local();
+        match passed {
+            Ok(Ok(())) if after == before => Ok(Ok(())),
+            Ok(Ok(())) => {
+                self.rates.take_back([id], calls);
+                Ok(self.rates.pass(id, after, calls, uptime))
+            }
+            refused => {
+                self.rates.take_back([id], calls);
+                refused
+            }
+        }
+    }
+
+    /// What the rate of an account leaves it: how many requests, and how long until there are more.
+    pub(crate) fn rate_left(
+        &self,
+        cluster: &Cluster,
+        id: AccountId,
+        limit: RateLimit,
+        uptime: Duration,
+    ) -> Result<(u32, Duration), AccessError> {
+        let Some(shared) = cluster.shared() else {
+            return Ok(self.rates.remaining(&id, limit, uptime));
+        };
+        let local = self.rates.remaining(&id, cluster.health.local_limit(limit, uptime), uptime);
+        if cluster.goes_on_alone()? {
+            return Ok(local);
+        }
+        let RateLimit { requests, within } = limit;
+        let ask = RateAsk { requests, within, calls: 1 };
+        let of_all = match self.shared_rates.remaining(id, &ask, uptime) {
+            Some(known) => known,
+            None => match cluster.asked(briefly(|| shared.rate_times(id))) {
+                Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
+                Err(error) if error.is_unanswered() => (cluster.health.share(requests), Duration::ZERO),
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(if local.0 < of_all.0 { local } else { of_all })
+    }
+
+    /// Takes a call of the general rule, or says how long it waits.
+    pub(crate) fn pass_call(
+        &self,
+        cluster: &Cluster,
+        id: AccountId,
+        per_second: u32,
+        uptime: Duration,
+    ) -> Result<Result<(), Duration>, AccessError> {
+        const SECOND: Duration = Duration::from_secs(1);
+        let Some(shared) = cluster.shared() else { return Ok(self.calls.pass(id, per_second, uptime)) };
+        let Some(each) = SECOND.checked_div(per_second) else { return Ok(Ok(())) };
+        if !cluster.goes_on_alone()? {
+            match briefly(|| shared.take_call(id, each, SECOND.max(each))) {
+                Err(error) if is_decided_here(&error) => cluster.note_unanswered(&error),
+                taken => return Ok(taken?),
+            }
+        }
+        Ok(self.calls.pass(id, cluster.health.share(per_second), uptime))
+    }
+}

@@ -1,0 +1,138 @@
+//! `chandler account`: accounts, their rights, the reports that determine their levels, and their
+//! paper accounts. It works while a server runs; changes apply from the next request on.
+
+mod create;
+mod device;
+mod levels;
+mod money;
+mod paper_account;
+mod password;
+mod reports;
+mod show;
+mod travel;
+mod words;
+
+use access::{Access, Account, Actor, Present};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::serve::create_if_absent;
+use crate::clock::Clock;
+use crate::context::CommandContext;
+use crate::failure::Failure;
+use crate::local::{named, open_accounts};
+use crate::output::Format;
+
+pub(crate) use create::create;
+use words::say;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Create an account and print its credentials, which are shown only once
+    Create(create::Arguments),
+    /// List the accounts, revoked ones included
+    List {
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Show the limits of an account and its usage this month
+    Show {
+        name: String,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+    /// Change the limits of an account, or the settings of its paper account
+    Set(create::Set),
+    /// Let an account see a package: HK, US, US_OVERNIGHT, CN, SG, US_OPTIONS
+    Grant(money::Grant),
+    /// Pay money into a paper account
+    Deposit(money::Deposit),
+    /// Pay money out of a paper account; or take a package away from an account
+    Withdraw(money::Withdraw),
+    /// Change money of a paper account into another currency, at the stored rate
+    Exchange(money::Exchange),
+    /// Book an amount to a paper account, with a note
+    Adjust(money::Adjust),
+    /// Set the quantity and the cost of a security that a paper account holds
+    Position(money::Position),
+    /// Take a paper account back to an instant of the market; later entries are archived under a
+    /// name
+    Rewind(travel::Rewind),
+    /// Begin a paper account anew, with its initial cash and settings
+    Reset(travel::Reset),
+    /// Copy a paper account to a new account
+    Fork(travel::Fork),
+    /// Report the assets of accounts at the end of a day, which determine their levels
+    // The former name still works.
+    #[command(alias = "assets")]
+    ReportedAssets(reports::ReportedAssets),
+    /// Report how many orders accounts have completed
+    #[command(alias = "orders")]
+    ReportedOrders(reports::ReportedOrders),
+    /// Report exchange rates: HKD for one unit of a currency, from a day on
+    Rates(reports::Rates),
+    /// List the levels, or change one of them
+    Levels(levels::Arguments),
+    /// Set the password of an account for the pages of the server: from a prompt, or the first line
+    /// of stdin
+    Password(password::Arguments),
+    /// Approve or deny the code that a program shows, in the name of an account
+    Device(device::Arguments),
+    /// End an account: its token, its sessions and its connections
+    Revoke {
+        name: String,
+        #[arg(long, value_enum, default_value_t)]
+        format: Format,
+    },
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    match &arguments.action {
+        // Often the first command of all: it creates the store that is filled and served next.
+        Action::Create(arguments) => {
+            arguments.check()?;
+            create_if_absent(context)?;
+        }
+        // A change in a mistyped store would go unnoticed.
+        _ => drop(context.open(store::Access::Read)?),
+    }
+    let access = open_accounts(context)?;
+    let present = Present { market: context.now(), machine: Clock::Machine.now() };
+    match &arguments.action {
+        Action::Create(arguments) => arguments.run(&access, context, present),
+        Action::List { format } => show::list(&access, *format, present, context),
+        Action::Show { name, format } => {
+            show::show(&access, &named(&access, name)?, *format, (context, present))
+        }
+        Action::Set(arguments) => arguments.run(&access, context, present),
+        Action::Grant(arguments) => arguments.run(&access, present),
+        Action::Deposit(arguments) => arguments.run(&access, context),
+        Action::Withdraw(arguments) => arguments.run(&access, context, present),
+        Action::Exchange(arguments) => arguments.run(&access, context),
+        Action::Adjust(arguments) => arguments.run(&access, context),
+        Action::Position(arguments) => arguments.run(&access, context),
+        Action::Rewind(arguments) => arguments.run(&access, context, present),
+        Action::Reset(arguments) => arguments.run(&access, context, present),
+        Action::Fork(arguments) => arguments.run(&access, context, present),
+        Action::ReportedAssets(arguments) => arguments.run(&access, present),
+        Action::ReportedOrders(arguments) => arguments.run(&access, present),
+        Action::Rates(arguments) => arguments.run(&access, present),
+        Action::Levels(arguments) => arguments.run(&access, present),
+        Action::Password(arguments) => arguments.run(&access, present),
+        Action::Device(arguments) => arguments.run(&access, present),
+        Action::Revoke { name, format } => revoke(&access, &named(&access, name)?, *format, present),
+    }
+}
+
+fn revoke(access: &Access, account: &Account, format: Format, present: Present) -> Result<(), Failure> {
+    let revoked = access.revoke(account.id, &Actor::Operator, "", present.machine)?;
+    let said = if revoked { "is revoked" } else { "had been revoked before" };
+    let text = format!("account {:?} {said}", account.name);
+    say(format, &text, json!({"account_id": account.id.0, "name": account.name, "changed": revoked}))
+}

@@ -1,0 +1,476 @@
+//! `chandler import`: imports files, with a progress bar on a terminal, and always prints a
+//! summary.
+
+mod words;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use clap::builder::{OsStringValueParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use files::{ColumnMap, DecimalMark, ReadOptions, Scale, Stamp, TimeFormat};
+use history::import::{Context, Options, Outcome, Progress, Report, import, preview};
+use market::{FloorTable, Grain, Region, Venues};
+use serde_json::{Value, json};
+use store::{Access, Store, StoreError};
+
+use crate::config::Config;
+use crate::context::{CommandContext, shell_word, symbol};
+use crate::failure::{self, Failure, usage};
+use crate::output::{self, Column, Format};
+use crate::progress;
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// CSV (also .gz, .zst, or in .zip) and Parquet files, or folders of them
+    #[arg(required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// The period of a row; without it, detected from the times
+    #[arg(long, value_enum)]
+    period: Option<PeriodArgument>,
+    /// Which columns are which, if the header does not say: time=stamp,close=px_last; COLUMN=-
+    /// ignores one
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    map: Option<String>,
+    /// The format of times, if it cannot be detected: mdy, dmy, or a pattern like %d.%m.%Y %H:%M
+    #[arg(long, value_name = "FORMAT")]
+    time_format: Option<String>,
+    /// The names of the columns of files without a header, in their order; any other word ignores a
+    /// column
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    columns: Vec<String>,
+    /// The decimal separator, if it cannot be detected
+    #[arg(long, value_enum, value_name = "MARK")]
+    decimal: Option<DecimalArgument>,
+    /// Multiply by exact factors: volume=100,turnover=1000 or price=0.001
+    #[arg(long, value_name = "WHAT=FACTOR,…")]
+    scale: Option<String>,
+    /// The symbol of files that do not name one
+    #[arg(long)]
+    symbol: Option<String>,
+    /// The region of bare tickers: HK, US, SH or SZ
+    #[arg(long, value_name = "REGION")]
+    region: Option<String>,
+    /// Whether candles of minutes are stamped with their start or their end
+    #[arg(long, value_enum)]
+    stamp: Option<StampArgument>,
+    /// Fill in turnover where the source has none: average price times volume
+    #[arg(long)]
+    estimate_turnover: bool,
+    /// Report what would be imported, with the first rows as they would be stored, and write
+    /// nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+    /// Refuse a whole file if any row of it breaks a rule
+    #[arg(long)]
+    strict: bool,
+    /// Import files again that are in the ledger
+    #[arg(long)]
+    again: bool,
+    /// Replace stored candles even if many of them differ much
+    #[arg(long)]
+    replace: bool,
+    /// Build one-minute and daily candles from the imported trades, replacing stored ones
+    #[arg(long)]
+    build_candles: bool,
+    /// Where the history of accounts begins, as in `chandler serve`: earlier rows are stored
+    /// nevertheless, and counted [default: published]
+    #[arg(long, env = "CHANDLER_FLOORS", value_name = "FLOORS")]
+    floors: Option<String>,
+    /// The configuration file of the server, for its floors
+    #[arg(long, env = "CHANDLER_CONFIG", value_name = "FILE", value_parser = OsStringValueParser::new().map(PathBuf::from))]
+    config: Option<PathBuf>,
+    #[arg(long, value_enum, default_value_t)]
+    pub(super) format: Format,
+    #[command(flatten)]
+    pub(super) progress: progress::Flags,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum PeriodArgument {
+    #[value(name = "1m")]
+    Minute,
+    #[value(name = "5m")]
+    Minutes5,
+    #[value(name = "15m")]
+    Minutes15,
+    #[value(name = "30m")]
+    Minutes30,
+    #[value(name = "60m", alias = "1h")]
+    Minutes60,
+    #[value(name = "1d", alias = "day")]
+    Day,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum DecimalArgument {
+    Point,
+    Comma,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StampArgument {
+    Start,
+    End,
+}
+
+impl Arguments {
+    pub(super) fn options(&self) -> Result<Options, Failure> {
+        let period = self.period.map(|period| match period {
+            PeriodArgument::Minute => Grain::Minute,
+            PeriodArgument::Minutes5 => Grain::Own5,
+            PeriodArgument::Minutes15 => Grain::Own15,
+            PeriodArgument::Minutes30 => Grain::Own30,
+            PeriodArgument::Minutes60 => Grain::Own60,
+            PeriodArgument::Day => Grain::Day,
+        });
+        let map = self
+            .map
+            .as_deref()
+            .map(ColumnMap::parse)
+            .transpose()
+            .map_err(|error| usage(format!("--map: {error}")))?
+            .unwrap_or_default();
+        let time_format = self.time_format.as_deref().map(str::parse::<TimeFormat>).transpose();
+        let time_format = time_format.map_err(|error| usage(format!("--time-format: {error}")))?;
+        let scale = self.scale.as_deref().map(str::parse::<Scale>).transpose();
+        let scale = scale.map_err(|error| usage(format!("--scale: {error}")))?;
+        let floors = self.floors()?;
+        let region = |text: &String| {
+            Region::parse(text).ok_or_else(|| usage(format!("--region {text:?}: HK, US, SH or SZ")))
+        };
+        let read = ReadOptions {
+            period,
+            map: map.fields,
+            ignored: map.ignored,
+            time_format,
+            columns: self.columns.clone(),
+            decimal: self.decimal.map(|mark| match mark {
+                DecimalArgument::Point => DecimalMark::Point,
+                DecimalArgument::Comma => DecimalMark::Comma,
+            }),
+            scale: scale.unwrap_or_default(),
+            symbol: self.symbol.as_deref().map(symbol).transpose()?,
+            region: self.region.as_ref().map(region).transpose()?,
+            stamp: self.stamp.map(|stamp| match stamp {
+                StampArgument::Start => Stamp::Start,
+                StampArgument::End => Stamp::End,
+            }),
+            estimate_turnover: self.estimate_turnover,
+        };
+        Ok(Options {
+            read,
+            strict: self.strict,
+            again: self.again,
+            replace: self.replace,
+            build_candles: self.build_candles,
+            floors,
+        })
+    }
+
+    /// Flag over environment over file, as in the server that serves the accounts.
+    fn floors(&self) -> Result<FloorTable, Failure> {
+        if let Some(text) = &self.floors {
+            return text.parse().map_err(|error| usage(format!("--floors {error}")));
+        }
+        match &self.config {
+            Some(path) => Ok(Config::read_under(path)?.server.floors),
+            None => Ok(FloorTable::default()),
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let options = arguments.options()?;
+    let files = expand(&arguments.files)?;
+    // The first Ctrl-C ends the import at its next flush; a second one kills the process as usual.
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
+        signal_hook::flag::register(signal, Arc::clone(&stop))?;
+    }
+    if arguments.dry_run {
+        let reports = dry_run(&options, &files, &stop, context)?;
+        return note(arguments, &reports, &files, &[], context);
+    }
+    let store = context.open(Access::Write { now: context.now() })?;
+    let progress = Progress::default();
+    let now = || context.now();
+    let job = Context {
+        store: &store,
+        venues: context.history.venues(),
+        options: &options,
+        now: &now,
+        stop: &stop,
+        progress: &progress,
+    };
+    let total = files.iter().filter_map(|path| path.metadata().ok()).map(|metadata| metadata.len()).sum();
+    let bar = arguments.progress.bytes(total);
+    let reports = bar.over_import(&progress, total, || import(&job, &files))?;
+    drop(bar);
+    let ignored = ignored_actions(&reports, &store, context)?;
+    note(arguments, &reports, &files, &ignored, context)
+}
+
+fn note(
+    arguments: &Arguments,
+    reports: &[Report],
+    files: &[PathBuf],
+    ignored: &[String],
+    context: &CommandContext,
+) -> Result<(), Failure> {
+    let next = words::next_steps(reports, context);
+    let venues = context.history.venues();
+    let report = match arguments.format {
+        Format::Table => summary(reports, ignored, &next, context),
+        Format::Json => output::json(&as_json(reports, ignored, &next, venues)).map_err(Failure::from),
+    };
+    failure::found(report, verdict(reports, files))
+}
+
+/// The maximum number of rows that a dry run shows of each file.
+const ROWS_SHOWN: usize = 5;
+
+fn dry_run(
+    options: &Options,
+    files: &[PathBuf],
+    stop: &AtomicBool,
+    context: &CommandContext,
+) -> Result<Vec<Report>, Failure> {
+    let store = match Store::open(context.place()?, Access::Read) {
+        Ok(store) => Some(store),
+        Err(StoreError::Absent { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(preview(store.as_ref(), context.history.venues(), options, ROWS_SHOWN, stop, files)?)
+}
+
+/// Whether every file was imported.
+fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
+    let interrupted =
+        reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
+    if interrupted {
+        return Err(Failure::Interrupted("stopped: run the same command to go on from here".to_owned()));
+    }
+    if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
+}
+
+/// Why a file was not imported.
+fn trouble(report: &Report) -> Option<&str> {
+    match &report.outcome {
+        Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
+        Outcome::Imported | Outcome::Checked | Outcome::Known { .. } | Outcome::Interrupted => None,
+    }
+}
+
+/// Expands folders to the tables in them, by name.
+pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    const TABLES: [&str; 12] = [
+        ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
+        ".parquet", ".pq",
+    ];
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let mut inside = Vec::new();
+        for entry in std::fs::read_dir(path)? {
+            let path = entry?.path();
+            let name =
+                path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default();
+            if path.is_file() && TABLES.iter().any(|ending| name.ends_with(ending)) {
+                inside.push(path);
+            }
+        }
+        if inside.is_empty() {
+            return Err(usage(format!(
+                "{}: no CSV or Parquet files in this folder (folders inside it are not searched)",
+                path.display()
+            )));
+        }
+        inside.sort();
+        files.extend(inside);
+    }
+    // A path may lead into a ZIP archive.
+    let is_there = |path: &PathBuf| path.exists() || path.ancestors().skip(1).any(Path::is_file);
+    match files.iter().find(|path| !is_there(path)) {
+        Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
+        // An archive that cannot be read counts as one file, and its report says why.
+        None => Ok(files
+            .into_iter()
+            .flat_map(|path| files::tables_in(&path).unwrap_or_else(|_| vec![path]))
+            .collect()),
+    }
+}
+
+/// Lists corporate actions that have no effect on prices.
+fn ignored_actions(
+    reports: &[Report],
+    store: &store::Store,
+    context: &CommandContext,
+) -> Result<Vec<String>, Failure> {
+    if !reports.iter().any(|report| report.kind == "actions" && report.outcome == Outcome::Imported) {
+        return Ok(Vec::new());
+    }
+    let mut reader = store.reader()?;
+    let symbols: Vec<market::Symbol> =
+        reader.snapshot()?.securities()?.into_iter().map(|s| s.symbol).collect();
+    let mut lines = Vec::new();
+    for symbol in symbols {
+        for ignored in context.history.ignored_actions(&mut reader, &symbol, context.now())? {
+            lines.push(format!(
+                "{symbol} {}: takes no part in adjustment, {}",
+                ignored.ex_date, ignored.reason
+            ));
+        }
+    }
+    Ok(lines)
+}
+
+fn outcome(report: &Report) -> String {
+    match &report.outcome {
+        Outcome::Imported if report.resumed_at > 0 => {
+            format!("resumed at row {}", output::thousands(report.resumed_at))
+        }
+        Outcome::Imported => "imported".to_owned(),
+        Outcome::Checked => "not imported".to_owned(),
+        Outcome::Known { at } => format!("unchanged, imported {at}"),
+        Outcome::Interrupted => "stopped".to_owned(),
+        Outcome::Failed(_) => "failed".to_owned(),
+        Outcome::NotReplaced(_) => "needs --replace".to_owned(),
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The maximum number of files listed one by one; beyond it only those with messages are.
+const FILES_SHOWN: usize = 20;
+
+fn summary(
+    reports: &[Report],
+    ignored: &[String],
+    next: &[String],
+    context: &CommandContext,
+) -> Result<(), Failure> {
+    let reported = print(reports, ignored, next, context);
+    for report in reports {
+        if let Some(message) = trouble(report) {
+            let retry = with_symbol(report, message, context);
+            let message = output::printable(message);
+            output::note(format_args!("chandler: {}: {message}{retry}", report.path.display()));
+        }
+    }
+    reported
+}
+
+/// The command for a file that does not name its security.
+fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
+    if !message.contains("pass --symbol, or") {
+        return String::new();
+    }
+    let file = shell_word(&report.path.display().to_string());
+    format!(": `{}`, with its own symbol", context.hint(&format!("import {file} --symbol AAPL.US")))
+}
+
+fn print(
+    reports: &[Report],
+    ignored: &[String],
+    next: &[String],
+    context: &CommandContext,
+) -> Result<(), Failure> {
+    let (mut out, venues) = (output::stdout(), context.history.venues());
+    writeln!(out, "{}", counts(reports))?;
+    for report in reports.iter().take(FILES_SHOWN) {
+        if let Some(words) = words::understood(report, venues) {
+            writeln!(out, "{}: {}", name(&report.path), output::printable(&words))?;
+        }
+        if !report.first_rows.is_empty() {
+            writeln!(out, "{}", words::first_rows(report, venues))?;
+        }
+        if !report.first_trades.is_empty() {
+            writeln!(out, "{}", words::first_trades(report, venues))?;
+        }
+    }
+    for report in reports {
+        for note in &report.notes {
+            writeln!(out, "{}: {}", name(&report.path), output::printable(note))?;
+        }
+        for (line, reason) in &report.problems {
+            writeln!(out, "{}:{line}: {}", name(&report.path), output::printable(reason))?;
+        }
+    }
+    for line in ignored {
+        writeln!(out, "{line}")?;
+    }
+    let is_written = !reports.iter().any(|report| report.outcome == Outcome::Checked);
+    if is_written && reports.iter().any(|report| report.quarantined > 0) {
+        writeln!(out, "quarantined rows are not served; `{}` lists them", context.hint("quarantine"))?;
+    }
+    if let [see, undo @ ..] = next {
+        writeln!(out, "next: {see}")?;
+        undo.iter().try_for_each(|undo| writeln!(out, "undo: {undo}"))?;
+    }
+    Ok(out.flush()?)
+}
+
+/// A row for each file, and a total.
+fn counts(reports: &[Report]) -> String {
+    let mut columns = vec![Column::Left("file"), Column::Left("kind")];
+    columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));
+    columns.push(Column::Left("outcome"));
+    let numbers = |report: &Report| {
+        let Report { rows, symbols, added, replaced, unchanged, quarantined, .. } = report;
+        [rows, symbols, added, replaced, unchanged, quarantined].map(|number| output::thousands(*number))
+    };
+    let shown = reports
+        .iter()
+        .filter(|report| reports.len() <= FILES_SHOWN || report.quarantined > 0 || trouble(report).is_some());
+    let mut rows: Vec<Vec<String>> = shown
+        .take(FILES_SHOWN)
+        .map(|report| {
+            let mut row = vec![name(&report.path), report.kind.to_owned()];
+            row.extend(numbers(report));
+            row.push(outcome(report));
+            row
+        })
+        .collect();
+    if reports.len() > 1 {
+        let sum = |of: fn(&Report) -> u64| output::thousands(reports.iter().map(of).sum());
+        let mut row = vec![format!("{} files", reports.len()), String::new(), sum(|r| r.rows), String::new()];
+        row.extend([
+            sum(|r| r.added),
+            sum(|r| r.replaced),
+            sum(|r| r.unchanged),
+            sum(|r| r.quarantined),
+            String::new(),
+        ]);
+        rows.push(row);
+    }
+    output::text(&output::table(&columns, rows))
+}
+
+fn as_json(reports: &[Report], ignored: &[String], next: &[String], venues: &Venues) -> Value {
+    let files: Vec<Value> = reports
+        .iter()
+        .map(|report| {
+            let error = trouble(report);
+            let problems: Vec<Value> =
+                report.problems.iter().map(|(line, reason)| json!({"line": line, "reason": reason})).collect();
+            json!({
+                "file": report.path.display().to_string(), "kind": report.kind, "outcome": outcome(report), "error": error,
+                "rows": report.rows, "symbols": report.symbols, "added": report.added, "replaced": report.replaced,
+                "unchanged": report.unchanged, "quarantined": report.quarantined, "unserved": report.unserved, "resumed_at": report.resumed_at,
+                "notes": report.notes, "problems": problems, "import": report.import.map(|id| id.0),
+                "understood": words::understood_document(report, venues),
+                "first_rows": words::first_rows_document(report, venues),
+            })
+        })
+        .collect();
+    json!({"files": files, "ignored_actions": ignored, "next": next})
+}

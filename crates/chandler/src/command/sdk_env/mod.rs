@@ -1,0 +1,107 @@
+//! `chandler sdk-env`: the environment of the public SDKs, for an existing server and account.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use access::Access;
+use anyhow::Context;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+use super::demo_serve;
+use crate::context::{CommandContext, shell_word};
+use crate::directories;
+use crate::failure::{Failure, usage};
+use crate::local::{named, open_accounts};
+use crate::output::{self, Format};
+use crate::sdk::{self, Url};
+
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Also the keys of this account, by name or number, if they can be shown again
+    #[arg(long, value_name = "NAME")]
+    account: Option<String>,
+    /// The address at which clients reach the server
+    #[arg(long, default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// Also a folder for PYTHONPATH, for Python programs that pass their keys to Config: it fills in the addresses
+    #[arg(long)]
+    python_shim: bool,
+    #[arg(long, value_enum, default_value_t)]
+    format: Format,
+}
+
+const SHIM: &str = include_str!("sitecustomize.py");
+const SHIM_FILE: &str = "sitecustomize.py";
+
+/// The environment variables of an account.
+struct Keys {
+    variables: Vec<(String, String)>,
+    /// Why variables are missing, and what to do about it.
+    missing: Option<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
+    let url = Url::parse(&arguments.url)?;
+    let keys = match &arguments.account {
+        Some(name) => keys(name, &url, context)?,
+        None => Keys { variables: sdk::addresses(&url), missing: None },
+    };
+    let shim = arguments.python_shim.then(write_shim).transpose()?;
+    if arguments.format == Format::Json {
+        let variables: Map<String, Value> =
+            keys.variables.into_iter().map(|(name, value)| (name, value.into())).collect();
+        let document = json!({"environment": variables, "missing": keys.missing, "python_shim": shim});
+        return Ok(output::json(&document)?);
+    }
+    let mut out = output::stdout();
+    if let Some(missing) = &keys.missing {
+        writeln!(out, "# {missing}")?;
+    }
+    write!(out, "{}", sdk::export_lines(&keys.variables))?;
+    if let Some(folder) = &shim {
+        writeln!(
+            out,
+            "export PYTHONPATH={}\"${{PYTHONPATH:+:$PYTHONPATH}}\"",
+            shell_word(&folder.display().to_string())
+        )?;
+    }
+    Ok(out.flush()?)
+}
+
+/// The keys of an account. Those of the demo are in a file; for any other account the store has no
+/// token that could be shown.
+fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure> {
+    let access: Access = open_accounts(context)?;
+    let account = named(&access, name)?;
+    let app_keys = access.app_keys(account.id)?;
+    let is_own = |key: &str| app_keys.iter().any(|(own, _)| own == key);
+    let demo = demo_serve::stored_credentials(&context.work_folder(None)?)?;
+    if let Some(credentials) = demo.filter(|credentials| is_own(&credentials.app_key)) {
+        return Ok(Keys { variables: sdk::environment(url, &credentials), missing: None });
+    }
+    let app_key = app_keys.last().map(|(key, _)| key.as_str());
+    let secret = "its app secret and access token were shown when it was created and cannot be shown again: set \
+                  LONGBRIDGE_APP_SECRET, LONGBRIDGE_ACCESS_TOKEN and the same with LONGPORT, or make another account with \
+                  chandler account create";
+    let missing = match (account.revoked_at, app_key) {
+        (Some(at), _) => {
+            format!("account {} was revoked {at}: make another with chandler account create", account.id.0)
+        }
+        (None, None) => {
+            format!("account {} has no API key: make another with chandler account create", account.id.0)
+        }
+        (None, Some(_)) => format!("account {}: {secret}", account.id.0),
+    };
+    Ok(Keys { variables: sdk::with_app_key(url, app_key), missing: Some(missing) })
+}
+
+/// Writes the folder for `PYTHONPATH`, and returns it.
+fn write_shim() -> Result<PathBuf, Failure> {
+    let cache = directories::cache()
+        .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", directories::HOME)))?;
+    let folder = cache.join("chandler/python-shim");
+    std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    output::file(&folder.join(SHIM_FILE), |out| Ok(out.write_all(SHIM.as_bytes())?))?;
+    Ok(folder)
+}

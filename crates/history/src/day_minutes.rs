@@ -1,0 +1,124 @@
+//! The one-minute candles of the newest trading day: the intraday line, and the source of quotes.
+
+use market::{Candle, Candles, Date, Floors, Period, Price, Symbol, Timestamp, Turnover};
+use store::Reader;
+
+use crate::as_of::AsOf;
+use crate::error::HistoryError;
+use crate::plan::{Plan, Take};
+use crate::query::{Adjust, Query, Select, Sessions};
+use crate::read::{Answer, History};
+
+/// More minutes than any trading day has, overnight included.
+const MINUTES_MAX: usize = 2000;
+
+/// The known one-minute candles of a trading day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DayMinutes {
+    pub day: Date,
+    /// The decimals of the security's prices.
+    pub decimals: u32,
+    pub candles: Candles,
+}
+
+/// A minute of the intraday line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinePoint {
+    pub time: Timestamp,
+    pub price: Price,
+    pub volume: i64,
+    pub turnover: Turnover,
+    /// The average price of the day so far.
+    pub average: Price,
+}
+
+impl History {
+    /// The minutes of the newest trading day that has any in these sessions; `None` if no day has.
+    /// Before regular hours begin, pre-market or overnight hours may already belong to the next
+    /// day.
+    pub fn newest_day_minutes(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        sessions: Sessions,
+        floors: Floors,
+        as_of: AsOf,
+    ) -> Result<Option<DayMinutes>, HistoryError> {
+        let query = minutes(symbol, sessions, floors);
+        match self.newest_day(reader, &query, as_of)? {
+            Some(day) => self.minutes_of_day(reader, &query, day, as_of).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The trading day of the newest minute of a query.
+    pub(crate) fn newest_day(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        as_of: AsOf,
+    ) -> Result<Option<Date>, HistoryError> {
+        let venue = self.venue(&query.symbol);
+        let plan = Plan::over(query, venue, as_of, Timestamp(i64::MIN)..Timestamp(i64::MAX), Take::Last(1));
+        let answer = self.answer(reader, query, &plan, as_of)?;
+        Ok(answer.candles.time.last().and_then(|time| venue.trading_day(Timestamp(*time))))
+    }
+
+    /// The minutes of one trading day, which may begin on the evening before.
+    pub(crate) fn minutes_of_day(
+        &self,
+        reader: &mut Reader,
+        query: &Query,
+        day: Date,
+        as_of: AsOf,
+    ) -> Result<DayMinutes, HistoryError> {
+        let venue = self.venue(&query.symbol);
+        let stamps: Vec<Timestamp> =
+            venue.day(day).map(|day| day.minutes().map(|(at, _)| at).collect()).unwrap_or_default();
+        let window = match (stamps.first(), stamps.last()) {
+            (Some(first), Some(last)) => *first..Timestamp(last.0.saturating_add(1)),
+            _ => as_of.now()..as_of.now(),
+        };
+        let plan = Plan::over(query, venue, as_of, window, Take::Last(MINUTES_MAX));
+        let Answer { decimals, candles, .. } = self.answer(reader, query, &plan, as_of)?;
+        Ok(DayMinutes { day, decimals, candles })
+    }
+}
+
+impl DayMinutes {
+    /// The intraday line.
+    pub fn line(&self) -> impl Iterator<Item = LinePoint> + '_ {
+        let (mut volume, mut turnover) = (0i128, 0i128);
+        self.candles.iter().map(move |candle: Candle| {
+            volume += i128::from(candle.volume);
+            turnover += candle.turnover.0;
+            LinePoint {
+                time: candle.time,
+                price: candle.close,
+                volume: candle.volume,
+                turnover: candle.turnover,
+                average: average(turnover, volume).unwrap_or(candle.close),
+            }
+        })
+    }
+
+    /// The price at an instant: the close of the newest minute that began by then.
+    pub fn price_at(&self, at: Timestamp) -> Option<Price> {
+        self.candles.iter().rfind(|candle| candle.time <= at).map(|candle| candle.close)
+    }
+}
+
+/// The one-minute candles of a security.
+pub(crate) fn minutes(symbol: &Symbol, sessions: Sessions, floors: Floors) -> Query {
+    let select = Select::Dates { start: None, end: None };
+    Query { symbol: symbol.clone(), period: Period::MINUTE, adjust: Adjust::None, sessions, floors, select }
+}
+
+/// Turnover divided by volume, rounded; `None` if the source has no turnover, or nothing was
+/// traded.
+fn average(turnover: i128, volume: i128) -> Option<Price> {
+    if turnover <= 0 || volume <= 0 {
+        return None;
+    }
+    i64::try_from((turnover + volume / 2) / volume).ok().map(Price)
+}

@@ -1,0 +1,258 @@
+//! Quotes at an instant, text in and text out: section 4 of the specification's page on live data.
+//!
+//! Most tables are of the numbered store of `rules_r_replay.rs`: minute n of a day opens at 100 + n,
+//! reaches up by 2 and down by 1, closes 1 above its open and trades 10; days open at 100, close at
+//! 900 and trade 90,000. On a day of A.US the overnight hours open at 100, pre-market hours at 580,
+//! regular hours at 910 and, on a full day, post-market hours at 1300.
+
+use crate::common::{COARSE, Rng, Shop, at, candle, date, days, minutes, symbol, venue};
+use crate::reference::{STRETCHES, world};
+use crate::rules_r_replay::{busy_now, numbered_shop, price, shop_of};
+use history::{AsOf, DayMinutes, LinePoint, Quote, SessionQuote, SessionState, Sessions, TradeStatus};
+use market::{Candle, Candles, Floors, Market, Price, Session, Symbol, Timestamp, Turnover};
+
+fn quote_of(shop: &Shop, symbol: &Symbol, sessions: Sessions, as_of: AsOf) -> Option<Quote> {
+    shop.history.quote(&mut shop.store.reader().unwrap(), symbol, sessions, Floors::NONE, as_of).unwrap()
+}
+
+/// `date open high low last ×volume at time, prev close`, and the same of each other session.
+fn describe(market: Market, quote: Option<Quote>) -> String {
+    let Some(quote) = quote else { return "none".to_owned() };
+    assert_eq!((quote.decimals, quote.trade_status), (3, TradeStatus::Normal));
+    let units = |price: Price| price.0 / 1_000_000;
+    let one = |SessionQuote { state, prev_close }: SessionQuote| {
+        let SessionState { day, open, high, low, last, volume, time, .. } = state;
+        let (date, seconds) = venue(market).zone().local(time);
+        let time = format!("{:02}:{:02}", seconds / 3600, seconds / 60 % 60);
+        let time = if date == day { time } else { format!("{date} {time}") };
+        let [open, high, low, last, prev] = [open, high, low, last, prev_close].map(units);
+        format!("{day} {open} {high} {low} {last} ×{volume} at {time}, prev {prev}")
+    };
+    let beside = [("overnight", quote.overnight), ("pre", quote.pre), ("post", quote.post)];
+    let beside = beside.into_iter().filter_map(|(name, quote)| Some(format!("; {name} {}", one(quote?))));
+    one(quote.regular) + &beside.collect::<String>()
+}
+
+fn check_of(shop: &Shop, clock: impl Fn(Timestamp) -> AsOf, name: &str, now: &str, expected: &str) {
+    let security = symbol(name);
+    let market = security.market();
+    let found = describe(market, quote_of(shop, &security, Sessions::All, clock(at(market, now))));
+    assert_eq!(found, expected, "{name} at {now}");
+}
+
+fn check(name: &str, now: &str, expected: &str) {
+    check_of(numbered_shop(), AsOf::Replay, name, now, expected);
+}
+
+#[test]
+fn without_a_known_candle_there_is_no_quote() {
+    check("9.HK", "2025-12-23 12:00", "none");
+    check("AAPL251128C200000.US", "2025-11-28 12:00", "none");
+    // Everything that is stored comes later.
+    check("5.HK", "2025-12-22 09:29:59", "none");
+    let shop = Shop::new();
+    shop.stock(&symbol("5.HK"), &Candles::default(), &Candles::default(), COARSE);
+    check_of(&shop, AsOf::Live, "5.HK", "2025-12-23 12:00", "none");
+    // A quote needs a price of regular hours.
+    let early = minutes(Market::Us, "2025-11-26", "2025-11-26");
+    let early = early.iter().filter(|minute| minute.session != Session::Intraday).collect();
+    shop.stock(&symbol("A.US"), &early, &Candles::default(), COARSE);
+    check_of(&shop, AsOf::Live, "A.US", "2025-11-26 18:00", "none");
+}
+
+#[test]
+fn through_a_day_in_hong_kong() {
+    let monday = "2025-12-22 100 902 99 900 ×90000 at 16:00, prev 100";
+    check("5.HK", "2025-12-22 16:10:00", monday);
+    // Before the open, the day before is shown.
+    check("5.HK", "2025-12-23 00:00:00", monday);
+    check("5.HK", "2025-12-23 09:29:59", monday);
+    // Of the first minute only the open is known until it is over.
+    check("5.HK", "2025-12-23 09:30:00", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
+    check("5.HK", "2025-12-23 09:30:59", "2025-12-23 100 100 100 100 ×0 at 09:30, prev 900");
+    check("5.HK", "2025-12-23 09:31:00", "2025-12-23 100 102 99 101 ×10 at 09:31, prev 900");
+    check("5.HK", "2025-12-23 12:30:00", "2025-12-23 100 251 99 250 ×1500 at 11:59, prev 900");
+    // The closing candle and the daily candle are known when the tail is over.
+    check("5.HK", "2025-12-23 16:09:59", "2025-12-23 100 431 99 430 ×3300 at 15:59, prev 900");
+    check("5.HK", "2025-12-23 16:10:00", "2025-12-23 100 902 99 900 ×90000 at 16:00, prev 900");
+    check("5.HK", "2025-12-24 12:10:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
+    // On days without trading nothing changes.
+    check("5.HK", "2025-12-28 12:00:00", "2025-12-24 100 902 99 900 ×90000 at 12:00, prev 900");
+}
+
+#[test]
+fn minutes_replace_a_missing_daily_candle() {
+    check("6.HK", "2025-12-23 16:10:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
+    // The close before is that of the last daily candle, two days before.
+    check("6.HK", "2025-12-24 08:00:00", "2025-12-23 100 432 99 431 ×3310 at 16:00, prev 900");
+    check("6.HK", "2025-12-24 18:00:00", "2025-12-24 100 252 99 251 ×1510 at 12:00, prev 900");
+    // Without any, it is the open of the day.
+    let shop = Shop::new();
+    shop.stock(
+        &symbol("7.HK"),
+        &minutes(Market::Hk, "2025-12-22", "2025-12-23"),
+        &Candles::default(),
+        COARSE,
+    );
+    check_of(&shop, AsOf::Live, "7.HK", "2025-12-29 12:00", "2025-12-23 10 10 10 10 ×331 at 16:00, prev 10");
+}
+
+#[test]
+fn a_daily_candle_alone_is_a_quote_when_its_day_is_over() {
+    let (shop, security) = (Shop::new(), symbol("5.HK"));
+    let mut two = days(Market::Hk, "2025-12-22", "2025-12-23");
+    two.close = vec![price(20).0, price(30).0];
+    two.high.clone_from(&two.close);
+    shop.stock(&security, &Candles::default(), &two, COARSE);
+    let (monday, tuesday) =
+        ("2025-12-22 10 20 10 20 ×1 at 00:00, prev 10", "2025-12-23 10 30 10 30 ×1 at 00:00, prev 20");
+    for (clock, now, expected) in [
+        (AsOf::Replay as fn(Timestamp) -> AsOf, "2025-12-23 16:09:59", monday),
+        (AsOf::Replay, "2025-12-23 16:10:00", tuesday),
+        // By the machine's clock everything stored has happened.
+        (AsOf::Live, "2025-12-23 10:00:00", tuesday),
+        // No candle on the day: a halt, or data that is missing. The last day stays.
+        (AsOf::Replay, "2025-12-24 11:00:00", tuesday),
+        (AsOf::Live, "2025-12-29 11:00:00", tuesday),
+    ] {
+        check_of(&shop, clock, "5.HK", now, expected);
+    }
+}
+
+#[test]
+fn a_day_without_candles_leaves_the_day_before() {
+    let (shop, security) = (Shop::new(), symbol("5.HK"));
+    let traded = minutes(Market::Hk, "2025-12-22", "2025-12-22");
+    shop.stock(&security, &traded, &days(Market::Hk, "2025-12-19", "2025-12-22"), COARSE);
+    for now in ["2025-12-22 17:00", "2025-12-23 09:30", "2025-12-23 17:00", "2025-12-30 12:00"] {
+        let expected = "2025-12-22 10 10 10 10 ×1 at 16:00, prev 10";
+        check_of(&shop, AsOf::Replay, "5.HK", now, expected);
+        check_of(&shop, AsOf::Live, "5.HK", now, expected);
+    }
+}
+
+#[test]
+fn through_a_day_in_new_york() {
+    let night = "overnight 2025-11-26 100 581 99 580 ×4800 at 03:59";
+    let pre = "pre 2025-11-26 580 911 579 910 ×3300 at 09:29";
+    let open = "2025-11-26 910 910 910 910 ×0 at 09:30, prev 910";
+    check("A.US", "2025-11-26 09:30:00", &format!("{open}; {night}, prev 910; {pre}, prev 910"));
+    let day = "2025-11-26 100 902 99 900 ×90000 at 15:59, prev 100";
+    let post = "post 2025-11-26 1300 1541 1299 1540 ×2400 at 19:59, prev 900";
+    check(
+        "A.US",
+        "2025-11-26 16:00:00",
+        &format!(
+            "{day}; {night}, prev 100; {pre}, prev 100; \
+             post 2025-11-26 1300 1300 1300 1300 ×0 at 16:00, prev 900"
+        ),
+    );
+    // The next day is a holiday.
+    for now in ["2025-11-26 20:00:00", "2025-11-27 19:59:59"] {
+        check("A.US", now, &format!("{day}; {night}, prev 100; {pre}, prev 100; {post}"));
+    }
+    // Hours before the next regular ones are compared with the last close, and replace those of the
+    // day before.
+    let begun = "overnight 2025-11-28 100 100 100 100 ×0 at 2025-11-27 20:00, prev 900";
+    check("A.US", "2025-11-27 20:00:00", &format!("{day}; {begun}; {pre}, prev 100; {post}"));
+    let night = "overnight 2025-11-28 100 581 99 580 ×4800 at 03:59, prev 900";
+    let begun = "pre 2025-11-28 580 580 580 580 ×0 at 04:00, prev 900";
+    check("A.US", "2025-11-28 04:00:59", &format!("{day}; {night}; {begun}; {post}"));
+    let running = "pre 2025-11-28 580 910 579 909 ×3290 at 09:29, prev 900";
+    let pre = "pre 2025-11-28 580 911 579 910 ×3300 at 09:29, prev 900";
+    check("A.US", "2025-11-28 09:29:59", &format!("{day}; {night}; {running}; {post}"));
+    let open = "2025-11-28 910 910 910 910 ×0 at 09:30, prev 900";
+    check("A.US", "2025-11-28 09:30:00", &format!("{open}; {night}; {pre}"));
+    let last = "2025-11-28 910 1120 909 1119 ×2090 at 12:59, prev 900";
+    check("A.US", "2025-11-28 12:59:59", &format!("{last}; {night}; {pre}"));
+    // A half day.
+    let day = "2025-11-28 100 902 99 900 ×90000 at 12:59, prev 900";
+    let post = "post 2025-11-28 1120 1120 1120 1120 ×0 at 13:00, prev 900";
+    check("A.US", "2025-11-28 13:00:00", &format!("{day}; {night}; {pre}; {post}"));
+}
+
+#[test]
+fn only_the_requested_sessions_are_quoted() {
+    let as_of = AsOf::Replay(at(Market::Us, "2025-11-28 04:00:30"));
+    for (sessions, expected) in [
+        (Sessions::All, [Some("2025-11-28"), Some("2025-11-28"), Some("2025-11-26")]),
+        (Sessions::Extended, [None, Some("2025-11-28"), Some("2025-11-26")]),
+        (Sessions::Intraday, [None, None, None]),
+    ] {
+        let quote = quote_of(numbered_shop(), &symbol("A.US"), sessions, as_of).unwrap();
+        let found = [quote.overnight, quote.pre, quote.post].map(|quote| Some(quote?.state.day));
+        assert_eq!(found, expected.map(|day| day.map(date)), "{sessions:?}");
+    }
+}
+
+/// Known to be wrong: minutes of an earlier day than that of the regular figures should give no
+/// quote of other sessions.
+#[test]
+fn sessions_beside_a_newer_daily_candle_are_those_of_the_last_minutes() {
+    let (shop, security) = (Shop::new(), symbol("A.US"));
+    let traded = minutes(Market::Us, "2025-11-26", "2025-11-26");
+    shop.stock(&security, &traded, &days(Market::Us, "2025-11-26", "2025-11-28"), COARSE);
+    check_of(
+        &shop,
+        AsOf::Replay,
+        "A.US",
+        "2025-11-28 18:00",
+        "2025-11-28 10 10 10 10 ×1 at 00:00, prev 10; \
+         overnight 2025-11-26 10 10 10 10 ×480 at 03:59, prev 10; \
+         pre 2025-11-26 10 10 10 10 ×330 at 09:29, prev 10; \
+         post 2025-11-26 10 10 10 10 ×240 at 19:59, prev 10",
+    );
+}
+
+#[test]
+fn the_intraday_line_has_the_average_so_far() {
+    let minute = |number: i64, price: i64, volume: i64, turnover: i64| {
+        let at = Timestamp(60 * number);
+        let turnover = Turnover(i128::from(turnover) * 1_000_000);
+        Candle { turnover, ..candle(at, Session::Intraday, price * 1_000_000, volume) }
+    };
+    let candles = [minute(0, 7, 0, 0), minute(1, 8, 1, 8), minute(3, 9, 2, 19), minute(4, 6, 0, 0)];
+    let minutes = DayMinutes { day: date("2025-12-22"), decimals: 3, candles: candles.into_iter().collect() };
+    let shown = |point: LinePoint| (point.time.0, point.price.0, point.average.0);
+    assert_eq!(
+        minutes.line().map(shown).collect::<Vec<_>>(),
+        [
+            // Nothing was traded yet.
+            (0, 7_000_000, 7_000_000),
+            (60, 8_000_000, 8_000_000),
+            (180, 9_000_000, 9_000_000),
+            (240, 6_000_000, 9_000_000),
+        ]
+    );
+    let prices = [-1, 0, 179, 180, 1000].map(|at| minutes.price_at(Timestamp(at)));
+    assert_eq!(prices, [None, Some(price(7)), Some(price(8)), Some(price(9)), Some(price(6))]);
+    assert_eq!(minutes.state(Session::Pre), None);
+}
+
+/// The rule for the last price is that of a quote.
+#[test]
+fn the_last_price_is_that_of_the_quote() {
+    let mut found = 0;
+    for seed in 0..12u64 {
+        let mut rng = Rng(seed ^ 0x1A57);
+        let (market, name, from, through) = STRETCHES[seed as usize % STRETCHES.len()];
+        let (security, venue) = (symbol(name), venue(market));
+        let world = world(&mut rng, market, date(from), date(through));
+        if world.minutes.is_empty() && world.days.is_empty() {
+            continue;
+        }
+        let shop = shop_of(&world, &security, COARSE);
+        for _ in 0..8 {
+            let now = busy_now(&mut rng, venue, &world);
+            for as_of in [AsOf::Live(now), AsOf::Replay(now)] {
+                let quote = quote_of(&shop, &security, Sessions::All, as_of);
+                let reader = &mut shop.store.reader().unwrap();
+                let last = shop.history.last_price(reader, &security, Floors::NONE, as_of).unwrap();
+                let quoted = quote.as_ref().map(|quote| (quote.regular.state.last, quote.decimals));
+                assert_eq!(last, quoted, "seed {seed}, {as_of:?}: {quote:?}");
+                found += usize::from(quote.is_some());
+            }
+        }
+    }
+    assert!(found > 50, "{found}");
+}

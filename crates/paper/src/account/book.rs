@@ -1,0 +1,259 @@
+//! One account in memory: the state of its journal at a given head.
+
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use market::Timestamp;
+use store::{AccountId, Accounts, JournalHead};
+use trading::{Account, Entry, OrderId, Outcome, Push};
+
+use super::commit::{Audited, Named, Pending, Ticket};
+use crate::PaperError;
+use crate::last_pushed::LastPushed;
+use crate::snapshot::{self, FORMAT};
+
+/// How often a decision or a read is retried because another process wrote first.
+pub(crate) const TRIES_MAX: u32 = 8;
+
+/// An account's slot in memory. Work on the account holds the lock.
+#[derive(Debug)]
+pub(crate) struct AccountSlot {
+    state: Mutex<AccountState>,
+    pub(crate) last_pushed: Arc<LastPushed>,
+    /// When the account was last requested, as a sequence number of the service's requests.
+    pub(crate) used: AtomicU64,
+}
+
+impl Default for AccountSlot {
+    fn default() -> AccountSlot {
+        let last_pushed = Arc::<LastPushed>::default();
+        let stored =
+            AccountState { book: None, last_ticket: None, version: None, last_pushed: last_pushed.clone() };
+        AccountSlot { state: Mutex::new(stored), last_pushed, used: AtomicU64::new(0) }
+    }
+}
+
+impl AccountSlot {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, AccountState> {
+        // A thread that panicked has taken the book out, so it is read again.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The state behind the lock of an account.
+#[derive(Debug)]
+pub(crate) struct AccountState {
+    /// `None` while a request works on it, and after a failure: the journal is then read again.
+    pub(crate) book: Option<Book>,
+    /// Ticket of the last addition, even if its book was dropped.
+    pub(crate) last_ticket: Option<Ticket>,
+    /// Version of the accounts database, if it was read together with the head for the current
+    /// request.
+    pub(crate) version: Option<i64>,
+    pub(crate) last_pushed: Arc<LastPushed>,
+}
+
+impl AccountState {
+    /// Loads the book from the journal, with the pushes that listeners have not received. `None` if
+    /// the journal was cut meanwhile.
+    pub(crate) fn load(
+        &self,
+        accounts: &Accounts,
+        id: AccountId,
+    ) -> Result<Option<(Book, Vec<Push>)>, PaperError> {
+        let head = accounts.journal_head(id)?;
+        let mut book = Book { last_pushed: self.last_pushed.clone(), ..Book::empty() };
+        let numbers_used = accounts.numbers_used(id)?;
+        let Some(head) = head else {
+            self.last_pushed.set(None);
+            book.account.set_numbers_used(numbers_used);
+            return Ok(Some((book, Vec::new())));
+        };
+        let report = self.last_pushed.before(accounts, id, &head)?;
+        let stored = accounts.journal_snapshot(id, FORMAT)?.filter(|(number, _)| *number <= report);
+        let stored = stored.and_then(|(number, state)| Some((number, snapshot::decode(&state)?)));
+        if let Some((number, account)) = stored {
+            (book.snapshot, book.account) = (number, account);
+        }
+        book.account.set_numbers_used(numbers_used);
+        let Some(pushes) = book.follow(accounts, id, head, report)? else { return Ok(None) };
+        self.last_pushed.set(Some(&head));
+        Ok(Some((book, pushes)))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Book {
+    pub(crate) account: Account,
+    /// `None` before the first entry.
+    pub(crate) head: Option<JournalHead>,
+    /// The last entry covered by a snapshot.
+    pub(crate) snapshot: u64,
+    /// Ticket of the last addition, which may not be written yet.
+    pub(crate) last_ticket: Option<Ticket>,
+    /// Idempotency keys of requests that may not be written yet.
+    pub(crate) unwritten_names: Vec<(String, OrderId, Ticket)>,
+    /// Set if an addition could not be written: this state is then invalid.
+    pub(crate) is_void: Arc<AtomicBool>,
+    last_pushed: Arc<LastPushed>,
+}
+
+impl Book {
+    fn empty() -> Book {
+        Book {
+            account: Account::default(),
+            head: None,
+            snapshot: 0,
+            last_ticket: None,
+            unwritten_names: Vec::new(),
+            is_void: Arc::default(),
+            last_pushed: Arc::default(),
+        }
+    }
+
+    /// Whether `head` belongs to the same journal, with nothing but additions since.
+    pub(crate) fn is_behind(&self, head: &JournalHead) -> bool {
+        self.head.is_some_and(|known| head.follows(&known))
+    }
+
+    /// Whether the stored horizon or wake-up time is out of date.
+    pub(crate) fn has_moved(&self, wake: Option<Timestamp>) -> bool {
+        self.head.is_some_and(|head| {
+            head.wake != wake || self.account.horizon().is_some_and(|horizon| horizon > head.horizon)
+        })
+    }
+
+    /// Builds the addition to write, and moves the book to the head it will have afterwards.
+    pub(crate) fn pending(
+        &mut self,
+        account: AccountId,
+        outcome: Outcome,
+        wake: Option<Timestamp>,
+        request: Option<Named>,
+        audit: Option<Audited>,
+    ) -> Result<Pending, PaperError> {
+        let entries = written(account, &outcome.entries)?;
+        let horizon = self.account.horizon().unwrap_or_default();
+        let (revision, last_number) = self.head.map_or((0, 0), |head| (head.revision, head.last_number));
+        let head = JournalHead {
+            revision: revision.saturating_add(u64::from(!entries.is_empty())),
+            last_number: last_number.saturating_add(entries.len() as u64),
+            horizon,
+            wake,
+        };
+        let after = self.head.replace(head);
+        let (last_pushed, is_void) = (self.last_pushed.clone(), self.is_void.clone());
+        let pushes = outcome.pushes;
+        Ok(Pending { account, after, entries, horizon, wake, request, audit, pushes, last_pushed, is_void })
+    }
+
+    /// Applies the entries up to `head`, and returns the pushes of those after entry `told`. `None`
+    /// if the journal was cut meanwhile: the state is then unusable.
+    fn follow(
+        &mut self,
+        accounts: &Accounts,
+        id: AccountId,
+        head: JournalHead,
+        report: u64,
+    ) -> Result<Option<Vec<Push>>, PaperError> {
+        let mut pushes = Vec::new();
+        let is_whole = loop {
+            if self.account.entries() >= head.last_number {
+                break true;
+            }
+            let entries = read(accounts, id, self.account.entries())?;
+            if entries.is_empty() {
+                break false;
+            }
+            for entry in entries.iter().take_while(|entry| entry.number <= head.last_number) {
+                if entry.number > report {
+                    pushes.extend(self.account.take_in(entry));
+                } else {
+                    self.account.apply(entry);
+                }
+            }
+        };
+        if !accounts.journal_head(id)?.is_some_and(|now| now.follows(&head)) {
+            return Ok(None);
+        }
+        if !is_whole {
+            return Err(PaperError::Short { account: id.0, number: self.account.entries() });
+        }
+        self.account.set_horizon(self.account.began().and(Some(head.horizon)));
+        self.head = Some(head);
+        Ok(Some(pushes))
+    }
+
+    /// Follows additions of other processes, and returns the pushes that listeners have not
+    /// received. `None` if the journal was cut meanwhile.
+    pub(crate) fn catch_up(
+        &mut self,
+        accounts: &Accounts,
+        id: AccountId,
+        head: JournalHead,
+    ) -> Result<Option<Vec<Push>>, PaperError> {
+        let entries = self.account.entries();
+        // Listeners that joined after these entries do not receive them.
+        let report = self.last_pushed.within(&head).map_or(entries, |report| report.max(entries));
+        let Some(pushes) = self.follow(accounts, id, head, report)? else { return Ok(None) };
+        self.last_pushed.set(Some(&head));
+        Ok(Some(pushes))
+    }
+}
+
+/// Reads the next entries of a journal after a number.
+pub(crate) fn read(accounts: &Accounts, id: AccountId, after: u64) -> Result<Vec<Entry>, PaperError> {
+    accounts.journal_entries(id, after)?.iter().map(|row| parsed(id, row)).collect()
+}
+
+pub(crate) fn parsed(id: AccountId, row: &store::JournalEntry) -> Result<Entry, PaperError> {
+    let entry: Entry = serde_json::from_str(&row.text).map_err(|source| PaperError::Entry {
+        account: id.0,
+        number: row.number,
+        source,
+    })?;
+    // A copy of another account's journal retains its numbering, so this check holds for it, too.
+    if entry.version > trading::VERSION || entry.number != row.number {
+        return Err(PaperError::Foreign { account: id.0, number: row.number, version: entry.version });
+    }
+    Ok(entry)
+}
+
+/// Reads the whole journal at one head. Retries if it is cut meanwhile.
+pub(crate) fn read_all(
+    accounts: &Accounts,
+    id: AccountId,
+) -> Result<Option<(JournalHead, Vec<Entry>)>, PaperError> {
+    for _ in 0..TRIES_MAX {
+        let Some(head) = accounts.journal_head(id)? else { return Ok(None) };
+        let mut all = Vec::new();
+        while (all.len() as u64) < head.last_number {
+            let part = read(accounts, id, all.len() as u64)?;
+            if part.is_empty() {
+                break;
+            }
+            all.extend(part);
+        }
+        if !accounts.journal_head(id)?.is_some_and(|now| now.follows(&head)) {
+            continue;
+        }
+        let number = all.len() as u64;
+        if number < head.last_number {
+            return Err(PaperError::Short { account: id.0, number });
+        }
+        // Entries added meanwhile belong to a later head.
+        all.truncate(usize::try_from(head.last_number).unwrap_or(usize::MAX));
+        return Ok(Some((head, all)));
+    }
+    Err(PaperError::Contended { account: id.0 })
+}
+
+/// Entries in their stored form. Those entered before the first request have no instant, and sort
+/// before all others.
+pub(crate) fn written(id: AccountId, entries: &[Entry]) -> Result<Vec<(Timestamp, String)>, PaperError> {
+    let write = |entry: &Entry| match serde_json::to_string(entry) {
+        Ok(text) => Ok((entry.at.unwrap_or_default(), text)),
+        Err(source) => Err(PaperError::Write { account: id.0, source }),
+    };
+    entries.iter().map(write).collect()
+}

@@ -1,0 +1,44 @@
+//! The times of a request.
+
+use history::AsOf;
+use market::Timestamp;
+use store::AccountId;
+
+/// The times of a request: the market's, and the machine's.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment {
+    pub as_of: AsOf,
+    pub machine: Timestamp,
+}
+
+/// The clock of a request. It is read under the account's lock: of two concurrent requests, the one
+/// that is served second has the later time, whichever was sent first.
+pub trait Clock {
+    /// The times for an account. `horizon` is how far the account is processed, if that is known.
+    fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment;
+}
+
+/// A fixed clock.
+impl Clock for Moment {
+    fn moment(&self, _: AccountId, _: Option<Timestamp>) -> Moment {
+        *self
+    }
+}
+
+/// Maximum backward correction of the machine's clock, in seconds, that accounts tolerate.
+const CORRECTED_BY_MAX_S: i64 = 2;
+
+impl Moment {
+    /// Returns the account's horizon instead, if the machine's clock was corrected backwards by a
+    /// small amount. A clock that an operator set back is not changed.
+    pub(crate) fn not_before(self, horizon: Option<Timestamp>) -> Moment {
+        match (self.as_of, horizon) {
+            (AsOf::Live(now), Some(horizon))
+                if horizon > now && horizon.0.saturating_sub(now.0) <= CORRECTED_BY_MAX_S =>
+            {
+                Moment { as_of: AsOf::Live(horizon), ..self }
+            }
+            _ => self,
+        }
+    }
+}

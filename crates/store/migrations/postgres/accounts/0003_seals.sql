@@ -1,1 +1,0 @@
--- Checksums of rows are SQLite's: PostgreSQL has its own of pages (`data_checksums`). The step is here so that both have the same.

@@ -1,3 +1,0 @@
--- What several servers on one database share: whose turn it is to change something, who is connected where, how often somebody has
--- asked. That is for PostgreSQL: with SQLite one process serves, and has it in memory. The tables stay as they are; the step is here
--- so that both have the same.

@@ -1,0 +1,227 @@
+-- Candles, trades and securities, and the ledger of imports. Ids come from `counter` and are never
+-- reused, so anything cached by a block id stays valid. A column `seal` is a checksum of the row
+-- (`seal.rs`). A table with blobs has a rowid: in a WITHOUT ROWID table each key comparison copies
+-- the blob.
+
+-- The next id of each kind. `version` is the version of the store.
+create table counter (
+    name text not null primary key,
+    next bigint not null,
+    seal bigint not null default 0
+) without rowid;
+insert into counter (name, next) values
+    ('block', 1), ('series', 1), ('import', 1), ('quarantine', 1), ('trade', 1), ('version', 0);
+
+create table security (
+    symbol text not null primary key,
+    name_en text,
+    name_cn text,
+    name_hk text,
+    exchange text,
+    currency text,
+    lot_size bigint,
+    board text,
+    listing_date text,
+    decimals bigint not null default 3,
+    total_shares bigint,
+    circulating_shares bigint,
+    hk_shares bigint,
+    eps text,
+    eps_ttm text,
+    bps text,
+    dividend_yield text,
+    series_count bigint not null default 0,
+    action_count bigint not null default 0,
+    seal bigint not null default 0,
+    kind text,
+    delisted_on text,
+    trade_day_count bigint not null default 0,
+    dated_figures text
+) without rowid;
+
+create table corporate_action (
+    symbol text not null references security (symbol),
+    ex_date text not null,
+    cash text not null,
+    split text not null,
+    bonus text not null,
+    rights text not null,
+    rights_price text not null,
+    seal bigint not null default 0,
+    pay_date text,
+    primary key (symbol, ex_date, cash, split, bonus, rights, rights_price)
+) without rowid;
+
+create table series (
+    id integer not null primary key,
+    symbol text not null references security (symbol),
+    grain text not null,
+    lane text not null,
+    row_count bigint not null,
+    block_count bigint not null,
+    byte_count bigint not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    version bigint not null,
+    seal bigint not null default 0,
+    unique (symbol, grain, lane)
+);
+
+create table block_body (
+    id integer not null primary key,
+    body blob not null
+);
+
+-- Each block refers to the next one of its series: `next_at`, null for the last. `tail` is the
+-- checksum at the end of its body.
+create table block_index (
+    series_id bigint not null references series (id),
+    first_at bigint not null,
+    last_at bigint not null,
+    row_count bigint not null,
+    byte_count bigint not null,
+    body_id bigint not null references block_body (id),
+    next_at bigint,
+    tail blob,
+    seal bigint not null default 0,
+    primary key (series_id, first_at)
+) without rowid;
+create unique index block_index_body on block_index (body_id);
+
+create table import (
+    id integer not null primary key,
+    file text not null,
+    digest blob not null,
+    byte_count bigint not null,
+    kind text not null,
+    options text not null,
+    state text not null,
+    started_at bigint not null,
+    finished_at bigint,
+    rows_read bigint not null default 0,
+    rows_done bigint not null default 0,
+    added bigint not null default 0,
+    replaced bigint not null default 0,
+    unchanged bigint not null default 0,
+    quarantined bigint not null default 0,
+    message text
+);
+create index import_content on import (digest, options, id);
+
+create table import_series (
+    import_id bigint not null references import (id),
+    symbol text not null references security (symbol),
+    grain text not null,
+    lane text not null,
+    row_count bigint not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    primary key (symbol, grain, lane, import_id)
+) without rowid;
+create index import_series_import on import_series (import_id);
+
+create table quarantine (
+    id integer not null primary key,
+    import_id bigint not null references import (id),
+    line bigint not null,
+    symbol text,
+    content text not null,
+    reason text not null
+);
+create index quarantine_import on quarantine (import_id, id);
+create index quarantine_symbol on quarantine (symbol, id);
+
+-- Adjustment factors, derived from the corporate actions and the daily closes of a symbol. Rows may
+-- be missing.
+create table adjustment (
+    symbol text not null primary key references security (symbol),
+    factors blob not null,
+    seal bigint not null default 0
+);
+
+-- The sealed tables: their columns and row counts.
+create table sealed_table (
+    name text not null primary key,
+    key_columns text not null,
+    columns text not null,
+    indexed_columns text not null,
+    row_count bigint not null
+) without rowid;
+
+-- Initial, maintenance and forced-sale margin, as decimals. The symbol need not be in `security`.
+create table margin (
+    symbol text not null primary key,
+    im text not null,
+    mm text not null,
+    fm text not null,
+    seal bigint not null default 0
+) without rowid;
+
+-- Trades of a symbol on a trading day. `next_day` is the symbol's next day with trades, null for
+-- the last. The amounts are in millionths: trades from `large_from` or `medium_from` on are large
+-- or medium, for these percentages; null if not computed yet.
+create table trade_day (
+    symbol text not null references security (symbol),
+    day text not null,
+    row_count bigint not null,
+    block_count bigint not null,
+    byte_count bigint not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    version bigint not null,
+    next_day text,
+    large_percent bigint,
+    medium_percent bigint,
+    large_from bigint,
+    medium_from bigint,
+    seal bigint not null default 0,
+    primary key (symbol, day)
+) without rowid;
+
+create table trade_body (
+    id integer not null primary key,
+    body blob not null
+);
+
+-- Blocks of a day, numbered from 0 in the order of time.
+create table trade_index (
+    symbol text not null,
+    day text not null,
+    place bigint not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    row_count bigint not null,
+    byte_count bigint not null,
+    body_id bigint not null references trade_body (id),
+    tail blob not null,
+    seal bigint not null default 0,
+    primary key (symbol, day, place)
+) without rowid;
+create unique index trade_index_body on trade_index (body_id);
+
+create table import_trade (
+    import_id bigint not null references import (id),
+    symbol text not null references security (symbol),
+    row_count bigint not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    primary key (symbol, import_id)
+) without rowid;
+create index import_trade_import on import_trade (import_id);
+
+-- The changes of an import to a series, for its undo: candles added, and the previous values of
+-- candles replaced.
+create table import_change (
+    import_id bigint not null references import (id),
+    place bigint not null,
+    symbol text not null,
+    grain text not null,
+    lane text not null,
+    first_at bigint not null,
+    last_at bigint not null,
+    added blob not null,
+    replaced blob not null,
+    seal bigint not null default 0,
+    primary key (import_id, place)
+);
+create index import_change_series on import_change (symbol, grain, lane, import_id);

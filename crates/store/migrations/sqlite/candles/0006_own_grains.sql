@@ -1,3 +1,0 @@
--- Candles of 5, 15, 30 and 60 minutes that came from files as such are series of their own, by grains that no earlier program
--- knows: 'own5m', 'own15m', 'own30m' and 'own60m', beside '15m' and '60m', which are rolled up from minutes. The tables stay as
--- they are. The step is here so that a program which would stumble over such a series says that the store is newer than itself.

@@ -1,2 +1,0 @@
--- Several servers on one database know by two tables what each other has written, and who alone may write. That is for PostgreSQL:
--- with SQLite the file itself says so. The tables stay as they are; the step is here so that both have the same.

@@ -1,3 +1,0 @@
-/// An account number, never reused. It is also the member id that clients see.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct AccountId(pub i64);

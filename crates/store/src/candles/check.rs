@@ -1,0 +1,201 @@
+//! Consistency check of a store, without decoding blocks.
+
+use std::ops::ControlFlow;
+
+use super::chain::{Forward, LinkedEntry};
+use super::finding::Part;
+use super::view::key;
+use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, View, sql};
+use crate::engine::{Db, Depth, FINDINGS_MAX, StoreError};
+
+impl Reader {
+    /// Reads everything and reports inconsistencies. `inspect` gets each block's bytes and returns
+    /// a problem, if any.
+    pub fn check(
+        &mut self,
+        depth: Depth,
+        mut inspect: impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+    ) -> Result<Vec<Finding>, StoreError> {
+        let go_on = || ControlFlow::Continue(());
+        Ok(self.check_until(depth, go_on, &mut inspect)?.unwrap_or_default())
+    }
+
+    /// The same, calling `go_on` before each series. Returns `None` if it breaks.
+    pub fn check_until(
+        &mut self,
+        depth: Depth,
+        mut go_on: impl FnMut() -> ControlFlow<()>,
+        mut inspect: impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+    ) -> Result<Option<Vec<Finding>>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let mut findings = Findings::default();
+        findings.tables(&snapshot, depth)?;
+        let db = snapshot.db();
+        let all =
+            db.all(sql::RAW_SERIES, [], |row| Ok(SeriesInfo::read(row).map_err(db.fail("list the series"))));
+        let Some(all) = findings.absorb(all.map(|all| (Vec::new(), all)))? else {
+            return Ok(Some(findings.list));
+        };
+        for stored in all {
+            let Some(stored) = findings.absorb(stored.map(|stored| (Vec::new(), stored)))? else { continue };
+            if go_on().is_break() {
+                return Ok(None);
+            }
+            if findings.list.len() >= FINDINGS_MAX {
+                break;
+            }
+            findings.absorb(one_series(&snapshot, &stored, &mut inspect))?;
+        }
+        findings.list.truncate(FINDINGS_MAX);
+        Ok(Some(findings.list))
+    }
+
+    /// Like [`Reader::check`], without reading blocks: the engine's page check, and consistency
+    /// between tables.
+    pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
+        let snapshot = self.snapshot()?;
+        let mut findings = Findings::default();
+        findings.tables(&snapshot, depth)?;
+        findings.list.truncate(FINDINGS_MAX);
+        Ok(findings.list)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    pub(crate) list: Vec<Finding>,
+}
+
+impl Findings {
+    fn tables(&mut self, view: &View, depth: Depth) -> Result<(), StoreError> {
+        self.absorb(engine(view.db(), depth))?;
+        self.list.extend(view.db().check_seals().into_iter().map(Finding::from));
+        self.absorb(miscounted(view))?;
+        self.absorb(orphans(view))?;
+        self.absorb(counters(view)).map(drop)
+    }
+
+    /// An unreadable part is itself a finding, and the next part may be readable.
+    pub(crate) fn absorb<T>(
+        &mut self,
+        part: Result<(Vec<Finding>, T), StoreError>,
+    ) -> Result<Option<T>, StoreError> {
+        match part {
+            Ok((found, value)) => {
+                self.list.extend(found);
+                Ok(Some(value))
+            }
+            Err(error) => {
+                let error = damage(error, &self.list)?;
+                self.list.push(Finding::Unreadable(error.to_string()));
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Converts an error of the stored data to a finding. Other errors are returned: a broken
+/// connection is not damage. A server aborts the transaction at a statement that met damage, so
+/// after a finding its rejections are part of it.
+pub(crate) fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError, StoreError> {
+    let follows = matches!(error, StoreError::Engine { .. }) && !found.is_empty();
+    if error.is_of_data() || follows { Ok(error) } else { Err(error) }
+}
+
+/// The engine's own check.
+pub(crate) fn engine(db: &Db, depth: Depth) -> Part {
+    Ok((db.check(depth)?.into_iter().map(Finding::from).collect(), ()))
+}
+
+fn miscounted(view: &View) -> Part {
+    let found = view.db().all(sql::MISCOUNTED, [FINDINGS_MAX as i64], |row| {
+        Ok(Finding::Miscounted {
+            symbol: row.get(0)?,
+            series: (row.get(1)?, row.get(2)?),
+            actions: (row.get(3)?, row.get(4)?),
+        })
+    })?;
+    Ok((found, ()))
+}
+
+fn orphans(view: &View) -> Part {
+    let limit = FINDINGS_MAX as i64;
+    let mut found =
+        view.db().all(sql::ORPHAN_BODIES, [limit], |row| Ok(Finding::BodyOrphan { id: row.get(0)? }))?;
+    found.extend(
+        view.db().all(sql::ORPHAN_ENTRIES, [limit], |row| Ok(Finding::EntryOrphan { id: row.get(0)? }))?,
+    );
+    Ok((found, ()))
+}
+
+fn counters(view: &View) -> Part {
+    let next: Vec<(String, i64)> =
+        view.db().all(sql::RAW_COUNTERS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let used: Vec<(String, i64)> = view.db().all(sql::USED_IDS, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let spent = |(name, id): &(String, i64)| !next.iter().any(|(counter, next)| counter == name && next > id);
+    let found = used.into_iter().filter(spent).map(|(name, _)| Finding::Counter { name }).collect();
+    Ok((found, ()))
+}
+
+fn one_series(
+    view: &View,
+    stored: &SeriesInfo,
+    inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+) -> Part {
+    let series = &stored.series;
+    let linked = view.db().all(sql::RAW_BLOCKS, key(series), LinkedEntry::read)?;
+    let entries: Vec<BlockEntry> = linked.iter().map(|linked| linked.entry).collect();
+    let mut found = Vec::new();
+    let mut chain = Forward::new(None, None);
+    for linked in &linked {
+        if chain.step(*linked).is_err() {
+            found.push(Finding::Unlinked { series: series.clone(), entry: linked.entry });
+        }
+    }
+    if let (Err(_), Some(last)) = (chain.end(), entries.last()) {
+        found.push(Finding::Unlinked { series: series.clone(), entry: *last });
+    }
+    let mut totals = SeriesInfo { rows: 0, blocks: 0, bytes: 0, ..stored.clone() };
+    for (entry, before) in entries.iter().zip(std::iter::once(None).chain(entries.iter().map(Some))) {
+        totals.rows += u64::from(entry.rows);
+        totals.blocks += 1;
+        totals.bytes += u64::from(entry.bytes);
+        if let Some(before) = before.filter(|before| before.last >= entry.first) {
+            found.push(Finding::Overlap { series: series.clone(), before: *before, entry: *entry });
+        }
+        if let Some(finding) = body(view, series, entry, inspect, &found)? {
+            found.push(finding);
+        }
+    }
+    if let (Some(first), Some(last)) = (entries.first(), entries.last()) {
+        (totals.first, totals.last) = (first.first, last.last);
+    }
+    if totals != *stored || entries.is_empty() {
+        found.push(Finding::Totals { recorded: stored.clone(), found: totals });
+    }
+    Ok((found, ()))
+}
+
+fn body(
+    view: &View,
+    series: &Series,
+    entry: &BlockEntry,
+    inspect: &mut impl FnMut(&Series, &BlockEntry, &[u8]) -> Option<String>,
+    found: &[Finding],
+) -> Result<Option<Finding>, StoreError> {
+    let (series, entry) = (series.clone(), *entry);
+    let read = view
+        .with_body(entry.id, |body| (body.len() as u64, entry.fits(body), inspect(&series, &entry, body)));
+    Ok(match read {
+        Err(error) => {
+            let reason = damage(error, found)?.to_string();
+            Some(Finding::Body { series, entry, reason })
+        }
+        Ok(None) => Some(Finding::BodyMissing { series, entry }),
+        Ok(Some((found, ..))) if found != u64::from(entry.bytes) => {
+            Some(Finding::BodyLength { series, entry, found })
+        }
+        Ok(Some((_, _, Some(reason)))) => Some(Finding::Body { series, entry, reason }),
+        Ok(Some((_, fits, None))) => (!fits).then_some(Finding::BodyForeign { series, entry }),
+    })
+}

@@ -1,0 +1,170 @@
+//! State shared by all nodes of a database: the rate window, paces, one-time passwords,
+//! connections, used signatures, and failed sign-ins. PostgreSQL only
+//! ([`Accounts::shared`](crate::Accounts::shared)): with
+//! SQLite there is one server, which holds this state in memory.
+//!
+//! All times here are the database's, in microseconds, so the clocks of nodes need not agree. Each
+//! decision is one statement, or a few under a row lock: concurrent requests of two nodes are
+//! serialized.
+//!
+//! Decisions about rates and paces are committed without waiting for the disk: at ten thousand per
+//! second that wait would dominate. A crash of the database server may lose the last of them (up to
+//! 0.6 s with its default settings): see [`Shared::connection_losses`]. Single-use credentials
+//! (passwords, signatures) are durable before they are acknowledged.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::StoreError;
+use crate::engine::trouble::{Kind, Trouble};
+use crate::engine::{Db, Fault};
+
+mod arrivals;
+mod guards;
+mod node;
+mod paces;
+mod passwords;
+mod rates;
+mod sessions;
+mod signatures;
+mod slots;
+mod sweep;
+mod withdrawals;
+
+pub use arrivals::Arrival;
+pub use guards::{GuardKey, GuardRow, GuardTable};
+pub use node::{Heartbeat, NodeId, NodeRow};
+pub use paces::{PaceLimit, PaceTake};
+pub use passwords::{IssuedPassword, NewPassword};
+pub use rates::{RateAsk, RateDecision, RateTimes};
+pub use signatures::{SignatureLimits, SignatureOutcome};
+pub use slots::{NewSlot, SlotEnding, SlotOutcome, SlotRequest, SlotRow};
+
+/// State shared by all nodes of a database.
+#[derive(Debug)]
+pub struct Shared {
+    node: OnceLock<NodeId>,
+    pool: Pool,
+    left: slots::Left,
+}
+
+impl Shared {
+    pub(crate) fn new(pool: Pool) -> Shared {
+        Shared { node: OnceLock::new(), pool, left: slots::Left::default() }
+    }
+
+    /// Changes whenever a connection was found broken. The database may then have crashed and lack
+    /// its last asynchronous commits, or another server may have replaced it.
+    pub fn connection_losses(&self) -> u64 {
+        (self.pool.losses)()
+    }
+
+    /// A connection with durable commits.
+    fn durable(&self) -> Db {
+        (self.pool.open)(Commit::Durable)
+    }
+
+    /// A connection with asynchronous commits.
+    fn quick(&self) -> Db {
+        (self.pool.open)(Commit::Fleeting)
+    }
+}
+
+/// The durability of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Commit {
+    /// On the disk on return.
+    Durable,
+    /// On the disk shortly after, unless the server crashes.
+    Fleeting,
+}
+
+/// A connection factory.
+pub(crate) struct Pool {
+    pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
+    /// How often asynchronous-commit connections were found broken so far.
+    pub(crate) losses: Box<dyn Fn() -> u64 + Send + Sync>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pool")
+    }
+}
+
+/// The error for a decision that lost every race for its row.
+fn contended(db: &Db, what: &'static str) -> StoreError {
+    let cause = "others changed the same row each time".into();
+    db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
+}
+
+/// Runs `work` in one transaction, all or nothing.
+fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
+    db.begin_write()?;
+    match work(db) {
+        Ok(done) => {
+            db.commit()?;
+            Ok(done)
+        }
+        Err(error) => {
+            // The first error is reported; a connection that cannot roll back is closed.
+            db.rollback().ok();
+            Err(error)
+        }
+    }
+}
+
+/// Microseconds, the database's unit.
+fn micros(time: Duration) -> i64 {
+    i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn duration(micros: i64) -> Duration {
+    Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+}
+
+/// Times of 8 bytes each.
+fn read_times(bytes: &[u8]) -> Result<Vec<i64>, Fault> {
+    let (times, rest) = bytes.as_chunks::<8>();
+    if !rest.is_empty() {
+        return Err(Fault::value("times", &format!("{} bytes", bytes.len())));
+    }
+    Ok(times.iter().map(|time| i64::from_be_bytes(*time)).collect())
+}
+
+fn write_times(times: &[i64]) -> Vec<u8> {
+    times.iter().flat_map(|time| time.to_be_bytes()).collect()
+}
+
+/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
+/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
+macro_rules! now_us {
+    () => {
+        "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
+    };
+}
+pub(crate) use now_us;
+
+/// A number as 8 bytes, big-endian, so that byte order equals numeric order.
+macro_rules! bytes_of {
+    ($number:expr) => {
+        concat!("decode(lpad(to_hex(", $number, "), 16, '0'), 'hex')")
+    };
+}
+
+use bytes_of;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_round_trip() {
+        let times = [1_794_708_000_000_000, 1, 0, i64::MAX];
+        assert_eq!(read_times(&write_times(&times)).unwrap(), times);
+        assert!(read_times(&[0; 9]).is_err());
+        assert_eq!(duration(-5), Duration::ZERO);
+        assert_eq!(micros(Duration::MAX), i64::MAX);
+    }
+}

@@ -1,0 +1,141 @@
+//! The servers on one database. Each sends a heartbeat every second; a node silent for 15 s does
+//! not count, nor do its connections.
+
+use std::fmt;
+
+use super::{NewSlot, Shared, SlotEnding, within};
+use crate::StoreError;
+
+/// Identifies a server process.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct NodeId(pub [u8; 16]);
+
+impl fmt::Display for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for NodeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A server as listed to others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    pub name: String,
+    pub started_at: market::Timestamp,
+    pub seen_ms_ago: i64,
+}
+
+/// The result of a heartbeat.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heartbeat {
+    /// Live nodes, including this one.
+    pub nodes: u32,
+    /// The database's time.
+    pub now_us: i64,
+    /// The node was unknown to the database: its connections must be registered again.
+    pub has_joined: bool,
+    /// Connections that others have ended, for this node to close.
+    pub ended: Vec<(i64, SlotEnding)>,
+}
+
+impl Shared {
+    /// The id of this node, which must have joined.
+    pub(super) fn node(&self) -> Result<NodeId, StoreError> {
+        self.node.get().copied().ok_or_else(|| StoreError::unfit("a connection", "this process is no node"))
+    }
+
+    /// Makes this process a node. The first heartbeat writes its row.
+    pub fn join(&self, id: NodeId) {
+        // A second id would be another node; the first one stays.
+        self.node.set(id).ok();
+    }
+
+    /// Sends a heartbeat.
+    pub fn heartbeat(&self, name: &str) -> Result<Heartbeat, StoreError> {
+        let (db, node) = (self.quick(), self.node()?);
+        let is_known = db.run(sql::HEARTBEAT, [node.0])? > 0;
+        if !is_known {
+            db.run(sql::JOIN, (node.0, name))?;
+        }
+        let (nodes, now_us): (i64, i64) = db.one(sql::COUNT, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        self.write_left()?;
+        let ended = self.ended()?;
+        let nodes = u32::try_from(nodes).unwrap_or(u32::MAX).max(1);
+        Ok(Heartbeat { nodes, now_us, has_joined: !is_known, ended })
+    }
+
+    /// Registers connections of this node again.
+    pub fn renew_slots(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
+        self.sit_again(slots)
+    }
+
+    /// Removes this node and its connections on shutdown.
+    pub fn leave_nodes(&self) -> Result<(), StoreError> {
+        let node = self.node()?;
+        within(&self.durable(), |db| {
+            db.run(sql::LEAVE_SEATS, [node.0])?;
+            db.run(sql::LEAVE, [node.0]).map(drop)
+        })
+    }
+
+    /// All nodes, including those gone for less than ten minutes.
+    pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
+        self.durable().all(sql::LIST, [], |row| {
+            Ok(NodeRow {
+                name: row.get(0)?,
+                started_at: market::Timestamp(row.get(1)?),
+                seen_ms_ago: row.get(2)?,
+            })
+        })
+    }
+}
+
+pub(super) mod sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    pub(crate) const HEARTBEAT: Sql = Sql::new(
+        "write the heartbeat of this node",
+        concat!("update node set seen_us = ", now_us!(), " where id = $1"),
+    );
+
+    pub(crate) const JOIN: Sql = Sql::new(
+        "add this node",
+        concat!(
+            "insert into node (id, name, started_us, seen_us) values ($1, $2, ",
+            now_us!(),
+            ", ",
+            now_us!(),
+            ") on conflict (id) do nothing"
+        ),
+    );
+
+    pub(crate) const LEAVE: Sql = Sql::new("take this node away", "delete from node where id = $1");
+
+    pub(crate) const LEAVE_SEATS: Sql = Sql::new("give connections up", "delete from seat where node = $1");
+
+    /// The number of live nodes, and the time.
+    pub(crate) const COUNT: Sql = Sql::new(
+        "count nodes",
+        concat!("select count(*), ", now_us!(), " from node where seen_us > ", now_us!(), " - 15000000"),
+    );
+
+    pub(crate) const LIST: Sql = Sql::new(
+        "look for nodes",
+        concat!(
+            "select name, started_us / 1000000, (",
+            now_us!(),
+            " - seen_us) / 1000 from node order by started_us limit 1000"
+        ),
+    );
+
+    pub(crate) const SWEEP: Sql = Sql::new(
+        "forget nodes that are gone",
+        concat!("delete from node where seen_us < ", now_us!(), " - 600000000"),
+    );
+}

@@ -1,0 +1,287 @@
+//! The rate window over all nodes, exact: at most so many requests of an account in any window,
+//! whichever nodes receive them.
+//!
+//! A row has the times of the last requests, newest first. With a limit of sixty, a request is
+//! admitted if the sixtieth before it has left the window; then its own time is prepended. One
+//! `UPDATE` by the primary key decides that, and its row lock serializes the nodes.
+//!
+//! A crash of the database server may lose the last moments, since commits are asynchronous.
+
+use std::time::Duration;
+
+use super::{Shared, contended, duration, micros, read_times};
+use crate::{AccountId, StoreError};
+
+/// Maximum attempts if another node concurrently removes or creates the row.
+const TRIES_MAX: u32 = 4;
+/// Accounts swept for old requests per statement.
+const SWEEP_ACCOUNTS: i64 = 10_000;
+
+/// A request, and the rate rule it is checked against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateAsk {
+    /// At most this many requests in any period of length `within`.
+    pub requests: u32,
+    pub within: Duration,
+    /// The weight of this request.
+    pub calls: u32,
+}
+
+/// The admission times of an account's requests, newest first, and the time of reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateTimes {
+    pub now_us: i64,
+    pub times_us: Vec<i64>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RateDecision {
+    /// Includes this request, with the current time, at the front.
+    Admitted(RateTimes),
+    Refused(RateTimes),
+}
+
+impl RateTimes {
+    /// Requests inside the window.
+    pub fn count(&self, within: Duration) -> u32 {
+        u32::try_from(self.live(within)).unwrap_or(u32::MAX)
+    }
+
+    /// How long until the oldest request leaves the window; zero if none is in it.
+    pub fn until_more(&self, within: Duration) -> Duration {
+        let oldest = self.live(within).checked_sub(1).and_then(|place| self.times_us.get(place));
+        oldest.map_or(Duration::ZERO, |oldest| self.leaves(*oldest, within))
+    }
+
+    /// How long a request must wait; zero if it need not.
+    pub fn wait(&self, ask: &RateAsk) -> Duration {
+        let (live, calls, most) = (self.live(ask.within), ask.calls as usize, ask.requests as usize);
+        let above = (live + calls).saturating_sub(most);
+        if above == 0 {
+            return Duration::ZERO;
+        }
+        // The newest of the requests that must leave first. Without one, the request weighs more
+        // than the rule allows.
+        let last = live.checked_sub(above).and_then(|place| self.times_us.get(place));
+        last.map_or(ask.within, |last| self.leaves(*last, ask.within))
+    }
+
+    fn live(&self, within: Duration) -> usize {
+        let since = self.now_us.saturating_sub(micros(within));
+        self.times_us.iter().take_while(|time| **time > since).count()
+    }
+
+    fn leaves(&self, time: i64, within: Duration) -> Duration {
+        duration(time.saturating_add(micros(within)).saturating_sub(self.now_us))
+    }
+}
+
+impl Shared {
+    /// Counts a request, or refuses it. A refused request is not counted.
+    pub fn take_rate(&self, account: AccountId, ask: &RateAsk) -> Result<RateDecision, StoreError> {
+        let db = self.quick();
+        // The index of the request that must have left the window.
+        let decisive = ask.requests.checked_sub(ask.calls).map(i64::from);
+        let mut full = None;
+        for _ in 0..TRIES_MAX {
+            if let Some(decisive) = decisive {
+                let (at, stored, window) = (8 * decisive + 1, 8 * decisive, micros(ask.within));
+                let read = |row: &crate::engine::Row<'_>| read_times(row.bytes(0)?);
+                let taken = match ask.calls {
+                    1 => db.first(sql::TAKE, (account.0, at, window, stored), read)?,
+                    calls => db.first(sql::TAKE_SEVERAL, (account.0, at, window, stored, calls), read)?,
+                };
+                if let Some(times_us) = taken {
+                    let now_us = times_us.first().copied().unwrap_or_default();
+                    return Ok(RateDecision::Admitted(RateTimes { now_us, times_us }));
+                }
+            }
+            let window = db.first(sql::WINDOW, [account.0], |row| {
+                Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
+            })?;
+            match window {
+                Some(window) if !window.wait(ask).is_zero() => return Ok(RateDecision::Refused(window)),
+                // Time passes between the two statements: the next attempt may find room.
+                Some(window) => full = Some(window),
+                None if decisive.is_none() => {
+                    return Ok(RateDecision::Refused(RateTimes { now_us: 0, times_us: Vec::new() }));
+                }
+                None => drop(db.run(sql::BEGIN, [account.0])?),
+            }
+        }
+        // Other requests took every free place: the window was full at each attempt.
+        full.map(RateDecision::Refused).ok_or_else(|| contended(&db, "count a request"))
+    }
+
+    /// The admission times of an account's last requests.
+    pub fn rate_times(&self, account: AccountId) -> Result<RateTimes, StoreError> {
+        let found = self.quick().first(sql::WINDOW, [account.0], |row| {
+            Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
+        })?;
+        Ok(found.unwrap_or(RateTimes { now_us: 0, times_us: Vec::new() }))
+    }
+
+    /// Takes a call from an account's token bucket, or returns how long to wait for one. A call
+    /// takes `each`, and the bucket holds the refill of `room`.
+    pub fn take_call(
+        &self,
+        account: AccountId,
+        each: Duration,
+        room: Duration,
+    ) -> Result<Result<(), Duration>, StoreError> {
+        let db = self.quick();
+        let (each_us, room_us) = (micros(each), micros(room));
+        let mut empty = None;
+        for _ in 0..TRIES_MAX {
+            if db.run(sql::CALL, (account.0, each_us, room_us))? > 0 {
+                return Ok(Ok(()));
+            }
+            let full_in: Option<i64> = db.first(sql::BUCKET, (account.0, room_us), |row| row.get(0))?;
+            match full_in.map(|full_in| full_in.saturating_add(each_us).saturating_sub(room_us)) {
+                Some(wait) if wait > 0 => return Ok(Err(duration(wait))),
+                Some(_) => empty = Some(Err(Duration::ZERO)),
+                None if db.run(sql::BEGIN_CALLS, (account.0, each_us))? > 0 => return Ok(Ok(())),
+                None => {}
+            }
+        }
+        empty.ok_or_else(|| contended(&db, "count a call"))
+    }
+
+    /// Removes requests older than any rule's window, for a range of accounts. Returns the next
+    /// account to start from; `None` after the last.
+    pub(super) fn sweep_rates(&self, from: i64, before_us: i64) -> Result<Option<i64>, StoreError> {
+        let db = self.quick();
+        let last: i64 = db.one(sql::LAST_ACCOUNT, [], |row| row.get(0))?;
+        let to = from.saturating_add(SWEEP_ACCOUNTS);
+        db.run(sql::SWEEP_WINDOWS, (from, to, before_us.to_be_bytes()))?;
+        db.run(sql::SWEEP_BUCKETS, (from, to, before_us))?;
+        Ok((to <= last).then_some(to))
+    }
+}
+
+pub(super) mod sql {
+    use super::super::{bytes_of, now_us};
+    use crate::engine::Sql;
+
+    /// Decides and counts one request. `$2` is the position of the request that must have left the
+    /// window, in bytes from 1, `$3` the window, and `$4` the number of bytes retained after the new
+    /// time.
+    ///
+    /// Exact under any concurrency: a statement that waited for the row lock evaluates its condition,
+    /// including the clock, again on the updated row. Times only get newer, so a request refused by an
+    /// older row is also refused by the newer one. A clock that was set back does not go back here.
+    pub(crate) const TAKE: Sql = Sql::new(
+        "count a request",
+        concat!(
+            "update rate_window set times = greatest(",
+            bytes_of!(now_us!()),
+            ", substring(times from 1 for 8)) || substring(times from 1 for $4) ",
+            "where account_id = $1 and substring(times from $2 for 8) <= ",
+            bytes_of!(concat!("greatest(0, ", now_us!(), " - $3)")),
+            " returning times"
+        ),
+    );
+
+    /// The same for a request of weight `$5`: its time is written `$5` times.
+    pub(crate) const TAKE_SEVERAL: Sql = Sql::new(
+        "count a request",
+        concat!(
+            "update rate_window set times = decode(repeat(encode(greatest(",
+            bytes_of!(now_us!()),
+            ", substring(times from 1 for 8)), 'hex'), $5), 'hex') || substring(times from 1 for $4) ",
+            "where account_id = $1 and substring(times from $2 for 8) <= ",
+            bytes_of!(concat!("greatest(0, ", now_us!(), " - $3)")),
+            " returning times"
+        ),
+    );
+
+    pub(crate) const WINDOW: Sql = Sql::new(
+        "look at the requests of an account",
+        concat!("select times, ", now_us!(), " from rate_window where account_id = $1"),
+    );
+
+    /// Creates the row of an account without requests.
+    pub(crate) const BEGIN: Sql = Sql::new(
+        "count a request",
+        "insert into rate_window (account_id, times) values ($1, decode('', 'hex')) on conflict (account_id) do nothing",
+    );
+
+    /// A token bucket: `$2` is the cost of one call, `$3` the capacity, both as refill time.
+    ///
+    /// No call leaves a bucket that is full later than `$3` from now. A later time was written by a
+    /// clock that has gone back since, as after promoting a standby: the bucket is treated as just used
+    /// up, and this call passes.
+    pub(crate) const CALL: Sql = Sql::new(
+        "count a call",
+        concat!(
+            "update call_bucket set full_us = least(greatest(full_us, ",
+            now_us!(),
+            ") + $2, ",
+            now_us!(),
+            " + $3) where account_id = $1 and (greatest(full_us, ",
+            now_us!(),
+            ") + $2 <= ",
+            now_us!(),
+            " + $3 or full_us > ",
+            now_us!(),
+            " + $3)"
+        ),
+    );
+
+    /// Time until the bucket is full: at most its refill time `$2`, whatever the clock was.
+    pub(crate) const BUCKET: Sql = Sql::new(
+        "look at the calls of an account",
+        concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
+    );
+
+    pub(crate) const BEGIN_CALLS: Sql = Sql::new(
+        "count a call",
+        concat!(
+            "insert into call_bucket (account_id, full_us) values ($1, ",
+            now_us!(),
+            " + $2) on conflict (account_id) do nothing"
+        ),
+    );
+
+    /// Removes the windows of idle accounts in a range.
+    pub(crate) const SWEEP_WINDOWS: Sql = Sql::new(
+        "forget old requests",
+        "delete from rate_window where account_id >= $1 and account_id < $2 and substring(times from 1 for 8) < $3",
+    );
+
+    pub(crate) const SWEEP_BUCKETS: Sql = Sql::new(
+        "forget old calls",
+        "delete from call_bucket where account_id >= $1 and account_id < $2 and full_us < $3",
+    );
+
+    pub(crate) const LAST_ACCOUNT: Sql =
+        Sql::new("look for the last account", "select coalesce(max(account_id), 0) from rate_window");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000;
+
+    fn times(now_s: i64, times_s: &[i64]) -> RateTimes {
+        RateTimes { now_us: now_s * S, times_us: times_s.iter().map(|time| time * S).collect() }
+    }
+
+    fn ask(requests: u32, calls: u32) -> RateAsk {
+        RateAsk { requests, within: Duration::from_secs(30), calls }
+    }
+
+    #[test]
+    fn a_refused_request_waits_until_enough_earlier_ones_have_left() {
+        let window = times(100, &[99, 95, 90, 80, 60]);
+        assert_eq!(window.count(Duration::from_secs(30)), 4, "one has left");
+        assert_eq!(window.until_more(Duration::from_secs(30)), Duration::from_secs(10));
+        assert_eq!(window.wait(&ask(4, 1)), Duration::from_secs(10));
+        assert_eq!(window.wait(&ask(4, 3)), Duration::from_secs(25), "three have to leave");
+        assert_eq!(window.wait(&ask(2, 1)), Duration::from_secs(25), "a stricter rule has more to wait for");
+        assert_eq!(window.wait(&ask(5, 1)), Duration::ZERO);
+        assert_eq!(window.wait(&ask(2, 3)), Duration::from_secs(30), "more than the rule has");
+        assert_eq!(times(0, &[]).until_more(Duration::from_secs(30)), Duration::ZERO);
+    }
+}

@@ -1,0 +1,432 @@
+//! Connection slots of accounts over all nodes. Slots of a node without recent heartbeats do not
+//! count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+
+use market::Timestamp;
+
+use super::{Shared, passwords, within};
+use crate::engine::{Fault, Row};
+use crate::ids::Hash;
+use crate::{AccountId, StoreError};
+
+/// A connection that signs in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSlot {
+    pub account: AccountId,
+    pub lineage: [u8; 16],
+    /// Transport and peer, as the server names them.
+    pub transport: String,
+    pub address: String,
+    pub since: Timestamp,
+}
+
+/// A sign-in of a connection.
+#[derive(Clone, Copy, Debug)]
+pub struct SlotRequest<'a> {
+    pub slot: &'a NewSlot,
+    /// Maximum connections of the account.
+    pub limit: u32,
+    /// The slot that the connection already holds, if it signs in again.
+    pub present: Option<i64>,
+    /// The one-time password to use up.
+    pub password: Option<&'a Hash>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SlotOutcome {
+    HeldSlot {
+        id: i64,
+        /// Connections of the account, including this one.
+        online: u32,
+        /// Older connections of the same client at this node, for it to close. Other nodes close
+        /// theirs.
+        superseded: Vec<i64>,
+    },
+    /// No slot is free; the password was not used up.
+    Taken { online: u32 },
+    /// The password was used concurrently.
+    PasswordUsed,
+}
+
+/// A connection of any node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotRow {
+    pub id: i64,
+    pub slot: NewSlot,
+    pub is_here: bool,
+    /// It has stopped responding.
+    pub is_silent: bool,
+}
+
+/// Why a node must close a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SlotEnding {
+    /// Its client has reconnected elsewhere.
+    Superseded,
+    ByOwner,
+    ByOperator,
+    /// It did not respond, and another connection needed its slot.
+    Silent,
+}
+
+impl SlotEnding {
+    const ALL: [SlotEnding; 4] =
+        [SlotEnding::Superseded, SlotEnding::ByOwner, SlotEnding::ByOperator, SlotEnding::Silent];
+
+    const fn as_str(self) -> &'static str {
+        match self {
+            SlotEnding::Superseded => "superseded",
+            SlotEnding::ByOwner => "owner",
+            SlotEnding::ByOperator => "operator",
+            SlotEnding::Silent => "silent",
+        }
+    }
+
+    fn parse(text: &str) -> Result<SlotEnding, Fault> {
+        let found = SlotEnding::ALL.into_iter().find(|ending| ending.as_str() == text);
+        found.ok_or_else(|| Fault::value("ending of a connection", text))
+    }
+}
+
+impl Shared {
+    /// Takes a slot if one is free, in one transaction with the password, so that a password admits
+    /// one connection. The slot held by the same connection and older ones of the same lineage are
+    /// freed first.
+    pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
+        let SlotRequest { slot, limit, present, password } = *request;
+        let node = self.node()?;
+        // Write pending frees of this node first, so that they are not counted.
+        self.write_left()?;
+        let db = self.durable();
+        db.begin_write()?;
+        let with_slot = (|| {
+            db.first(sql::LOCK_ACCOUNT, [slot.account.0], |_| Ok(()))?;
+            let live = db.all(sql::OF_ACCOUNT, [slot.account.0], |row| read(row, node.0))?;
+            let is_present = |row: &SlotRow| present == Some(row.id);
+            let (stay, go): (Vec<&SlotRow>, Vec<&SlotRow>) =
+                live.iter().partition(|row| !is_present(row) && row.slot.lineage != slot.lineage);
+            // Silent connections of this node were closed before this call.
+            let silent: Vec<&SlotRow> =
+                stay.iter().copied().filter(|row| row.is_silent && !row.is_here).collect();
+            let is_crowded = count(stay.len()) >= limit;
+            let stay = if is_crowded { stay.len() - silent.len() } else { stay.len() };
+            if count(stay) >= limit {
+                return Ok(SlotOutcome::Taken { online: count(live.len()) });
+            }
+            if let Some(hash) = password
+                && db.run(passwords::sql::USE, [hash])? == 0
+            {
+                return Ok(SlotOutcome::PasswordUsed);
+            }
+            // By id; `None` if the slot is free immediately, because this node closes the
+            // connection.
+            let mut ends: BTreeMap<i64, Option<SlotEnding>> = BTreeMap::new();
+            if is_crowded {
+                ends.extend(silent.iter().map(|row| (row.id, Some(SlotEnding::Silent))));
+            }
+            ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SlotEnding::Superseded))));
+            // The connection was signed in as another account: that slot is free now.
+            ends.extend(present.map(|id| (id, None)));
+            for (id, ending) in ends {
+                match ending {
+                    Some(ending) => db.run(sql::END, (id, ending.as_str()))?,
+                    None => db.run(sql::REMOVE, [id])?,
+                };
+            }
+            let NewSlot { account, lineage, transport, address, since } = slot;
+            let values = (account.0, node.0, lineage, transport, address, since.0);
+            let id = db.one(sql::ADD, values, |row| row.get(0))?;
+            let superseded =
+                go.iter().filter(|row| row.is_here && !is_present(row)).map(|row| row.id).collect();
+            Ok(SlotOutcome::HeldSlot { id, online: count(stay).saturating_add(1), superseded })
+        })();
+        match &with_slot {
+            Ok(SlotOutcome::HeldSlot { id, .. }) => db.commit().inspect_err(|_| {
+                // The commit may have succeeded, which would leave an unused slot.
+                self.left.add(*id);
+            })?,
+            Ok(_) | Err(_) => db.rollback()?,
+        }
+        with_slot
+    }
+
+    /// Frees a slot. A background thread writes it, so closing a connection does not wait.
+    pub fn leave(self: &std::sync::Arc<Self>, id: i64) {
+        self.left.add(id);
+        Shared::write_left_aside(self);
+    }
+
+    /// Writes pending frees. Waits on the rows if other threads write them, so a later count
+    /// excludes them.
+    pub fn write_left(&self) -> Result<(), StoreError> {
+        let left = self.left.waiting();
+        if left.is_empty() {
+            return Ok(());
+        }
+        within(&self.quick(), |db| left.iter().try_for_each(|id| db.run(sql::REMOVE, [*id]).map(drop)))?;
+        self.left.written(&left);
+        Ok(())
+    }
+
+    /// Connections of an account.
+    pub fn online(&self, account: AccountId) -> Result<u32, StoreError> {
+        self.write_left()?;
+        let count: i64 = self.durable().one(sql::COUNT, [account.0], |row| row.get(0))?;
+        Ok(u32::try_from(count).unwrap_or(u32::MAX))
+    }
+
+    /// Connections of an account, or of all, oldest first; at most `most`.
+    pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
+        let (db, node) = (self.durable(), self.node()?);
+        self.write_left()?;
+        match of {
+            Some(account) => db.all(sql::OF_ACCOUNT, [account.0], |row| read(row, node.0)),
+            None => db.all(sql::OF_ALL, [most], |row| read(row, node.0)),
+        }
+    }
+
+    pub fn slot(&self, id: i64) -> Result<Option<SlotRow>, StoreError> {
+        let node = self.node()?;
+        self.durable().first(sql::ONE, [id], |row| read(row, node.0))
+    }
+
+    /// Requests a connection's node to close it. Returns whether it existed.
+    pub fn end_slot(&self, id: i64, why: SlotEnding) -> Result<bool, StoreError> {
+        Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
+    }
+
+    /// Records which connections of this node have stopped responding, and which respond again.
+    pub fn set_silent(&self, changed: &[(i64, bool)]) -> Result<(), StoreError> {
+        let db = self.quick();
+        changed.iter().try_for_each(|(id, is_silent)| db.run(sql::SET_SILENT, (*id, *is_silent)).map(drop))
+    }
+
+    /// Connections of this node that others have ended; returned until their slots are freed.
+    pub(super) fn ended(&self) -> Result<Vec<(i64, SlotEnding)>, StoreError> {
+        let node = self.node()?;
+        self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SlotEnding::parse(row.text(1)?)?)))
+    }
+
+    /// The slots of this node in the database.
+    pub fn own_slots(&self) -> Result<Vec<i64>, StoreError> {
+        let node = self.node()?;
+        self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
+    }
+
+    /// Registers connections of this node that the database may have lost. It waits for neither the
+    /// disk nor a standby, or a node could not resume while a standby is down.
+    pub(super) fn sit_again(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
+        let node = self.node()?;
+        within(&self.quick(), |db| {
+            for (id, NewSlot { account, lineage, transport, address, since }) in slots {
+                db.run(sql::ADD_AGAIN, (*id, account.0, node.0, lineage, transport, address, since.0))?;
+            }
+            Ok(())
+        })
+    }
+
+    fn write_left_aside(shared: &std::sync::Arc<Shared>) {
+        if !shared.left.begin_writing() {
+            return;
+        }
+        let writer = shared.clone();
+        let work = move || {
+            // A failed write is repeated with the next heartbeat.
+            while !writer.left.end_writing_if(BTreeSet::is_empty) {
+                if writer.write_left().is_err() {
+                    writer.left.end_writing_if(|_| true);
+                    return;
+                }
+            }
+        };
+        if std::thread::Builder::new().name("seats".to_owned()).spawn(work).is_err() {
+            shared.left.end_writing_if(|_| true);
+        }
+    }
+}
+
+fn read(row: &Row<'_>, here: [u8; 16]) -> Result<SlotRow, Fault> {
+    let node: [u8; 16] = row.get(2)?;
+    Ok(SlotRow {
+        id: row.get(0)?,
+        slot: NewSlot {
+            account: AccountId(row.get(1)?),
+            lineage: row.get(3)?,
+            transport: row.get(4)?,
+            address: row.get(5)?,
+            since: Timestamp(row.get(6)?),
+        },
+        is_here: node == here,
+        is_silent: row.get(7)?,
+    })
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+/// Slots that were freed and are not written yet.
+#[derive(Debug, Default)]
+pub(super) struct Left(std::sync::Mutex<Leaving>);
+
+#[derive(Debug, Default)]
+struct Leaving {
+    /// Includes those being written. Sorted by id, the order in which all writers lock rows.
+    ids: BTreeSet<i64>,
+    is_writing: bool,
+}
+
+impl Left {
+    fn add(&self, id: i64) {
+        self.lock().ids.insert(id);
+    }
+
+    fn waiting(&self) -> Vec<i64> {
+        self.lock().ids.iter().copied().collect()
+    }
+
+    fn written(&self, ids: &[i64]) {
+        let mut leaving = self.lock();
+        ids.iter().for_each(|id| {
+            leaving.ids.remove(id);
+        });
+    }
+
+    /// Returns whether this caller becomes the writer.
+    fn begin_writing(&self) -> bool {
+        !std::mem::replace(&mut self.lock().is_writing, true)
+    }
+
+    /// Stops writing unless there is more to write. Returns whether it stopped.
+    fn end_writing_if(&self, is_over: impl FnOnce(&BTreeSet<i64>) -> bool) -> bool {
+        let mut leaving = self.lock();
+        let ends = is_over(&leaving.ids);
+        leaving.is_writing &= !ends;
+        ends
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Leaving> {
+        // A panic leaves no partial state.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(super) mod sql {
+    use super::super::now_us;
+    use crate::engine::Sql;
+
+    /// Serializes sign-ins of an account. Rows that refer to the account can still be added.
+    pub(crate) const LOCK_ACCOUNT: Sql =
+        Sql::new("lock an account", "select id from account where id = $1 for no key update");
+
+    macro_rules! live {
+        () => {
+            concat!(
+                "from seat join node on node.id = seat.node where seat.ending is null and node.seen_us > ",
+                now_us!(),
+                " - 15000000"
+            )
+        };
+    }
+
+    /// Connections of live nodes.
+    pub(crate) const OF_ACCOUNT: Sql = Sql::new(
+        "look for connections",
+        concat!(
+            "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+            live!(),
+            " and seat.account_id = $1 order by seat.id"
+        ),
+    );
+
+    pub(crate) const OF_ALL: Sql = Sql::new(
+        "look for connections",
+        concat!(
+            "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+            live!(),
+            " order by seat.id limit $1"
+        ),
+    );
+
+    pub(crate) const ONE: Sql = Sql::new(
+        "look for a connection",
+        concat!(
+            "select seat.id, seat.account_id, seat.node, seat.lineage, seat.door, seat.address, seat.since, seat.is_silent ",
+            live!(),
+            " and seat.id = $1"
+        ),
+    );
+
+    pub(crate) const COUNT: Sql =
+        Sql::new("count connections", concat!("select count(*) ", live!(), " and seat.account_id = $1"));
+
+    pub(crate) const ADD: Sql = Sql::new(
+        "keep a connection",
+        "insert into seat (id, account_id, node, lineage, door, address, since) \
+         values (nextval('seat_id'), $1, $2, $3, $4, $5, $6) returning id",
+    );
+
+    /// Inserts a connection that already has an id.
+    pub(crate) const ADD_AGAIN: Sql = Sql::new(
+        "keep a connection",
+        "insert into seat (id, account_id, node, lineage, door, address, since) values ($1, $2, $3, $4, $5, $6, $7) \
+         on conflict (id) do nothing",
+    );
+
+    pub(crate) const REMOVE: Sql = Sql::new("give a connection up", "delete from seat where id = $1");
+
+    /// Its node closes it and removes the row.
+    pub(crate) const END: Sql =
+        Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
+
+    /// Listed until the node has closed it and removed the row.
+    pub(crate) const ENDED: Sql = Sql::new(
+        "look for connections that ended",
+        "select id, ending from seat where node = $1 and ending is not null order by id",
+    );
+
+    pub(crate) const OF_NODE: Sql =
+        Sql::new("look for connections", "select id from seat where node = $1 order by id");
+
+    /// Removes connections of removed nodes.
+    pub(crate) const SWEEP: Sql = Sql::new(
+        "forget connections of nodes that are gone",
+        "delete from seat where not exists (select 1 from node where node.id = seat.node)",
+    );
+
+    pub(crate) const SET_SILENT: Sql =
+        Sql::new("note which connections answer", "update seat set is_silent = $2 where id = $1");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn freed_slots_are_written_by_one_thread_and_none_is_lost() {
+        let left = Left::default();
+        left.add(2);
+        left.add(1);
+        assert!(left.begin_writing());
+        assert!(!left.begin_writing(), "one at a time");
+        let ids = left.waiting();
+        assert_eq!(ids, [1, 2]);
+        left.add(3);
+        assert_eq!(left.waiting(), [1, 2, 3], "until they are written");
+        left.written(&ids);
+        assert!(!left.end_writing_if(BTreeSet::is_empty), "there is more to write");
+        left.written(&[3]);
+        assert!(left.end_writing_if(BTreeSet::is_empty));
+        assert!(left.begin_writing());
+    }
+
+    #[test]
+    fn an_ending_round_trips() {
+        for ending in SlotEnding::ALL {
+            assert_eq!(SlotEnding::parse(ending.as_str()).unwrap(), ending);
+        }
+        assert!(SlotEnding::parse("").is_err());
+    }
+}

@@ -1,0 +1,41 @@
+//! Removes expired rows. Runs as a job on one node at a time.
+
+use super::{Shared, arrivals, guards, node, paces, passwords, sessions, signatures, slots, withdrawals};
+use crate::StoreError;
+use market::Timestamp;
+
+const MINUTE_US: i64 = 60_000_000;
+/// Retention of expired passwords, to distinguish them from unknown ones.
+const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
+/// Session ids are valid for a day.
+const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
+/// Longer than any query looks back.
+const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
+/// Longer than any rule's window.
+const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
+
+impl Shared {
+    /// Removes expired passwords, paces, guards, signatures, nodes and connections. `now` is the
+    /// machine's time, for arrivals.
+    pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
+        let db = self.quick();
+        let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
+        db.run(passwords::sql::SWEEP, [now_us - PASSWORDS_KEPT_US])?;
+        db.run(paces::sql::SWEEP, [now_us])?;
+        db.run(guards::sql::SWEEP, [now_us])?;
+        db.run(sessions::SWEEP, [now_us - SESSIONS_KEPT_US])?;
+        db.run(signatures::sql::SWEEP, [])?;
+        db.run(withdrawals::SWEEP, [now_us - withdrawals::SWEPT_AFTER_US])?;
+        db.run(arrivals::SWEEP, [now.0 - ARRIVALS_KEPT_S])?;
+        db.run(node::sql::SWEEP, [])?;
+        db.run(slots::sql::SWEEP, [])?;
+        Ok(())
+    }
+
+    /// Removes the windows of idle accounts, for a range that starts at `from`. Returns the next
+    /// account to start from; `None` at the end.
+    pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
+        let now_us: i64 = self.quick().one(paces::sql::NOW, [], |row| row.get(0))?;
+        self.sweep_rates(from, now_us - RATES_KEPT_US)
+    }
+}

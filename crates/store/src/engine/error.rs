@@ -1,0 +1,288 @@
+use std::io;
+use std::path::Path;
+
+use super::migrations::LAST_WITH_STEPS;
+use super::place::{ACCOUNTS_FILE, Place};
+use super::trouble::{Cause, Fault, Kind};
+use crate::ids::AccountId;
+
+/// Errors of a store. The message says what to do, if anything can be done.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
+    Absent { place: Place },
+    #[error(
+        "another import is writing to the store at {}{}: wait until it ends, or stop it and start again{}",
+        place, process(*pid),
+        if place.path().is_none() { "; what was killed, on whichever machine, is out of the way after 15 s" } else { "" }
+    )]
+    Busy { place: Place, pid: Option<u32> },
+    #[error(
+        "{} was written by a newer version (schema {found}, this program knows {known}): upgrade this program",
+        place
+    )]
+    Newer { place: Place, found: i64, known: i64 },
+    #[error(
+        "{} has an older schema ({found}, this program needs {known}): the next `{}` brings it forward",
+        place,
+        forward(place)
+    )]
+    Outdated { place: Place, found: i64, known: i64 },
+    #[error(
+        "{} has schema {found}, older than this program can read ({oldest}): commit {} is the last that brings it forward",
+        place,
+        LAST_WITH_STEPS
+    )]
+    TooOld { place: Place, found: i64, oldest: i64 },
+    #[error(
+        "migration {version} of {} is not the one this program carries: use the release that created the store",
+        place
+    )]
+    Changed { place: Place, version: i64 },
+    #[error("{} is not a store of this program: name another {}", place, elsewhere(place))]
+    Foreign { place: Place },
+    #[error(
+        "{place} has only the beginning of a move from {from}: run that `chandler move` again to finish it, or empty \
+         {place} and begin anew"
+    )]
+    HalfMoved { place: Place, from: String },
+    #[error(
+        "the store at {place} is open in a server{}: stop the server, restore, and start it again",
+        process(*pid)
+    )]
+    Served { place: Place, pid: Option<u32> },
+    #[error("the store at {place} is being restored{}: wait until that ends, and run this again", process(*pid))]
+    Restoring { place: Place, pid: Option<u32> },
+    #[error(
+        "{place} has only a part of the backup {from}: run the same `chandler restore` again, with --replace"
+    )]
+    HalfRestored { place: Place, from: String },
+    #[error(
+        "cannot {what}: a change of {} was interrupted and has to be undone first, which takes the right to write: \
+         run this as the owner of the file",
+        place
+    )]
+    Interrupted { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "{} is empty and has lost what was in it: restore a backup with `chandler restore`, \
+         or move the file away to begin without {}",
+        place,
+        content(place)
+    )]
+    Emptied { place: Place },
+    #[error("cannot {what}: {} is damaged: run `chandler check`, then {}", place, mend(place))]
+    Damaged { what: &'static str, place: Place, source: Option<Cause> },
+    #[error(
+        "cannot {what}: no space left for {}: free some and run this again, nothing is half written",
+        place
+    )]
+    Full { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: no permission to open or write {}: check its owner and mode", place)]
+    Denied { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "cannot {what}: the disk failed under {}: check the system log, then run `chandler check`",
+        place
+    )]
+    Disk { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {} stayed locked by another process: run this again", place)]
+    Locked { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: it was replaced in {} meanwhile: ask again", place)]
+    Replaced { what: &'static str, place: Place },
+    #[error(
+        "the cache in {} is used by another server{}: give each server a directory of its own",
+        place, process(*pid)
+    )]
+    CacheInUse { place: Place, pid: Option<u32> },
+    /// The database is unreachable, or the connection broke before anything was changed.
+    #[error(
+        "cannot {what}: {source}: see that the server runs, and that the address names its host and port"
+    )]
+    Away { what: &'static str, place: Place, source: Cause },
+    /// The database is reachable and rejects us: the user, the password, the certificate, the
+    /// database name.
+    #[error("cannot {what}: {source}")]
+    Refused { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {source}")]
+    Exhausted { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what}: {source}")]
+    ReadOnlyServer { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    NoRights { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    WrongEncoding { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} at {place}: {source}")]
+    TooOldServer { what: &'static str, place: Place, source: Cause },
+    #[error(
+        "another process has taken over the writing to {place}: nothing of this change was stored; run this again when it has ended"
+    )]
+    LeaseLost { place: Place },
+    /// The outcome of the change is unknown.
+    #[error("cannot tell whether it was possible to {what}: {source}")]
+    Unknown { what: &'static str, place: Place, source: Cause },
+    /// Not a failure; see [`without_waiting`](crate::without_waiting).
+    #[error("cannot {what} without waiting for the database")]
+    Waits { what: &'static str },
+    #[error("cannot {what} in {}", place)]
+    Engine { what: &'static str, place: Place, source: Cause },
+    #[error("cannot {what} {}", place)]
+    Io { what: &'static str, place: Place, source: io::Error },
+    #[error("cannot {what}: {} holds {text:?} where a {field} belongs", place)]
+    Value { what: &'static str, place: Place, field: &'static str, text: String },
+    #[error("there is an account named {name:?} already: choose another name")]
+    Taken { name: String },
+    #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
+    TooOften { account: AccountId, retry_after_s: i64 },
+    /// A mistake of the caller; the batch cannot be committed any more.
+    #[error("cannot store {thing}: {reason}")]
+    Unfit { thing: String, reason: String },
+}
+
+impl StoreError {
+    pub(crate) fn of(what: &'static str, place: &Place, fault: Fault) -> StoreError {
+        let place = place.clone();
+        match fault {
+            Fault::Value { field, text } => StoreError::Value { what, place, field, text },
+            Fault::Missing => StoreError::Damaged { what, place, source: None },
+            Fault::Engine(trouble) => {
+                let source = trouble.cause;
+                match trouble.kind {
+                    Kind::Interrupted => StoreError::Interrupted { what, place, source },
+                    Kind::Damaged => StoreError::Damaged { what, place, source: Some(source) },
+                    Kind::Full => StoreError::Full { what, place, source },
+                    Kind::Disk => StoreError::Disk { what, place, source },
+                    Kind::Denied => StoreError::Denied { what, place, source },
+                    Kind::Locked => StoreError::Locked { what, place, source },
+                    Kind::Unfit => StoreError::unfit(what, source.to_string()),
+                    Kind::Away => StoreError::Away { what, place, source },
+                    Kind::Refused => StoreError::Refused { what, place, source },
+                    Kind::Exhausted => StoreError::Exhausted { what, place, source },
+                    Kind::ReadOnlyServer => StoreError::ReadOnlyServer { what, place, source },
+                    Kind::NoRights => StoreError::NoRights { what, place, source },
+                    Kind::WrongEncoding => StoreError::WrongEncoding { what, place, source },
+                    Kind::TooOldServer => StoreError::TooOldServer { what, place, source },
+                    Kind::Unknown => StoreError::Unknown { what, place, source },
+                    Kind::Waits => StoreError::Waits { what },
+                    Kind::Other => StoreError::Engine { what, place, source },
+                }
+            }
+        }
+    }
+
+    pub(crate) fn io(what: &'static str, path: impl AsRef<Path>, source: io::Error) -> StoreError {
+        let place = Place::from(path.as_ref());
+        match source.kind() {
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
+                StoreError::Denied { what, place, source: source.into() }
+            }
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                StoreError::Full { what, place, source: source.into() }
+            }
+            _ => StoreError::Io { what, place, source },
+        }
+    }
+
+    /// Whether the database is unreachable, so that a retry may succeed later.
+    pub fn is_away(&self) -> bool {
+        matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
+    }
+
+    /// Whether there is no space left for a change.
+    pub fn is_full(&self) -> bool {
+        matches!(self, StoreError::Full { .. })
+    }
+
+    /// Whether the database has not responded: it is unreachable, the outcome of a statement is
+    /// unknown, or no connection was free.
+    pub fn is_unanswered(&self) -> bool {
+        self.is_away() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
+    }
+
+    /// Whether the only problem is that this thread must not block: see
+    /// [`without_waiting`](crate::without_waiting).
+    pub fn would_wait(&self) -> bool {
+        matches!(self, StoreError::Waits { .. })
+    }
+
+    /// Whether this may concern the stored data, and not only the connection to it.
+    pub fn is_of_data(&self) -> bool {
+        match self {
+            StoreError::Away { .. }
+            | StoreError::Unknown { .. }
+            | StoreError::Locked { .. }
+            | StoreError::Exhausted { .. }
+            | StoreError::Refused { .. }
+            | StoreError::ReadOnlyServer { .. }
+            | StoreError::NoRights { .. }
+            | StoreError::Waits { .. } => false,
+            // A server has its own errors for damage.
+            StoreError::Engine { place, .. } => place.path().is_some(),
+            _ => true,
+        }
+    }
+
+    pub(crate) fn unfit(thing: impl ToString, reason: impl Into<String>) -> StoreError {
+        StoreError::Unfit { thing: thing.to_string(), reason: reason.into() }
+    }
+}
+
+fn process(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (process {pid})")).unwrap_or_default()
+}
+
+fn is_accounts(place: &Place) -> bool {
+    let name = place.path().and_then(Path::file_name);
+    name.is_some_and(|name| name == ACCOUNTS_FILE)
+}
+
+/// An alternative location for a store.
+fn elsewhere(place: &Place) -> &'static str {
+    match place.path() {
+        Some(_) => "directory",
+        None => "database, or another schema in it with `?schema=NAME`",
+    }
+}
+
+/// A command that opens a database for writing, which migrates its schema.
+fn forward(place: &Place) -> &'static str {
+    // On a server both databases have one place, and a node migrates both.
+    if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
+}
+
+/// The remedy for a damaged database. An import does not restore accounts.
+fn mend(place: &Place) -> &'static str {
+    if place.path().is_none() {
+        return "restore a backup of the database, or import again";
+    }
+    match is_accounts(place) {
+        true => "restore a backup with `chandler restore DIR --only accounts --replace`",
+        false => "restore a copy or import again",
+    }
+}
+
+fn content(place: &Place) -> &'static str {
+    if is_accounts(place) { "accounts" } else { "candles" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_remedy_depends_on_the_file() {
+        let place = |name: &str| Place::from(Path::new("/store").join(name));
+        let describe = |name: &str| {
+            [
+                StoreError::Damaged { what: "try it", place: place(name), source: None },
+                StoreError::Emptied { place: place(name) },
+                StoreError::Outdated { place: place(name), found: 1, known: 2 },
+            ]
+            .map(|error| error.to_string())
+        };
+        for text in describe("accounts.db") {
+            assert!(!text.contains("import") && !text.contains("candles"), "{text}");
+        }
+        for text in describe("candles.db") {
+            assert!(!text.contains("accounts"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! Watchlists and the community in the database of accounts.
+
+pub use topic_rows::{
+    Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,
+    TopicRow, TopicTarget, VisibilityOutcome,
+};
+pub use topics::{RECENT_TOPICS_MAX, TopicList};
+pub use watchlists::{FollowedSecurity, WatchlistGroup, WatchlistId, WatchlistIds, Watchlists};
+
+mod topic_rows;
+mod topics;
+mod watchlists;

@@ -1,0 +1,200 @@
+//! Topics and replies as stored, and queries about them.
+
+use market::{Symbol, Timestamp};
+
+use crate::engine::{Fault, Row, small};
+use crate::ids::AccountId;
+
+/// A topic id, distinct from all reply ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TopicId(pub i64);
+
+/// A reply id, distinct from all topic ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ReplyId(pub i64);
+
+/// An operator's decision to hide a topic or a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hiding {
+    pub at: Timestamp,
+    pub reason: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicRow {
+    pub id: TopicId,
+    pub author: AccountId,
+    pub author_name: String,
+    pub kind: String,
+    pub title: String,
+    /// The start of the text.
+    pub description: String,
+    pub body: String,
+    pub tickers: Vec<String>,
+    pub hashtags: Vec<String>,
+    /// The machine's time.
+    pub created_at: Timestamp,
+    pub hidden: Option<Hiding>,
+    /// Replies that are not hidden.
+    pub replies: u32,
+    /// Accounts that have opened it, not counting the author.
+    pub views: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplyRow {
+    pub id: ReplyId,
+    pub topic: TopicId,
+    pub author: AccountId,
+    pub author_name: String,
+    /// The reply that it responds to; `None` if it responds to the topic.
+    pub reply_to: Option<ReplyId>,
+    pub body: String,
+    pub created_at: Timestamp,
+    pub hidden: Option<Hiding>,
+    /// Replies to it that are not hidden.
+    pub replies: u32,
+}
+
+/// A topic to be added. The caller validates the texts.
+#[derive(Clone, Copy, Debug)]
+pub struct NewTopic<'a> {
+    pub author: AccountId,
+    pub kind: &'a str,
+    pub title: &'a str,
+    pub description: &'a str,
+    pub body: &'a str,
+    pub tickers: &'a [Symbol],
+    pub hashtags: &'a [String],
+    pub at: Timestamp,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct NewReply<'a> {
+    pub author: AccountId,
+    pub topic: TopicId,
+    pub reply_to: Option<ReplyId>,
+    pub body: &'a str,
+    pub at: Timestamp,
+}
+
+/// The previous replies of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplyHistory {
+    /// The account's replies to the topic, including hidden ones, and the time of the last.
+    pub in_topic: u32,
+    pub last_in_topic: Option<Timestamp>,
+    /// The time of the account's n-th last reply to any topic, for the requested n; `None` if there
+    /// are fewer.
+    pub far_back: Option<Timestamp>,
+    /// Replies of all accounts to the topic.
+    pub all_in_topic: u32,
+}
+
+/// The result of adding a reply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplyOutcome {
+    Added(ReplyRow),
+    /// The topic does not exist for this account.
+    NoTopic,
+    /// The topic has no such reply.
+    NoReply,
+    /// The account's own topic is hidden.
+    Hidden,
+}
+
+/// A page of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageOf {
+    pub limit: u32,
+    pub offset: u64,
+}
+
+/// The order of replies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplyOrder {
+    NewestFirst,
+    OldestFirst,
+}
+
+/// The topic or reply with an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TopicTarget {
+    Topic(TopicRow),
+    Reply(ReplyRow),
+}
+
+/// The result of hiding or restoring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VisibilityOutcome {
+    /// The new state.
+    Changed(TopicTarget),
+    /// It was already in that state.
+    Unchanged(TopicTarget),
+    /// No topic or reply has this id.
+    Absent,
+}
+
+impl TopicRow {
+    pub(super) fn read(row: &Row<'_>) -> Result<TopicRow, Fault> {
+        Ok(TopicRow {
+            id: TopicId(row.get(0)?),
+            author: AccountId(row.get(1)?),
+            author_name: row.get(2)?,
+            kind: row.get(3)?,
+            title: row.get(4)?,
+            description: row.get(5)?,
+            body: row.get(6)?,
+            tickers: lines(row, 7)?,
+            hashtags: lines(row, 8)?,
+            created_at: Timestamp(row.get(9)?),
+            hidden: hiding(row, 10)?,
+            replies: small(row, 12)?,
+            views: small(row, 13)?,
+        })
+    }
+}
+
+impl ReplyRow {
+    pub(super) fn read(row: &Row<'_>) -> Result<ReplyRow, Fault> {
+        Ok(ReplyRow {
+            id: ReplyId(row.get(0)?),
+            topic: TopicId(row.get(1)?),
+            author: AccountId(row.get(2)?),
+            author_name: row.get(3)?,
+            reply_to: row.get::<Option<i64>>(4)?.map(ReplyId),
+            body: row.get(5)?,
+            created_at: Timestamp(row.get(6)?),
+            hidden: hiding(row, 7)?,
+            replies: small(row, 9)?,
+        })
+    }
+}
+
+impl TopicTarget {
+    pub fn author(&self) -> AccountId {
+        match self {
+            TopicTarget::Topic(topic) => topic.author,
+            TopicTarget::Reply(reply) => reply.author,
+        }
+    }
+
+    pub fn hidden(&self) -> Option<&Hiding> {
+        match self {
+            TopicTarget::Topic(topic) => topic.hidden.as_ref(),
+            TopicTarget::Reply(reply) => reply.hidden.as_ref(),
+        }
+    }
+}
+
+fn lines(row: &Row<'_>, column: usize) -> Result<Vec<String>, Fault> {
+    let text: String = row.get(column)?;
+    Ok(text.lines().map(str::to_owned).collect())
+}
+
+/// Two columns: time and reason.
+fn hiding(row: &Row<'_>, first: usize) -> Result<Option<Hiding>, Fault> {
+    let Some(at) = row.get::<Option<i64>>(first)? else { return Ok(None) };
+    let reason: Option<String> = row.get(first + 1)?;
+    Ok(Some(Hiding { at: Timestamp(at), reason: reason.unwrap_or_default() }))
+}

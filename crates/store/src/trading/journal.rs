@@ -1,0 +1,485 @@
+//! The append-only journals of paper accounts; entries are ordered by number.
+//!
+//! Locking is optimistic: an addition names the revision of the journal that it follows. If another
+//! process has changed the journal since, nothing is written and the caller reads it again. So two
+//! nodes never decide on different histories, and correctness needs no lock. Nodes still take an
+//! account lock ([`Accounts::journal_turn`]), or a slightly slower node would lose every race.
+//! Additions to several journals share one transaction, and so one wait for the disk.
+
+use std::collections::HashSet;
+
+use market::Timestamp;
+
+use super::{journal_sql as sql, statements, tallies};
+use crate::StoreError;
+use crate::accounts::{Accounts, AuditNote, Gate, audit, check_texts};
+use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
+use crate::ids::AccountId;
+
+/// Maximum entries per read. A journal is read in pages, so that the reader's connection is never
+/// held for long.
+const ENTRIES_MAX: u32 = 4_096;
+/// Maximum size of an entry. The engine's longest is far below; this is a safety limit.
+const ENTRY_BYTES_MAX: usize = 64 << 10;
+/// Maximum size of a snapshot: the row limit without the other columns.
+pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
+/// Idempotency keys removed per transaction.
+const FORGOTTEN_AT_ONCE: u32 = 2_000;
+
+/// The current position of a journal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JournalHead {
+    /// Increases with every change of the journal: by one when entries are added, to the next era
+    /// when some are removed.
+    pub revision: u64,
+    /// The number of the last entry; 0 if there is none.
+    pub last_number: u64,
+    /// The market has been simulated for the account up to here.
+    pub horizon: Timestamp,
+    /// The next time at which the account needs processing without a request, if any.
+    pub wake: Option<Timestamp>,
+}
+
+/// One entry. The store does not interpret the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalEntry {
+    pub number: u64,
+    /// The market's time.
+    pub at: Timestamp,
+    pub text: String,
+}
+
+/// A request with an idempotency key, and its response.
+#[derive(Clone, Copy, Debug)]
+pub struct NamedRequest<'a> {
+    pub name: &'a str,
+    pub answer: &'a str,
+    /// The machine's time.
+    pub at: Timestamp,
+}
+
+/// Entries to be added to one journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Addition<'a> {
+    pub account: AccountId,
+    /// The head that they follow; `None` for the first entries of a journal.
+    pub after: Option<JournalHead>,
+    /// Time and text of each.
+    pub entries: &'a [(Timestamp, String)],
+    pub horizon: Timestamp,
+    pub wake: Option<Timestamp>,
+    pub request: Option<NamedRequest<'a>>,
+    /// For changes by an operator: the event and the audit data.
+    pub audit: Option<(&'a str, AuditNote<'a>)>,
+}
+
+/// The result of an addition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddOutcome {
+    Added(JournalHead),
+    /// The journal has changed: nothing of this addition was written.
+    Stale,
+}
+
+/// The entries that a rewind removed, by the name given to them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JournalCut {
+    pub name: String,
+    pub rewound_to: Timestamp,
+    /// The horizon before the rewind.
+    pub horizon: Timestamp,
+    /// The machine's time.
+    pub cut_at: Timestamp,
+    pub entries: u64,
+}
+
+/// A rewind of a journal.
+#[derive(Clone, Copy, Debug)]
+pub struct Rewind<'a> {
+    pub account: AccountId,
+    pub after: JournalHead,
+    /// The last entry that remains.
+    pub keep: u64,
+    /// The highest number that the journal has assigned to anything. Later additions get higher
+    /// ones.
+    pub numbers_used: u64,
+    pub to: Timestamp,
+    /// The name of the removed part.
+    pub name: &'a str,
+    /// The audit event.
+    pub event: &'static str,
+    pub note: AuditNote<'a>,
+}
+
+/// The result of a rewind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RewindOutcome {
+    Done(JournalHead),
+    Stale,
+    /// An earlier removed part has this name.
+    NameTaken,
+}
+
+/// The name of the counter of numbers used by an account's journal.
+pub(crate) fn numbers_counter(id: AccountId) -> String {
+    format!("numbers.{}", id.0)
+}
+
+/// The number of rows in the table.
+const TURNS: i64 = 256;
+
+// Only for engines with many writers, so the SQLite schema does not have the table.
+const TURN: Sql =
+    Sql::new("wait for a turn at a journal", "select number from turn where number = $1 for update");
+
+/// The account lock of one server for a journal, released on drop.
+#[derive(Debug)]
+pub struct JournalTurn(Option<Box<Db>>);
+
+impl Drop for JournalTurn {
+    fn drop(&mut self) {
+        // A connection that cannot roll back is closed.
+        self.0.iter().for_each(|db| db.rollback().unwrap_or_default());
+    }
+}
+
+impl Accounts {
+    /// The head of an account's journal; `None` if it has none.
+    pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+        head(&self.read(), id)
+    }
+
+    /// The head together with the accounts version ([`Accounts::version`]), for callers that need
+    /// both with every request.
+    pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
+        self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
+    }
+
+    /// Waits for the account lock of a journal and holds it until the guard is dropped. It is an
+    /// optimization only: stale additions are rejected anyway. It prevents livelock between servers
+    /// that change one account concurrently.
+    pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn, StoreError> {
+        let Some(turns) = &self.turns else { return Ok(JournalTurn(None)) };
+        let db = Db::on_server(turns, Role::Writer);
+        db.begin_write()?;
+        let turn = JournalTurn(Some(Box::new(db)));
+        turn.0.iter().try_for_each(|db| db.first(TURN, [id.0.rem_euclid(TURNS)], |_| Ok(())).map(drop))?;
+        Ok(turn)
+    }
+
+    /// The heads of those of the accounts that have a journal. A remote database gets all queries
+    /// in one round trip.
+    pub fn journal_heads_of(&self, ids: &[AccountId]) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
+        let values: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(id.0)]).collect();
+        let mut heads = Vec::with_capacity(ids.len());
+        self.read().each_of_all(sql::HEAD, values.iter().map(<[Value<'_>; 1]>::as_slice), |at, row| {
+            let head = JournalHead::read(row, 0)?;
+            heads.extend(ids.get(at).map(|id| (*id, head)));
+            Ok(())
+        })?;
+        Ok(heads)
+    }
+
+    /// The heads of all journals.
+    pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
+        self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
+    }
+
+    /// Accounts that are due at an instant, longest waiting first; at most `limit`.
+    pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
+        self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
+    }
+
+    /// The earliest wake time of all accounts.
+    pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
+        self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
+    }
+
+    /// The next entries after a number, in order; at most one page.
+    pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
+        self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
+    }
+
+    /// One entry.
+    pub fn journal_entry(&self, id: AccountId, number: u64) -> Result<Option<JournalEntry>, StoreError> {
+        let after = signed(number.saturating_sub(1));
+        let next = self.read().first(sql::ENTRIES, (id.0, after, 1_u32), JournalEntry::read)?;
+        Ok(next.filter(|entry| entry.number == number))
+    }
+
+    /// The next entries after a number with a time between two instants, both inclusive.
+    pub fn journal_entries_between(
+        &self,
+        id: AccountId,
+        after: u64,
+        (from, through): (Timestamp, Timestamp),
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        let db = self.read();
+        let before = last_entry(&db, id, |at| at < from)?;
+        let last = last_entry(&db, id, |at| at <= through)?;
+        let within = (id.0, signed(after.max(before)), signed(last), ENTRIES_MAX);
+        db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
+    }
+
+    /// The number of the last entry at or before an instant; 0 if there is none.
+    pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
+        last_entry(&self.read(), id, |of_entry| of_entry <= at)
+    }
+
+    /// The highest number that a removed part of a journal, or one lost by restoring a backup, may
+    /// have assigned. Read it after the head: every change of it also changes the head.
+    pub fn numbers_used(&self, id: AccountId) -> Result<u64, StoreError> {
+        let found = self.read().first(sql::NUMBERS_USED, [numbers_counter(id)], |row| natural(row, 0))?;
+        Ok(found.unwrap_or(0))
+    }
+
+    /// Adds to journals in one transaction, which is durable on return. A stale addition does not
+    /// prevent additions to other journals. An addition without entries only moves the horizon.
+    pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
+        let accounts: Vec<AccountId> = additions.iter().map(|addition| addition.account).collect();
+        self.within(Gate::Of(&accounts), |db| {
+            let mut stale = HashSet::new();
+            let mut outcomes = Vec::with_capacity(additions.len());
+            for addition in additions {
+                // Later additions to the same journal follow from the stale one, so they are stale
+                // too.
+                let is_stale = stale.contains(&addition.account);
+                let outcome = if is_stale { AddOutcome::Stale } else { add(db, addition)? };
+                if outcome == AddOutcome::Stale {
+                    stale.insert(addition.account);
+                }
+                outcomes.push(outcome);
+            }
+            Ok(outcomes)
+        })
+    }
+
+    /// The stored response of an idempotency key, if it is newer than a given time.
+    pub fn journal_request(
+        &self,
+        id: AccountId,
+        name: &str,
+        after: Timestamp,
+    ) -> Result<Option<String>, StoreError> {
+        self.read().first(sql::REQUEST, (id.0, name, after.0), |row| row.get(0))
+    }
+
+    /// Removes some idempotency keys up to a time. Returns how many; 0 when none are left.
+    pub fn forget_journal_requests(&self, up_to: Timestamp) -> Result<u64, StoreError> {
+        self.change(|db| Ok(db.run(sql::FORGET_REQUESTS, (up_to.0, FORGOTTEN_AT_ONCE))? as u64))
+    }
+
+    /// The snapshot stored in this format, and the number of the last entry it includes.
+    pub fn journal_snapshot(
+        &self,
+        id: AccountId,
+        format: &str,
+    ) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
+    }
+
+    /// Stores a snapshot of a journal with this head, unless entries have been removed since: then
+    /// the snapshot is invalid. Returns whether it was stored.
+    pub fn keep_journal_snapshot(
+        &self,
+        id: AccountId,
+        of: &JournalHead,
+        format: &str,
+        state: &[u8],
+    ) -> Result<bool, StoreError> {
+        self.change_of(id, |db| {
+            let is_of_it = head(db, id)?.is_some_and(|now| now.follows(of));
+            if is_of_it {
+                db.run(sql::PUT_SNAPSHOT, (id.0, signed(of.last_number), format, state))?;
+            }
+            Ok(is_of_it)
+        })
+    }
+
+    pub fn drop_journal_snapshot(&self, id: AccountId) -> Result<(), StoreError> {
+        self.change_of(id, |db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
+    }
+
+    /// Removes the entries after a number, and archives them under a name.
+    pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
+        let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
+        check_texts("a rewind", &[name])?;
+        self.change_of(*account, |db| {
+            if head(db, *account)? != Some(*after) {
+                return Ok(RewindOutcome::Stale);
+            }
+            if db.one(sql::HAS_CUT, (account.0, name), |row| row.get::<bool>(0))? {
+                return Ok(RewindOutcome::NameTaken);
+            }
+            db.run(sql::ADD_CUT, (account.0, name, to.0, after.horizon.0, note.at.0))?;
+            db.run(sql::ADD_CUT_ENTRIES, (name, account.0, signed(*keep)))?;
+            db.run(sql::CUT, (account.0, signed(*keep)))?;
+            db.run(sql::DROP_SNAPSHOT, [account.0])?;
+            db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
+            // A repeated request is now a new one: its effect was rewound.
+            db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
+            let now = JournalHead {
+                revision: next_era(after.revision),
+                last_number: (*keep).min(after.last_number),
+                horizon: *to,
+                // Makes the account due, so that it is processed again.
+                wake: Some(*to),
+            };
+            put_head(db, *account, &now)?;
+            tallies::take_back(db, *account, *to)?;
+            statements::take_back(db, *account, *to)?;
+            audit::write(db, Some(*account), event, note)?;
+            Ok(RewindOutcome::Done(now))
+        })
+    }
+
+    /// The removed parts of a journal, in order of removal.
+    pub fn journal_cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, StoreError> {
+        self.read().all(sql::CUTS, [id.0], |row| {
+            Ok(JournalCut {
+                name: row.get(0)?,
+                rewound_to: Timestamp(row.get(1)?),
+                horizon: Timestamp(row.get(2)?),
+                cut_at: Timestamp(row.get(3)?),
+                entries: natural(row, 4)?,
+            })
+        })
+    }
+
+    /// The next entries of a removed part after a number.
+    pub fn journal_cut_entries(
+        &self,
+        id: AccountId,
+        name: &str,
+        after: u64,
+    ) -> Result<Vec<JournalEntry>, StoreError> {
+        self.read().all(sql::CUT_ENTRIES, (id.0, name, signed(after), ENTRIES_MAX), JournalEntry::read)
+    }
+}
+
+fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
+    let Addition { account, after, entries, horizon, wake, request, audit } = addition;
+    if entries.iter().any(|(_, text)| text.len() > ENTRY_BYTES_MAX) {
+        return Err(StoreError::unfit("an entry of a journal", "it is too long"));
+    }
+    let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
+    let now = JournalHead {
+        // Without new entries the revision stays, so cached journals remain valid.
+        revision: revision.saturating_add(u64::from(!entries.is_empty())),
+        last_number: number.saturating_add(entries.len() as u64),
+        horizon: *horizon,
+        wake: *wake,
+    };
+    if !move_head(db, *account, after.as_ref(), &now)? {
+        return Ok(AddOutcome::Stale);
+    }
+    for (at, text) in *entries {
+        number = number.saturating_add(1);
+        db.run(sql::ADD_ENTRY, (account.0, signed(number), at.0, text))?;
+    }
+    if let Some(NamedRequest { name, answer, at }) = request {
+        check_texts("a request", &[name, answer])?;
+        db.run(sql::PUT_REQUEST, (account.0, name, answer, at.0))?;
+    }
+    if let Some((event, note)) = audit {
+        audit::write(db, Some(*account), event, note)?;
+    }
+    Ok(AddOutcome::Added(now))
+}
+
+pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
+    db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
+}
+
+/// The number of the last entry whose time satisfies `is_early`; 0 if there is none. Times ascend
+/// with the numbers, so a binary search needs no index.
+fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
+    let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
+    while early < last {
+        let middle = last - (last - early) / 2;
+        let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
+        // A missing entry was removed concurrently, and so were all after it.
+        if at.is_some_and(&is_early) {
+            early = middle;
+        } else {
+            last = middle - 1;
+        }
+    }
+    Ok(early)
+}
+
+/// Compare-and-set of a journal's head. Returns whether the old head matched.
+fn move_head(
+    db: &Db,
+    id: AccountId,
+    from: Option<&JournalHead>,
+    to: &JournalHead,
+) -> Result<bool, StoreError> {
+    let Some(from) = from else {
+        let is_first = head(db, id)?.is_none();
+        if is_first {
+            put_head(db, id, to)?;
+        }
+        return Ok(is_first);
+    };
+    let [(revision, last, horizon, wake), (old_revision, old_last, old_horizon, old_wake)] =
+        [to, from].map(JournalHead::columns);
+    let row = (revision, last, horizon, wake, id.0, old_revision, old_last, old_horizon, old_wake);
+    if db.run(sql::MOVE_HEAD, row)? > 0 {
+        return Ok(true);
+    }
+    // Either the head differs, or its row is damaged; then reading it fails.
+    head(db, id).map(|_| false)
+}
+
+fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError> {
+    let (revision, last_number, horizon, wake) = head.columns();
+    db.run(sql::PUT_HEAD, (id.0, revision, last_number, horizon, wake)).map(drop)
+}
+
+/// Within an era, revisions differ only by added entries.
+const ERA_BITS: u32 = 32;
+
+/// The first revision of the next era.
+fn next_era(revision: u64) -> u64 {
+    era(revision).saturating_add(1) << ERA_BITS
+}
+
+pub(super) fn era(revision: u64) -> u64 {
+    revision >> ERA_BITS
+}
+
+impl JournalHead {
+    /// The era of the revision. Within an era, entries are only added.
+    pub fn era(&self) -> u64 {
+        era(self.revision)
+    }
+
+    /// Whether only entries were added between `other` and this head.
+    pub fn follows(&self, other: &JournalHead) -> bool {
+        self.era() == other.era()
+            && self.revision >= other.revision
+            && self.last_number >= other.last_number
+            && self.horizon >= other.horizon
+    }
+
+    fn columns(&self) -> (i64, i64, i64, Option<i64>) {
+        let wake = self.wake.map(|wake| wake.0);
+        (signed(self.revision), signed(self.last_number), self.horizon.0, wake)
+    }
+
+    fn read(row: &Row<'_>, first: usize) -> Result<JournalHead, Fault> {
+        Ok(JournalHead {
+            revision: natural(row, first)?,
+            last_number: natural(row, first + 1)?,
+            horizon: Timestamp(row.get(first + 2)?),
+            wake: row.get::<Option<i64>>(first + 3)?.map(Timestamp),
+        })
+    }
+}
+
+impl JournalEntry {
+    fn read(row: &Row<'_>) -> Result<JournalEntry, Fault> {
+        Ok(JournalEntry { number: natural(row, 0)?, at: Timestamp(row.get(1)?), text: row.get(2)? })
+    }
+}

@@ -1,0 +1,15 @@
+//! Paper accounts in the database of accounts: journals, statements, and what they contribute to
+//! levels.
+
+pub(crate) use journal::numbers_counter;
+pub use journal::{
+    AddOutcome, Addition, JournalCut, JournalEntry, JournalHead, JournalTurn, NamedRequest, Rewind,
+    RewindOutcome, SNAPSHOT_BYTES_MAX,
+};
+pub use statements::{NewStatement, STATEMENT_BYTES_MAX, StatementBatch, StatementKey, StatementQuery};
+pub use tallies::{PaperAssets, PaperTally, TallyDays};
+
+mod journal;
+mod journal_sql;
+mod statements;
+mod tallies;

@@ -1,0 +1,166 @@
+//! Statements of paper accounts: written once, read often, and removed when the part of the journal
+//! behind them is removed.
+
+use market::{Date, Timestamp};
+
+use super::journal::{self, JournalHead};
+use crate::StoreError;
+use crate::accounts::{Accounts, levels::date};
+use crate::engine::Db;
+use crate::ids::AccountId;
+
+/// Maximum size of a document: the row limit without the other columns.
+pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
+
+/// Identifies a statement of an account. The store does not interpret the kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatementKey {
+    pub kind: u8,
+    pub date: Date,
+}
+
+/// A statement to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewStatement {
+    pub key: StatementKey,
+    /// The market's time.
+    pub made_at: Timestamp,
+    pub document: Vec<u8>,
+}
+
+/// Statements that were made together.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementBatch<'a> {
+    pub account: AccountId,
+    /// The journal head that they were made from.
+    pub of: JournalHead,
+    /// The kind, and its last statement before these as the maker has seen it.
+    pub after: (u8, Option<Date>),
+    pub statements: &'a [NewStatement],
+    /// When the next one is due, by the market's time.
+    pub next_at: Timestamp,
+}
+
+/// Which statements are listed: of one kind, from a date on, made by an instant; newest first.
+#[derive(Clone, Copy, Debug)]
+pub struct StatementQuery {
+    pub kind: u8,
+    pub from: Date,
+    pub made_by: Timestamp,
+    pub skip: u32,
+    pub limit: u32,
+}
+
+impl Accounts {
+    /// Stores statements, unless entries were removed from the journal or another process has
+    /// stored some meanwhile. Returns whether they were stored.
+    pub fn put_statements(&self, batch: &StatementBatch<'_>) -> Result<bool, StoreError> {
+        let StatementBatch { account, of, after: (kind, last), statements, next_at } = batch;
+        if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
+            return Err(StoreError::unfit("a statement", "it is too long"));
+        }
+        self.change_of(*account, |db| {
+            let is_of_it = journal::head(db, *account)?.is_some_and(|now| now.follows(of));
+            if !is_of_it || last_statement(db, *account, *kind)? != *last {
+                return Ok(false);
+            }
+            for NewStatement { key, made_at, document } in *statements {
+                db.run(sql::ADD, (account.0, key.kind, key.date.to_string(), made_at.0, document))?;
+            }
+            db.run(sql::PUT_DUE, (account.0, next_at.0))?;
+            Ok(true)
+        })
+    }
+
+    /// The date of the last statement of a kind.
+    pub fn last_statement(&self, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
+        last_statement(&self.read(), id, kind)
+    }
+
+    /// Dates of statements, and the time each was made.
+    pub fn statements(
+        &self,
+        id: AccountId,
+        query: &StatementQuery,
+    ) -> Result<Vec<(Date, Timestamp)>, StoreError> {
+        let StatementQuery { kind, from, made_by, skip, limit } = query;
+        let within = (id.0, kind, from.to_string(), made_by.0, limit, skip);
+        self.read().all(sql::LIST, within, |row| Ok((date(row, 0)?, Timestamp(row.get(1)?))))
+    }
+
+    /// When a statement was made, and its document.
+    pub fn statement(
+        &self,
+        id: AccountId,
+        key: StatementKey,
+    ) -> Result<Option<(Timestamp, Vec<u8>)>, StoreError> {
+        let named = (id.0, key.kind, key.date.to_string());
+        self.read().first(sql::READ, named, |row| Ok((Timestamp(row.get(0)?), row.get(1)?)))
+    }
+
+    /// When the next statement of an account is due; `None` if that was never computed.
+    pub fn statement_due(&self, id: AccountId) -> Result<Option<Timestamp>, StoreError> {
+        self.read().first(sql::DUE, [id.0], |row| Ok(Timestamp(row.get(0)?)))
+    }
+
+    /// Accounts whose journals have reached their next statement: those after an account number, at
+    /// most `limit`.
+    pub fn accounts_with_statements_due(
+        &self,
+        after: AccountId,
+        limit: u32,
+    ) -> Result<Vec<AccountId>, StoreError> {
+        self.read().all(sql::ACCOUNTS_DUE, (after.0, limit), |row| Ok(AccountId(row.get(0)?)))
+    }
+}
+
+fn last_statement(db: &Db, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
+    db.first(sql::LAST, (id.0, kind), |row| date(row, 0))
+}
+
+/// Removes statements made after an instant, in the transaction that removes the journal entries.
+pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
+    db.run(sql::CUT, (account.0, to.0))?;
+    db.run(sql::CUT_DUE, [account.0]).map(drop)
+}
+
+pub(super) mod sql {
+    use crate::engine::statements::statements;
+
+    statements! {
+        for crate::engine::migrations::ACCOUNTS;
+        ADD: "keep a statement",
+            "insert into statement (account_id, kind, day, made_at, document) values ($1, $2, $3, $4, $5)";
+        LAST: "look for the last statement",
+            "select day from sealed_statement where account_id = $1 and kind = $2 order by day desc limit 1";
+        LIST: "list the statements",
+            "select day, made_at from sealed_statement \
+             where account_id = $1 and kind = $2 and day >= $3 and made_at <= $4 order by day desc limit $5 offset $6";
+        READ: "read a statement",
+            "select made_at, document from sealed_statement where account_id = $1 and kind = $2 and day = $3";
+        CUT: "take back the statements", "delete from statement where account_id = $1 and made_at > $2";
+
+        DUE: "look when a statement is due", "select next_at from sealed_statement_due where account_id = $1";
+        PUT_DUE: "note when a statement is due",
+            "insert into statement_due (account_id, next_at) values ($1, $2) \
+             on conflict (account_id) do update set next_at = excluded.next_at";
+        CUT_DUE: "note that statements are to be looked for", "delete from statement_due where account_id = $1";
+        ACCOUNTS_DUE: "list the accounts with statements due",
+            "select h.account_id from sealed_journal_head h where h.account_id > $1 and h.horizon > 0 and not exists \
+                (select 1 from sealed_statement_due d where d.account_id = h.account_id and d.next_at > h.horizon) \
+             order by h.account_id limit $2";
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn account_statements_use_the_indexes() {
+            crate::engine::statements::follow_the_keys(
+                crate::engine::migrations::ACCOUNTS,
+                &[LAST, LIST, READ, CUT, DUE],
+            );
+        }
+    }
+}
