@@ -113,37 +113,5 @@ class Rolling(unittest.TestCase):
             self.server.sql(f"drop database {name} with (force)")
 
 
-class Before(unittest.TestCase):
-    """Stores in a folder, with the schema from before there were nodes: a dump that SQLite wrote
-    then."""
-
-    def test_a_folder_of_an_older_version_opens_and_moves_to_postgresql(self):
-        import sqlite3
-
-        folder = harness.fresh_folder()
-        for name in ("candles", "accounts"):
-            text = (harness.ROOT / f"crates/store/tests/suite/before_nodes/{name}.sql").read_text()
-            database = sqlite3.connect(folder / f"{name}.db", isolation_level=None)
-            database.execute("pragma foreign_keys = off")
-            database.executescript(text)
-            database.close()
-        (folder / "secret.key").write_bytes(bytes(32))
-        for name in ("accounts.db", "secret.key"):
-            (folder / name).chmod(0o600)
-        # The next import migrates the candles.
-        harness.chandler(folder, "import", nodes.made() / "securities.csv", "--quiet", clock=nodes.CLOCK)
-        listed = harness.chandler(folder, "account", "list", "--format", "json", clock=nodes.CLOCK)
-        self.assertEqual([one["name"] for one in json.loads(listed)], ["ann", "bob"])
-        ledger = json.loads(harness.chandler(folder, "imports", "--format", "json", clock=nodes.CLOCK))
-        self.assertEqual([one["file"].rsplit("/", 1)[-1] for one in ledger], ["securities.csv", "a.csv"])
-        store = nodes.shared_database().server.database("from_before")
-        # With its key.
-        options = {"clock": nodes.CLOCK, "environment": {"CHANDLER_KEY_FILE": str(folder / "key")}}
-        harness.chandler(folder, "move", "--from", f"sqlite:{folder}", "--to", store, **options)
-        for words in (("account", "list"), ("imports",), ("audit",)):
-            here, there = (harness.chandler(one, *words, "--format", "json", **options) for one in (folder, store))
-            self.assertEqual(here, there)
-
-
 if __name__ == "__main__":
     unittest.main()

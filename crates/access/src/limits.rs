@@ -53,7 +53,12 @@ impl Limits {
         };
         let local = || cluster.health.local_limit(limit, uptime);
         if cluster.goes_on_alone()? {
-            return Ok(self.rates.pass(id, local(), calls, uptime));
+            let passed = self.rates.pass(id, local(), calls, uptime);
+            if passed.is_ok() {
+                // Also if the database is found again meanwhile: it has not counted this request.
+                cluster.health.note_lacking(uptime);
+            }
+            return Ok(passed);
         }
         let ask = RateAsk { requests: limit.requests, within: limit.within, calls };
         if let Some(wait) = self.shared_rates.refused(id, &ask, uptime) {
@@ -112,7 +117,10 @@ impl Limits {
             Some(known) => known,
             None => match cluster.asked(briefly(|| shared.rate_times(id))) {
                 Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
-                Err(error) if error.is_unanswered() => (cluster.health.share(requests), Duration::ZERO),
+                Err(error) if error.is_unanswered() => {
+                    let share = RateLimit { requests: cluster.health.share(requests), within };
+                    self.rates.remaining(&id, share, uptime)
+                }
                 Err(error) => return Err(error),
             },
         };

@@ -80,8 +80,8 @@ impl<'a> Packed<'a> {
                 pages: Pages::Sparse { values, page_rows },
             });
         }
-        // We compute residuals and divide by units, so the codec's own searches have nothing to
-        // gain.
+        // Deltas and common divisors are already taken out, so pco's mode and delta detection would
+        // only cost time.
         let config = ChunkConfig::default()
             .with_compression_level(level)
             .with_mode_spec(ModeSpec::Classic)

@@ -256,7 +256,7 @@ fn decode(code: i64) -> Option<(TradeDirection, TradeType)> {
     Some((direction, kind))
 }
 
-/// Distances between times in units of their greatest common divisor; the first row has none.
+/// Time deltas divided by their greatest common divisor, and that divisor. The first delta is 0.
 fn time_steps(times: &[i64]) -> (Vec<i64>, u64) {
     let mut steps = steps(times);
     let unit = common_divisor(0, &steps, |distance| distance as u64).max(1);

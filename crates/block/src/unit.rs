@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_unit_is_the_greatest_that_divides_all() {
+    fn common_unit_is_the_greatest_common_divisor() {
         assert_eq!(common_unit(&[]), 1);
         assert_eq!(common_unit(&[&[0, 0]]), 1);
         assert_eq!(common_unit(&[&[0, -30], &[45]]), 15);

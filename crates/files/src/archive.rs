@@ -23,8 +23,9 @@ pub(crate) const RATIO_MAX: u64 = 200;
 const RATIO_FROM: u64 = 1 << 20;
 /// All files of an archive together.
 const UNPACKED_MAX: u64 = 64 << 30;
-/// The longest end of an archive: its record, the ZIP64 locator before it, and a comment.
-const TAIL_LENGTH: u64 = 22 + 20 + u16::MAX as u64;
+/// At least the longest end of an archive that the `zip` crate searches: the end record, a comment
+/// of 64 KiB, and the ZIP64 locator before them.
+const TAIL_LENGTH: u64 = 1 << 17;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {

@@ -181,7 +181,7 @@ fn text_lines(reader: Box<dyn Read + Send>, consumed: Consumed) -> Result<Lines,
     if lines.buffered().is_empty() {
         return Err(Problem::Empty);
     }
-    // No text encoding of tables has a zero byte near its start.
+    // UTF-8 text contains no NUL bytes, so this is binary, or UTF-16 without a byte order mark.
     if lines.buffered().iter().take(4096).any(|b| *b == 0) {
         return Err(refuse("binary data, and neither Parquet, gzip nor zstd: is this a table?"));
     }

@@ -378,7 +378,7 @@ impl Fixed {
     /// The rounded product, or `None` when the true value may lie on the other side of a half.
     #[inline]
     fn round(self, price: u64) -> Option<i64> {
-        // Prices stay below 2^62, so neither product nor half overflows.
+        // Below 2^62 the product plus half fits in a u128; larger prices take the exact path.
         if self.shift == 0 || price >> 62 != 0 {
             return None;
         }

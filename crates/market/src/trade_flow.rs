@@ -276,7 +276,7 @@ impl CapitalDay {
     }
 }
 
-/// Millionths in a thousandth, the last decimal of turnovers.
+/// Turnovers are computed in millionths and rounded to thousandths.
 const THOUSANDTH: i128 = 1_000;
 
 /// A sum, and its rounded value.

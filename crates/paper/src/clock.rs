@@ -11,8 +11,9 @@ pub struct Moment {
     pub machine: Timestamp,
 }
 
-/// The clock of a request. It is read under the account's lock: of two concurrent requests, the one
-/// that is served second has the later time, whichever was sent first.
+/// The clock of a request. It is asked under the account's lock, and may be asked again for an
+/// account that is already beyond its instant: of two concurrent requests, the one that is served
+/// second never has the earlier time, whichever was sent first.
 pub trait Clock {
     /// The times for an account. `horizon` is how far the account is processed, if that is known.
     fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment;

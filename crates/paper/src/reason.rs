@@ -1,4 +1,4 @@
-//! Refusals in words: which check failed, and the numbers it failed by.
+//! Human-readable reasons of refusals: which check failed, and the values involved.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -13,7 +13,7 @@ pub const REPLY_CHARS_MAX: usize = 2_000;
 pub const TICKERS_MAX: usize = 10;
 pub const HASHTAGS_MAX: usize = 5;
 pub const HASHTAG_CHARS_MAX: usize = 50;
-/// An operator's reason for hiding something, which its author reads.
+/// Maximum length of an operator's reason for hiding a post. The post's author sees the reason.
 pub const REASON_CHARS_MAX: usize = 200;
 
 /// Plain text, or Markdown with a title.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_may_reach_its_limit_and_not_pass_it() {
+    fn texts_up_to_the_limit_are_accepted_and_longer_ones_refused() {
         for (kind, most) in [("post", POST_CHARS_MAX), ("article", ARTICLE_CHARS_MAX)] {
             for letter in ["x", "数", "🙂"] {
                 let [fits, over] = [most, most + 1].map(|length| letter.repeat(length));

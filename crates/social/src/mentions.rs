@@ -15,7 +15,7 @@ pub(crate) fn find(text: &str) -> impl Iterator<Item = Symbol> {
 }
 
 fn symbol(word: &str) -> Option<Symbol> {
-    // A full stop or a dash of the sentence.
+    // Strip the punctuation of the sentence around the symbol.
     let word = word.trim_end_matches(['.', '-']).trim_start_matches('-');
     let (ticker, region) = word.rsplit_once('.')?;
     let region = Region::ALL.into_iter().find(|known| known.as_str() == region)?;

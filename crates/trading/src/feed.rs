@@ -41,7 +41,7 @@ pub trait Feed {
         candles.iter().for_each(see);
     }
 
-    /// The price that may be known at an instant, over all lanes; [`mark_of`] is the rule.
+    /// The mark price at an instant, from candles of all sessions; see [`mark_of`].
     fn mark(&self, symbol: &Symbol, at: Timestamp) -> Option<Price>;
 
     /// The actual close of the last daily candle before a date.

@@ -146,9 +146,9 @@ pub(crate) fn prices<const DECIMALS: u32>(
     tags: [u8; 4],
     prices: [i64; 4],
 ) -> usize {
-    // Nearly every price is below some thousands and is a multiple of the last decimal: then it is
-    // a number of steps, and its text fits a word. A price that is no multiple of the step, or
-    // negative, gives a number that is far too large.
+    // Fast path: nearly all prices are small and have at most DECIMALS decimals, so that their text
+    // fits in one word. `multiple` returns a huge value for any other price, so one test of the OR
+    // covers all four.
     let steps = prices.map(|price| multiple(price as u64, const { MILLIONTHS - DECIMALS }));
     let [first, second, third, fourth] = steps;
     if DECIMALS <= 3 && (first | second | third | fourth) >> const { short_bits(DECIMALS) } == 0 {

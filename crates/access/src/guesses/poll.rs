@@ -30,8 +30,11 @@ impl Guesses {
         let key = key(&code, poller);
         self.judge([&key.key; 2], std::slice::from_ref(&key), uptime, |rows| {
             let now = rows.now();
-            let (interval_s, last) = rows.get(&key).unwrap_or((POLL_INTERVAL_S as u32, Duration::ZERO));
-            let is_too_fast = now.saturating_sub(last) + SLACK < Duration::from_secs(interval_s.into());
+            let before = rows.get(&key);
+            let interval_s = before.map_or(POLL_INTERVAL_S as u32, |(interval_s, _)| interval_s);
+            let is_too_fast = before.is_some_and(|(_, last)| {
+                now.saturating_sub(last) + SLACK < Duration::from_secs(interval_s.into())
+            });
             let interval_s = if is_too_fast { (interval_s + STEP_S).min(INTERVAL_MAX_S) } else { interval_s };
             rows.put(&key, (interval_s, now), now + GONE_AFTER);
             is_too_fast

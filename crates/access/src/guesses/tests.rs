@@ -476,6 +476,13 @@ fn two_pollers_that_respect_the_interval_are_never_too_fast() {
 }
 
 #[test]
+fn the_first_poll_after_a_start_is_not_too_fast() {
+    let guesses = Guesses::of(None);
+    assert!(!guesses.polls_too_fast([1; 32], None, seconds(1)).unwrap());
+    assert!(guesses.polls_too_fast([1; 32], None, seconds(2)).unwrap());
+}
+
+#[test]
 fn a_poller_that_is_too_fast_must_wait_longer_and_the_others_need_not() {
     let guesses = here();
     let poll = |region, at| polls_too_fast(&guesses, [1; 32], region, at);

@@ -30,7 +30,7 @@ impl Books {
         let reader = context.open(store::Access::Read)?.reader()?;
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // Events need no listener in this process: a server with listeners reads the journal.
+        // No listener here: a running server reads the journal and notifies its own listeners.
         let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener));
         Ok(Books { paper: paper.for_command_line(), reader, clock: AccountClock::of(context) })
     }

@@ -85,8 +85,8 @@ pub(crate) fn cut(rows: usize, block_rows: usize) -> impl Iterator<Item = std::o
     starts.zip(ends).map(|(start, end)| start..end)
 }
 
-/// Sorts rows in ascending order if they are not. Rows of one file have distinct stamps, unless the
-/// file is so large that its first stamps were dropped; then the later row of a stamp wins.
+/// Sorts rows by time, keeping the last of any duplicates. Duplicates are normally rejected while
+/// reading; they get here only from files with more symbol-days than `inspect.rs` remembers.
 pub(crate) fn sort(candles: Candles) -> Candles {
     if candles.time.is_sorted_by(|a, b| a < b) {
         return candles;

@@ -207,7 +207,7 @@ fn r3_minutes_replace_a_finished_day_until_its_candle_is_stored() {
         check("2025-12-23 16:10:00", days, &format!("{monday} {tuesday}"));
         check("2025-12-23 23:59:59", days, &format!("{monday} {tuesday}"));
         check("2025-12-24 00:00:00", days, monday);
-        // A forming longer candle misses none of its days.
+        // An unfinished week, month or year includes Tuesday, whose daily candle is not stored yet.
         for (period, stamp) in [("week", "2025-12-22"), ("month", "2025-12-01"), ("year", "2025-01-01")] {
             let question = format!("6.HK {period} {{0, -, -, 1}}");
             check("2025-12-23 18:00:00", &question, &format!("{stamp} 100 902 99 431 ×93310;"));
@@ -375,7 +375,7 @@ fn a_security_with_only_future_candles_has_none() {
 }
 
 #[test]
-fn the_last_price_is_that_of_the_minute_until_the_day_is_over() {
+fn the_last_price_comes_from_minutes_until_the_day_closes() {
     let shop = numbered_shop();
     let last = |name: &str, local: &str| {
         let as_of = AsOf::Replay(at(Market::Hk, local));

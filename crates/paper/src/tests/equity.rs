@@ -142,7 +142,7 @@ fn a_second_request_reads_only_new_entries() {
     house.import_file("days.csv", days);
     service.submit(id, replay("10:00:15"), limit(Side::Buy, 200, "306.00"));
     let monday = replay("130:00");
-    // A server writes the entries first.
+    // Reading advances the account to Monday and writes its journal entries.
     service.read(id, monday, |_| ());
     let entries = service.paper.journal(id).unwrap().len() as u64;
     assert_eq!(left(&service, id, monday), entries);

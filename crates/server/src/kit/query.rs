@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_of_an_sdk_is_parsed_leniently() {
+    fn empty_and_unknown_parameters_of_sdks_are_ignored() {
         let query =
             Query::parse("status=A&status=B&symbol=&start_at=0&end_at=12&x=y&is_attached=true").unwrap();
         assert_eq!(query.all("status").collect::<Vec<_>>(), ["A", "B"]);

@@ -424,12 +424,14 @@ create table lease (
     until_us bigint not null
 );
 
--- Running servers. One not seen for 15 s does not count.
+-- Running servers. One not seen for 15 s does not count. `incarnation` is not used any more: it is
+-- empty, and stays for stores that were created before.
 create table node (
     id bytea not null primary key,
     name text collate "C" not null,
     started_us bigint not null,
-    seen_us bigint not null
+    seen_us bigint not null,
+    incarnation text collate "C" not null
 ) with (fillfactor = 50);
 
 -- Times of the last admitted history requests: newest first, 8 bytes each, big-endian. Not

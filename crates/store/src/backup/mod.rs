@@ -23,7 +23,7 @@ pub use restore::{Existing, Prepared, Restore, Restored, Scope};
 
 use crate::StoreError;
 use crate::candles::sql;
-use crate::engine::sqlite::{RESTORE_FILE, is_emptied};
+use crate::engine::sqlite::{RESTORE_FILE, is_emptied, refuse_half_restored};
 use crate::engine::{Db, Role, Sql, migrate, migrations, natural};
 
 mod manifest;
@@ -155,6 +155,7 @@ const REFERENCES: Sql = Sql::new("check the references", "select count(*) from p
 impl Backup<'_> {
     /// Makes the backup, or leaves nothing behind.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
+        refuse_half_restored(self.store)?;
         // A restore can handle such a store, but a backup without the accounts would look complete.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {

@@ -424,8 +424,13 @@ impl Prepared<'_> {
         }
         let mark = restore.store.join(RESTORE_FILE);
         if self.parts.len() > 1 && !is_there(&mark)? {
-            write_whole(&mark, restore.from.as_os_str().as_encoded_bytes())?;
-            sync(restore.store)?;
+            let marked = write_whole(&mark, restore.from.as_os_str().as_encoded_bytes())
+                .and_then(|()| sync(restore.store));
+            if marked.is_err() {
+                // Nothing was replaced yet, so the store must open again.
+                fs::remove_file(&mark).ok();
+            }
+            marked?;
         }
         *is_changed = true;
         // A new store comes into existence with its candles, so they are last.

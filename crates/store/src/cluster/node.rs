@@ -107,11 +107,11 @@ pub(super) mod sql {
     pub(crate) const JOIN: Sql = Sql::new(
         "add this node",
         concat!(
-            "insert into node (id, name, started_us, seen_us) values ($1, $2, ",
+            "insert into node (id, name, started_us, seen_us, incarnation) values ($1, $2, ",
             now_us!(),
             ", ",
             now_us!(),
-            ") on conflict (id) do nothing"
+            ", '') on conflict (id) do nothing"
         ),
     );
 

@@ -83,8 +83,11 @@ fn a_recently_seen_server_blocks_a_move() {
     let seen = |ago_s: i64| {
         let now =
             format!("cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint) - {ago_s} * 1000000");
-        let node = format!("('\\x{ago_s:02}', 'node', {now}, {now})");
-        home.damage("accounts", &format!("insert into node (id, name, started_us, seen_us) values {node}"));
+        let node = format!("('\\x{ago_s:02}', 'node', {now}, {now}, '')");
+        home.damage(
+            "accounts",
+            &format!("insert into node (id, name, started_us, seen_us, incarnation) values {node}"),
+        );
     };
     let to = Place::from(dir.path().join("there"));
     seen(1);

@@ -127,7 +127,7 @@ fn a_dividend_is_rounded_once() {
 }
 
 #[test]
-fn dollars_bear_interest_over_360_days() {
+fn interest_on_us_dollars_uses_a_year_of_360_days() {
     // 10,000 × 0.068 / 360 = 1.8888…
     check(
         "day 2026-03-24

@@ -84,7 +84,7 @@ fn limits_are_settings_within_bounds() {
     }
 }
 
-/// A grid that triggers three times on each of two days.
+/// Rising candles on two days that cross more levels of a grid than the limit of two triggers a day.
 const GRID: &str = "mark 700.HK 300
     candle 700.HK 10:01 300 301 300 301 50000; 10:02 301 302 301 302 50000; 10:03 302 303 302 303 50000; \
      10:04 303 304 303 304 50000

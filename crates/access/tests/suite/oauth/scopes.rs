@@ -1,4 +1,4 @@
-//! The scopes of credentials, and that they grant nothing else.
+//! Credentials grant exactly the scopes they were issued with.
 
 use access::{Caller, Demand, Denial, Freshness, Level, Refusal, Right, Role, Scope};
 

@@ -310,8 +310,8 @@ impl Question {
         })
     }
 
-    /// A checksum of the query without its length. It only protects against mistakes: a forged
-    /// token gives access to nothing that could not be requested without it.
+    /// A checksum of the query's parameters except `limit`. It only catches mistakes: a forged token
+    /// gives access to nothing that could not be requested without it.
     fn fingerprint(&self, at: Timestamp) -> u32 {
         let Question { symbol, period, adjust, sessions, span, .. } = self;
         // Only has to differ for different queries.

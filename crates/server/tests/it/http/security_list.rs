@@ -51,7 +51,7 @@ async fn securities_with_overnight_candles_are_listed_with_one_name() {
     for (language, rows) in [
         ("en", [row("AAPL.US", "", "", "Apple"), row("B.US", "", "", "Barnes"), row("C.US", "", "", "")]),
         ("zh-HK", [row("AAPL.US", "", "蘋果", ""), row("B.US", "", "Barnes", ""), row("C.US", "", "", "")]),
-        // Without the header, as the list has always been.
+        // Without Accept-Language, names are in simplified Chinese.
         ("", [row("AAPL.US", "苹果", "", ""), row("B.US", "Barnes", "", ""), row("C.US", "", "", "")]),
         ("zh-CN", [row("AAPL.US", "苹果", "", ""), row("B.US", "Barnes", "", ""), row("C.US", "", "", "")]),
     ] {

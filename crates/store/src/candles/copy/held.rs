@@ -124,7 +124,8 @@ impl HeldSymbols {
             Table { held: held.collect(), seen: HashMap::new() };
     }
 
-    /// Removes symbols, before the file does.
+    /// Removes symbols from the table. Call this before their rows are deleted from the file, so that
+    /// no query relies on deleted rows.
     pub(super) fn forget(&self, symbols: &[Symbol]) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for symbol in symbols {

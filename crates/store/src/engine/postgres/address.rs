@@ -1,18 +1,11 @@
 //! The address of a server with connection parameters:
 //! `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. It never contains a password.
-//!
-//! `tokio_postgres::Config` parses it. Here are the rules that it lacks: parameters of our own, TLS
-//! with verification only, and limits.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
-
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use tokio_postgres::Config;
-use tokio_postgres::config;
 
 use super::Schema;
 
@@ -107,14 +100,20 @@ pub enum AddressError {
     Host { text: String },
     #[error("the address names {found} hosts: name at most {HOSTS_MAX}")]
     Hosts { found: usize },
+    #[error("{text:?} is not a port: write a number from 1 to 65535, or leave out the colon for {PORT}")]
+    Port { text: String },
     #[error("the address names no database: write {SHAPE}")]
     NoDatabase,
     #[error("{text:?} is not the name of a database: write one word of at most 63 bytes, `/` in it as %2F")]
     Database { text: String },
     #[error("{text:?} is not the name of a user: write one word of at most 63 bytes")]
     User { text: String },
-    #[error("the address is not valid ({reason}): write {SHAPE}")]
-    Syntax { reason: String },
+    #[error(
+        "the {part} has a percent sign without two hexadecimal digits after it: write %25 for the sign itself"
+    )]
+    Percent { part: &'static str },
+    #[error("the {part} is not UTF-8 once its percent signs are undone: write it in UTF-8")]
+    Utf8 { part: &'static str },
     #[error("the address has a `#` in it: write %23 for the sign itself")]
     Fragment,
     #[error("the parameter {name:?} of the address is not known: known are {}", PARAMETERS.join(", "))]
@@ -139,6 +138,7 @@ const PARAMETERS: [&str; 10] = [
     "password_file",
     "host",
 ];
+const PORT: u16 = 5432;
 /// The system's trusted authorities on Debian and derivatives.
 const DEBIAN_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 const LENGTH_MAX: usize = 4_096;
@@ -155,9 +155,6 @@ const POOL: usize = 16;
 /// A writer holds one during a change, and reads on others.
 const POOL_MIN: usize = 4;
 const POOL_MAX: usize = 64;
-/// Characters to be encoded in an address, and in a path of it.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-const ENCODED_IN_PATH: &AsciiSet = &ENCODED.remove(b'/');
 const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
 
 impl Address {
@@ -217,9 +214,9 @@ impl Address {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut text = format!(
             "postgres://{}@{}/{}",
-            encoded(&self.user, ENCODED),
+            encoded(&self.user, ""),
             hosts.join(","),
-            encoded(&self.database, ENCODED)
+            encoded(&self.database, "")
         );
         let mut parameters: Vec<String> = Vec::new();
         if self.hosts.len() > 1 {
@@ -227,7 +224,7 @@ impl Address {
         }
         let speaks_tls = self.hosts.iter().any(|host| self.speaks_tls(host));
         parameters.push(format!("sslmode={}", if speaks_tls { "verify-full" } else { "disable" }));
-        let path = |path: &Path| encoded(&path.to_string_lossy(), ENCODED_IN_PATH);
+        let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
         match &self.roots {
             Roots::File(file) => parameters.push(format!("sslrootcert={}", path(file))),
             // Before version 16 the tools cannot use the system's authorities.
@@ -304,7 +301,7 @@ impl fmt::Display for Host {
             HostAt::Network(name) if name.contains(':') => write!(f, "[{name}]:{}", self.port),
             HostAt::Network(name) => write!(f, "{name}:{}", self.port),
             HostAt::Socket(directory) => {
-                write!(f, "{}:{}", encoded(&directory.to_string_lossy(), ENCODED), self.port)
+                write!(f, "{}:{}", encoded(&directory.to_string_lossy(), ""), self.port)
             }
         }
     }
@@ -331,25 +328,17 @@ impl FromStr for Address {
         }
         let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
         let parameters = parameters(query)?;
-        let socket = parameters.socket.as_deref().map(|socket| at_socket(hosts, socket)).transpose()?;
-        let hosts = socket.as_deref().unwrap_or(hosts);
-        if path.matches('/').count() > 1 {
-            return Err(AddressError::Database { text: excerpt(path.trim_start_matches('/')) });
-        }
-        let config: Config = format!("postgres://{user}@{hosts}{path}").parse().map_err(unparsed)?;
-        let fits = |name: &str| name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
-        let user = config.get_user().filter(|user| !user.is_empty()).ok_or(AddressError::NoUser)?;
-        if !fits(user) {
-            return Err(AddressError::User { text: excerpt(user) });
-        }
-        let database = config.get_dbname().ok_or(AddressError::NoDatabase)?;
-        if !fits(database) {
+        let user = name(user, "user", AddressError::NoUser, |text| AddressError::User { text })?;
+        let database = path.strip_prefix('/').unwrap_or_default();
+        if database.contains('/') {
             return Err(AddressError::Database { text: excerpt(database) });
         }
+        let database =
+            name(database, "database", AddressError::NoDatabase, |text| AddressError::Database { text })?;
         let address = Address {
-            user: user.to_owned(),
-            database: database.to_owned(),
-            hosts: hosts_of(&config)?,
+            user,
+            database,
+            hosts: hosts_of(hosts, parameters.socket.as_deref())?,
             target: parameters.target.unwrap_or(Target::ReadWrite),
             // Naming trusted certificates implies verification.
             tls: parameters.tls.or(parameters.roots.is_some().then_some(Tls::Verified)),
@@ -369,48 +358,79 @@ impl FromStr for Address {
     }
 }
 
-/// The host part with the directory of `?host=`, which the address may give a port.
-fn at_socket(hosts: &str, directory: &Path) -> Result<String, AddressError> {
-    if !hosts.is_empty() && !hosts.starts_with(':') {
-        let advice = "the address names a host already: leave out one of the two";
-        return Err(wrong("host", &directory.to_string_lossy(), advice));
-    }
-    Ok(format!("{}{hosts}", encoded(&directory.to_string_lossy(), ENCODED)))
-}
-
-fn hosts_of(config: &Config) -> Result<Vec<Host>, AddressError> {
-    let hosts = config.get_hosts().iter().zip(config.get_ports()).map(|(host, port)| {
-        let at = match host {
-            config::Host::Unix(directory) => HostAt::Socket(directory.clone()),
-            config::Host::Tcp(name) if name.is_empty() => return Err(AddressError::NoHost),
-            config::Host::Tcp(name) if is_name(name) => HostAt::Network(name.clone()),
-            config::Host::Tcp(name) => return Err(AddressError::Host { text: excerpt(name) }),
+fn hosts_of(text: &str, socket: Option<&Path>) -> Result<Vec<Host>, AddressError> {
+    if let Some(directory) = socket {
+        let port = match text.strip_prefix(':') {
+            Some(port) => port_of(port)?,
+            None if text.is_empty() => PORT,
+            None => {
+                let advice = "the address names a host already: leave out one of the two";
+                return Err(wrong("host", &directory.to_string_lossy(), advice));
+            }
         };
-        match port {
-            0 => Err(syntax("port 0")),
-            port => Ok(Host { at, port: *port }),
-        }
-    });
-    let hosts = hosts.collect::<Result<Vec<Host>, _>>()?;
+        return Ok(vec![Host { at: HostAt::Socket(directory.to_owned()), port }]);
+    }
+    let hosts = text.split(',').map(host).collect::<Result<Vec<Host>, _>>()?;
     match hosts.len() {
-        0 => Err(AddressError::NoHost),
-        1..=HOSTS_MAX => Ok(hosts),
+        0..=HOSTS_MAX => Ok(hosts),
         found => Err(AddressError::Hosts { found }),
     }
 }
 
-fn is_name(text: &str) -> bool {
-    let is_name = text.len() <= 253 && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
-    is_name || text.parse::<IpAddr>().is_ok()
+fn host(text: &str) -> Result<Host, AddressError> {
+    let refused = || AddressError::Host { text: excerpt(text) };
+    let (name, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (name, after) = rest.split_once(']').ok_or_else(refused)?;
+            if !name.parse::<IpAddr>().is_ok_and(|address| address.is_ipv6()) {
+                return Err(refused());
+            }
+            match after.strip_prefix(':') {
+                Some(port) => (name, Some(port)),
+                None if after.is_empty() => (name, None),
+                None => return Err(refused()),
+            }
+        }
+        None => match text.split_once(':') {
+            Some((_, rest)) if rest.contains(':') => return Err(refused()),
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        },
+    };
+    let port = port.map(port_of).transpose()?.unwrap_or(PORT);
+    let name = decoded(name, "host")?;
+    if name.is_empty() {
+        return Err(AddressError::NoHost);
+    }
+    if name.starts_with('/') {
+        return Ok(Host { at: HostAt::Socket(name.into()), port });
+    }
+    let is_address = name.parse::<IpAddr>().is_ok();
+    let is_name = name.len() <= 253 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-._".contains(c));
+    match is_address || is_name {
+        true => Ok(Host { at: HostAt::Network(name), port }),
+        false => Err(refused()),
+    }
 }
 
-fn unparsed(error: tokio_postgres::Error) -> AddressError {
-    // The source names the option.
-    std::error::Error::source(&error).map_or_else(|| syntax(&error), syntax)
+fn port_of(text: &str) -> Result<u16, AddressError> {
+    let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let port = text.parse::<u16>().ok().filter(|port| digits && *port != 0);
+    port.ok_or_else(|| AddressError::Port { text: excerpt(text) })
 }
 
-fn syntax(reason: impl ToString) -> AddressError {
-    AddressError::Syntax { reason: reason.to_string() }
+fn name(
+    text: &str,
+    part: &'static str,
+    absent: AddressError,
+    refused: impl FnOnce(String) -> AddressError,
+) -> Result<String, AddressError> {
+    let name = decoded(text, part)?;
+    if name.is_empty() {
+        return Err(absent);
+    }
+    let fits = name.len() <= NAME_BYTES_MAX && !name.chars().any(char::is_control);
+    if fits { Ok(name) } else { Err(refused(excerpt(&name))) }
 }
 
 #[derive(Default)]
@@ -431,7 +451,7 @@ fn parameters(query: &str) -> Result<Parameters, AddressError> {
     let mut seen = Vec::new();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let key = decoded(key)?;
+        let key = decoded(key, "name of a parameter")?;
         if key == "password" {
             return Err(AddressError::Password);
         }
@@ -441,7 +461,7 @@ fn parameters(query: &str) -> Result<Parameters, AddressError> {
             return Err(AddressError::Twice { name });
         }
         seen.push(name);
-        found.take(name, &decoded(value)?)?;
+        found.take(name, &decoded(value, "value of a parameter")?)?;
     }
     if seen.contains(&"passfile") && seen.contains(&"password_file") {
         let advice = "the address names a password_file too: leave out one of the two";
@@ -537,22 +557,47 @@ fn excerpt(text: &str) -> String {
     text.chars().take(80).collect()
 }
 
-fn decoded(text: &str) -> Result<String, AddressError> {
-    percent_decode_str(text).decode_utf8().map(Into::into).map_err(syntax)
+/// Percent-decodes a text.
+fn decoded(text: &str, part: &'static str) -> Result<String, AddressError> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let mut digit = || rest.next().and_then(|digit| char::from(digit).to_digit(16));
+        let (Some(high), Some(low)) = (digit(), digit()) else {
+            return Err(AddressError::Percent { part });
+        };
+        bytes.extend(u8::try_from(high * 16 + low));
+    }
+    match bytes.contains(&0) {
+        true => Err(AddressError::Utf8 { part }),
+        false => String::from_utf8(bytes).map_err(|_| AddressError::Utf8 { part }),
+    }
 }
 
-fn encoded(text: &str, set: &'static AsciiSet) -> String {
-    utf8_percent_encode(text, set).to_string()
+fn encoded(text: &str, plain: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let c = char::from(byte);
+        match c.is_ascii_alphanumeric() || "-._~".contains(c) || plain.contains(c) {
+            true => encoded.push(c),
+            false => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "postgres://{}@", encoded(&self.user, ENCODED))?;
+        write!(f, "postgres://{}@", encoded(&self.user, ""))?;
         for (i, host) in self.hosts.iter().enumerate() {
             write!(f, "{}{host}", if i == 0 { "" } else { "," })?;
         }
-        write!(f, "/{}", encoded(&self.database, ENCODED))?;
-        let path = |path: &Path| encoded(&path.to_string_lossy(), ENCODED_IN_PATH);
+        write!(f, "/{}", encoded(&self.database, ""))?;
+        let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
         let target = (self.target != Target::ReadWrite).then(|| self.target.as_str());
         let tls = self.tls.map(|tls| match tls {
             Tls::Off => "disable",
@@ -571,7 +616,7 @@ impl fmt::Display for Address {
             parameters.push(("connect_timeout", self.connect_timeout_s.to_string()));
         }
         if self.application_name != APPLICATION {
-            parameters.push(("application_name", encoded(&self.application_name, ENCODED)));
+            parameters.push(("application_name", encoded(&self.application_name, "")));
         }
         if self.pool != POOL {
             parameters.push(("pool", self.pool.to_string()));
