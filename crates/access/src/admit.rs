@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use market::{Date, Symbol, Timestamp};
-use store::{MonthUsage, Spend};
+use store::{AccountId, MonthUsage, Spend};
 
 use crate::admission_cache::{Grade, Standpoint};
 use crate::health::briefly;
@@ -201,6 +201,21 @@ impl Access {
         let (version, account) = self.standing_at(caller, look)?.ok_or(Refusal::Revoked)?;
         within(caller, &account, scope)?;
         Ok(Permit::of(version, account, now))
+    }
+
+    /// Admits the user of this process, who has opened the store, to an account in it: for a command
+    /// line, without credentials. A revoked account can still be read. `None` if there is no such
+    /// account. `now` is the market's.
+    pub fn admit_in_process(
+        &self,
+        account: AccountId,
+        now: Timestamp,
+    ) -> Result<Option<(Caller, Permit)>, AccessError> {
+        let found = self.look(account, Freshness::Fresh)?;
+        Ok(found.map(|(version, account)| {
+            let caller = Caller::new(account.id, account.epoch, Timestamp(i64::MAX)).in_process();
+            (caller, Permit::of(version, account, now))
+        }))
     }
 
     /// The first step of a history request, before its parameters are parsed. The window counts

@@ -28,11 +28,17 @@ enum Manner {
     Browser,
     /// In the URL, which browsers and proxies log.
     Address,
+    /// Not at all: the user of this process may read the whole store.
+    InProcess,
 }
 
 impl Caller {
     pub(crate) fn new(account: AccountId, epoch: u32, until: Timestamp) -> Caller {
         Caller { account, epoch, until, family: None, manner: Manner::Sent, scopes: Scopes::ALL }
+    }
+
+    pub(crate) fn in_process(self) -> Caller {
+        Caller { manner: Manner::InProcess, ..self }
     }
 
     pub(crate) fn of_browser(self) -> Caller {
@@ -47,6 +53,11 @@ impl Caller {
 
     pub fn is_browser(&self) -> bool {
         self.manner == Manner::Browser
+    }
+
+    /// Whether it is the user of this process ([`Access::admit_in_process`](crate::Access)).
+    pub fn is_in_process(&self) -> bool {
+        self.manner == Manner::InProcess
     }
 
     pub fn is_in_address(&self) -> bool {

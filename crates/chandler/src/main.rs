@@ -5,6 +5,7 @@
 
 mod browser;
 mod chart;
+mod client;
 mod clock;
 mod command;
 mod config;
@@ -12,6 +13,8 @@ mod context;
 mod demo;
 mod directories;
 mod failure;
+mod field_flags;
+mod local;
 mod log;
 mod machine;
 mod output;

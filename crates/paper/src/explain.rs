@@ -8,9 +8,9 @@ use trading::{Entry, GridId, Order, OrderId};
 use crate::PaperError;
 use crate::account::PaperAccount;
 use crate::account::book::parsed;
-use crate::explained::Ending;
+use crate::explained::{Ending, explained};
 use crate::explanation::{OrderExplanation, explanation_of};
-use crate::grid_explanation::{GridExplanation, grid_steps};
+use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
 use crate::service::Paper;
 
 /// Maximum number of entries that one request reads.
@@ -44,6 +44,9 @@ impl PaperAccount<'_> {
     /// entries, only its status changes are included, not each move of a trailing stop.
     pub fn order_explanation(&mut self, order: OrderId) -> Result<Option<OrderExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| explained(seen, order));
+        }
         // A read does not begin an account.
         if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
@@ -75,6 +78,9 @@ impl PaperAccount<'_> {
     /// The newest steps of a grid, if it exists.
     pub fn grid_explanation(&mut self, grid: GridId) -> Result<Option<GridExplanation>, PaperError> {
         let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| grid_explanation(seen.entries, grid));
+        }
         if paper.standing(id)?.horizon.is_none() {
             return Ok(None);
         }

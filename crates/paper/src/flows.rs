@@ -7,6 +7,7 @@ use trading::ledger::{CashFlow, cash_flows};
 use crate::PaperError;
 use crate::account::PaperAccount;
 use crate::account::book::parsed;
+use crate::look::Seen;
 use crate::service::Paper;
 
 /// Selects cash flows. They are listed newest first.
@@ -36,6 +37,9 @@ impl PaperAccount<'_> {
     /// it if a symbol has fewer than requested.
     pub fn flows(&mut self, query: &FlowQuery) -> Result<FoundFlows, PaperError> {
         let (paper, id) = (self.paper, self.id);
+        if paper.only_looks {
+            return self.look(|seen| seen_flows(seen, query));
+        }
         let (began, now) = self.read(|reading| (reading.account.began(), reading.view.at))?;
         let began = began.unwrap_or(now);
         let through = query.through.min(now);
@@ -79,6 +83,18 @@ impl Paper {
         flows.truncate(query.most);
         Ok(())
     }
+}
+
+/// The same from the entries of an account that was only looked at, some of which are not written.
+fn seen_flows(seen: &Seen<'_>, query: &FlowQuery) -> FoundFlows {
+    let began = seen.reading.account.began().unwrap_or(seen.reading.view.at);
+    let flows = seen.entries.iter().rev().flat_map(|entry| cash_flows(entry).into_iter().rev());
+    let dated = flows.map(|flow| CashFlow { at: flow.at.or(Some(began)), ..flow });
+    let wanted = dated.filter(|flow| {
+        flow.at.is_some_and(|at| (query.from..=query.through).contains(&at))
+            && query.symbol.as_ref().is_none_or(|symbol| flow.symbol.as_ref() == Some(symbol))
+    });
+    FoundFlows { flows: wanted.take(query.most).collect(), entries: 0 }
 }
 
 /// The cash flows of an entry, optionally of one symbol. An entry that does not contain the symbol

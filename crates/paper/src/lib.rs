@@ -84,6 +84,6 @@ pub use statement_rows::{
     EquityHoldingLockSum, EquityHoldingSum, Interest, StatementAsset, StatementFee, StatementMember, Trade,
     TradeSum,
 };
-pub use statements::{SeenStatements, StatementId, StatementList};
+pub use statements::{StatementId, StatementList};
 pub use store::JournalCut;
 pub use travel::{Standing, Travel};

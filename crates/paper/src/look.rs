@@ -2,7 +2,7 @@
 //! in memory only.
 //!
 //! A command line that only reads must not advance an account: the next one may run with another
-//! clock.
+//! clock. All reads of its [`Paper`] are of this kind ([`Paper::for_command_line`]).
 
 use store::{AccountId, Reader};
 use trading::{Account, Engine, Entry, Submit, SubmitGrid};

@@ -53,6 +53,8 @@ pub struct Paper {
     rates: RwLock<(i64, Arc<Rates>)>,
     pub(crate) portion: Portion,
     pub(crate) equity_logs: EquityLogs,
+    /// Reads write nothing.
+    pub(crate) only_looks: bool,
 }
 
 impl fmt::Debug for Paper {
@@ -81,14 +83,16 @@ impl Paper {
             rates: RwLock::new((i64::MIN, Arc::default())),
             portion: Portion::default(),
             equity_logs: EquityLogs::default(),
+            only_looks: false,
         }
     }
 
-    /// Makes requests wait however far an account is behind, for a command line.
+    /// For a command line: requests wait however far an account is behind, and a read writes
+    /// nothing (`look.rs`).
     #[must_use]
-    pub fn patient(self) -> Paper {
+    pub fn for_command_line(self) -> Paper {
         let portion = Portion { each_request: u32::MAX, ..self.portion };
-        Paper { portion, ..self }
+        Paper { portion, only_looks: true, ..self }
     }
 
     /// Replaces the tables.

@@ -45,9 +45,9 @@ pub struct StatementList {
 
 /// Statements as of an instant, including those that are not stored yet.
 #[derive(Clone, Debug)]
-pub struct SeenStatements {
+pub(crate) struct SeenStatements {
     /// Newest first.
-    pub listed: Vec<StatementId>,
+    pub(crate) listed: Vec<StatementId>,
     made: Vec<(StatementId, StatementDocument)>,
 }
 
@@ -55,6 +55,9 @@ impl PaperAccount<'_> {
     /// The statements of the account as of now. Makes those that are due. Does not begin the
     /// account.
     pub fn statements(&mut self, list: &StatementList) -> Result<Vec<StatementId>, PaperError> {
+        if self.paper.only_looks {
+            return Ok(self.look_at_statements(list)?.listed);
+        }
         let moment = self.clock.moment(self.id, None);
         let now = moment.as_of.now();
         if self.paper.accounts.statement_due(self.id)?.is_none_or(|due| due <= now) {
@@ -65,9 +68,21 @@ impl PaperAccount<'_> {
         self.paper.listed(self.id, list, now)
     }
 
+    /// The text of a statement that was made by now.
+    pub fn statement(&mut self, of: StatementId) -> Result<Option<Vec<u8>>, PaperError> {
+        let moment = self.clock.moment(self.id, None);
+        let (paper, id, now) = (self.paper, self.id, moment.as_of.now());
+        if !paper.only_looks {
+            return paper.stored_statement(id, of, now);
+        }
+        let list = StatementList { kind: of.kind, from: of.date, skip: 0, limit: u32::MAX };
+        let seen = paper.at(id, self.reader, &moment).look_at_statements(&list)?;
+        paper.seen_statement(id, of, &seen, now)
+    }
+
     /// Like [`PaperAccount::statements`] without writing anything: statements that are not stored
     /// yet are made in memory.
-    pub fn look_at_statements(&mut self, list: &StatementList) -> Result<SeenStatements, PaperError> {
+    pub(crate) fn look_at_statements(&mut self, list: &StatementList) -> Result<SeenStatements, PaperError> {
         let (paper, id, moment) = (self.paper, self.id, self.clock.moment(self.id, None));
         let now = moment.as_of.now();
         let all = StatementList { kind: StatementKind::Daily, from: Date::ZERO, skip: 0, limit: 1 };
@@ -169,8 +184,8 @@ impl Paper {
         Ok(self.accounts.accounts_with_statements_due(after, limit)?)
     }
 
-    /// The text of a statement that was made by an instant.
-    pub fn statement(
+    /// The text of a stored statement that was made by an instant.
+    pub(crate) fn stored_statement(
         &self,
         id: AccountId,
         of: StatementId,
@@ -183,7 +198,7 @@ impl Paper {
     }
 
     /// The text of a statement listed by [`PaperAccount::look_at_statements`].
-    pub fn seen_statement(
+    pub(crate) fn seen_statement(
         &self,
         id: AccountId,
         of: StatementId,
@@ -192,7 +207,7 @@ impl Paper {
     ) -> Result<Option<Vec<u8>>, PaperError> {
         match seen.made.iter().find(|(known, _)| *known == of) {
             Some((_, document)) => Ok(serde_json::to_vec(document).ok()),
-            None => self.statement(id, of, made_by),
+            None => self.stored_statement(id, of, made_by),
         }
     }
 

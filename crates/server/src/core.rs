@@ -13,7 +13,7 @@ use std::time::Duration;
 use access::{Access, Account, DatabaseState, Moment, Present, Region};
 use history::{AsOf, History, HistoryError, PageCache};
 use market::{ClassShares, FloorTable, Market, Symbol, Timestamp};
-use paper::{Paper, PaperError};
+use paper::{NoListener, Paper, PaperError};
 use social::Community;
 use store::{AccountId, ImportRecord, Reader, ServerLock, Store, StoreError};
 use tokio::sync::Notify;
@@ -132,9 +132,36 @@ impl Core {
         market: MarketClock,
         machine: Clock,
     ) -> Core {
-        let limits = Limits::default();
         let listeners = Arc::new(TradeListeners::new(store.clone()));
         let paper = paper(&access, &history, listeners.clone());
+        Core::of((store, history, access), page_cache_bytes, (paper, listeners), (market, machine))
+    }
+
+    /// For a command line: without cached pages, and with paper accounts that notify no one and
+    /// whose reads write nothing.
+    pub(crate) fn for_command_line(
+        store: Store,
+        history: History,
+        access: Access,
+        tables: Tables,
+        market: MarketClock,
+        machine: Clock,
+    ) -> Core {
+        let listeners = Arc::new(TradeListeners::new(store.clone()));
+        let of_paper = History::new(history.venues().clone());
+        let paper = Paper::new(access.database(), of_paper, tables, Arc::new(NoListener));
+        let paper = (paper.for_command_line(), listeners);
+        let core = Core::of((store, history, access), 0, paper, (market, machine));
+        Core { floors: FloorTable::NONE, ..core }
+    }
+
+    fn of(
+        (store, history, access): (Store, History, Access),
+        page_cache_bytes: usize,
+        (paper, listeners): (Paper, Arc<TradeListeners>),
+        (market, machine): (MarketClock, Clock),
+    ) -> Core {
+        let limits = Limits::default();
         Core {
             paper,
             listeners,

@@ -60,9 +60,8 @@ pub use crate::core::Clock;
 pub use certificate::{Certificate, Concern};
 pub use command::PAGED_MAX;
 pub use http::{
-    StoreInventory, cash_flow_document, charge_name, execution_document, funds_document,
-    grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document, import_document,
-    openapi, order_detail_document, order_document, positions_document, watchlists_document,
+    InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest, StoreInventory, charge_name,
+    import_document, openapi,
 };
 pub use listen::{Addresses, Reloader, Server, ServerError};
 pub use local::SignInLinks;

@@ -35,8 +35,9 @@ pub(crate) struct SecurityLookup {
 /// Names of some securities, looked up once each.
 #[derive(Debug)]
 pub(crate) struct Names {
-    language: Language,
-    known: HashMap<Symbol, String>,
+    known: HashMap<Symbol, Option<String>>,
+    /// Whether the ticker stands in for a name.
+    has_tickers: bool,
 }
 
 impl Names {
@@ -50,15 +51,21 @@ impl Names {
         for symbol in symbols {
             if !known.contains_key(symbol) {
                 let security = reader.view().security(symbol)?;
-                known.insert(symbol.clone(), stock_name(security.as_ref(), symbol, language));
+                let name = security.as_ref().and_then(|security| name_in(security, language));
+                known.insert(symbol.clone(), name.map(str::to_owned));
             }
         }
-        Ok(Names { language, known })
+        Ok(Names { known, has_tickers: true })
+    }
+
+    /// The command line shows no name for a security without one, or describes it.
+    pub(crate) fn without_tickers(self) -> Names {
+        Names { has_tickers: false, ..self }
     }
 
     pub(crate) fn get(&self, symbol: &Symbol) -> String {
-        let unknown = || stock_name(None, symbol, self.language);
-        self.known.get(symbol).cloned().unwrap_or_else(unknown)
+        let ticker = || if self.has_tickers { symbol.ticker().to_owned() } else { String::new() };
+        self.known.get(symbol).cloned().flatten().unwrap_or_else(ticker)
     }
 }
 

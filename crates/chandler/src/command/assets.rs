@@ -6,8 +6,8 @@ use clap::Args;
 use serde_json::Value;
 use trading::Currency;
 
-use super::trade::Whose;
 use super::trade::shown::{self, amount, rows, text};
+use crate::client::Whose;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let currency = arguments.currency.as_ref().map(|text| text.to_ascii_uppercase().parse::<Currency>());
     let currency = currency.transpose().map_err(usage)?;
-    let document = arguments.whose.source(context)?.assets(currency)?;
+    let document = arguments.whose.trader(context)?.assets(currency)?;
     if arguments.format == Format::Json {
         return shown::json(&document);
     }

@@ -9,10 +9,10 @@ use anyhow::anyhow;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::serve::open_accounts;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::open_accounts;
 use crate::output::{self, Column, Format};
 
 #[derive(Debug, Args)]

@@ -4,7 +4,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::trade::shown::{self, amount, rows, text, zoned};
-use super::trade::{CashQuestion, Range, Whose};
+use super::trade::{CashQuestion, Range};
+use crate::client::Whose;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
@@ -24,9 +25,9 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let between = arguments.range.between()?;
-    let mut source = arguments.whose.source(context)?;
-    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?;
-    let document = source.cash_flow(&CashQuestion { symbol, between })?;
+    let client = arguments.whose.trader(context)?;
+    let symbol = arguments.symbol.as_deref().map(|text| client.symbol(text, context)).transpose()?;
+    let document = client.cash_flow(&CashQuestion { symbol, between })?;
     if arguments.format == Format::Json {
         return shown::json(&document);
     }

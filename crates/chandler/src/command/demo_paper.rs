@@ -13,10 +13,10 @@ use trading::{
     TimeInForce,
 };
 
-use super::trade::Books;
 use crate::clock::Clock;
 use crate::context::{CommandContext, symbol};
 use crate::failure::Failure;
+use crate::local::Books;
 
 /// A market order of the past.
 struct PastOrder {

@@ -10,11 +10,12 @@ use anyhow::{Context, anyhow};
 use server::Settings;
 
 use super::local_serve::{self, Ports};
-use super::serve::{Hangup, open_accounts};
+use super::serve::Hangup;
 use super::{account, demo_desk, demo_paper};
 use crate::config::LogConfig;
 use crate::context::{CommandContext, shell_word};
 use crate::failure::Failure;
+use crate::local::open_accounts;
 use crate::sdk::{self, Credentials, Url};
 use crate::{log, output, progress};
 

@@ -4,7 +4,8 @@ use clap::Args;
 use serde_json::Value;
 
 use super::trade::shown::{self, amount, rows, text, zoned};
-use super::trade::{Range, TradesQuestion, Whose, order_id};
+use super::trade::{Range, TradesQuestion, order_id};
+use crate::client::Whose;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
@@ -31,10 +32,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let order = arguments.order.as_deref().map(order_id).transpose()?;
     let between = arguments.range.between()?;
-    let mut source = arguments.whose.source(context)?;
-    let symbol = arguments.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?;
+    let client = arguments.whose.trader(context)?;
+    let symbol = arguments.symbol.as_deref().map(|text| client.symbol(text, context)).transpose()?;
     let history = (arguments.history || arguments.range.is_given()).then_some(between);
-    let document = source.trades(&TradesQuestion { symbol, order, history })?;
+    let document = client.trades(&TradesQuestion { symbol, order, history })?;
     if arguments.format == Format::Json {
         return shown::json(&document);
     }

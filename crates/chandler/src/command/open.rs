@@ -12,13 +12,13 @@ use serde_json::json;
 use server::{Settings, SignInLinks};
 use store::Access;
 
-use super::account::named;
 use super::import;
 use super::local_serve::{self, Ports};
-use super::serve::{Hangup, LINK_LEAD, Serving, create_if_absent, open_accounts};
+use super::serve::{Hangup, LINK_LEAD, Serving, create_if_absent};
 use crate::config::LogConfig;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::{named, open_accounts};
 use crate::output::{self, Format};
 use crate::sdk::Url;
 use crate::{browser, log};

@@ -3,8 +3,8 @@
 use clap::Args;
 use serde_json::Value;
 
-use super::trade::Whose;
 use super::trade::shown::{self, amount, rows, text};
+use crate::client::Whose;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
@@ -20,10 +20,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
-    let mut source = arguments.whose.source(context)?;
+    let client = arguments.whose.trader(context)?;
     let symbols: Result<Vec<_>, Failure> =
-        arguments.symbols.iter().map(|text| source.symbol(text, context)).collect();
-    let document = source.positions(&symbols?)?;
+        arguments.symbols.iter().map(|text| client.symbol(text, context)).collect();
+    let document = client.positions(&symbols?)?;
     if arguments.format == Format::Json {
         return shown::json(&document);
     }

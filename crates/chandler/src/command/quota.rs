@@ -7,10 +7,9 @@ use anyhow::anyhow;
 use clap::Args;
 use serde_json::Value;
 
-use super::account::named;
-use super::serve::open_accounts;
 use crate::context::CommandContext;
 use crate::failure::Failure;
+use crate::local::{named, open_accounts};
 use crate::output::{self, Column, Format};
 use crate::remote::{self, field};
 

@@ -5,10 +5,9 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, OnceLock};
 
-use access::{Access, Region};
+use access::Region;
 use anyhow::{Context, anyhow};
 use history::History;
-use market::Market;
 use serde::Serialize;
 use server::{Addresses, Server, ServerError, Settings, SignInLinks};
 use store::{Accounts, CopySettings, StoreError};
@@ -18,6 +17,7 @@ use crate::clock::{Clock, ServedClock};
 pub(crate) use crate::config::arguments::Arguments;
 use crate::context::CommandContext;
 use crate::failure::Failure;
+use crate::local::open_accounts;
 use crate::{log, machine, output};
 
 /// The line on stdout once clients can connect.
@@ -267,13 +267,6 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
         }
         failure => Err(failure),
     }
-}
-
-/// Opens the accounts of a store. They use the machine's clock, not the market's.
-pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
-    let calendar = context.history.venues().of(Market::Hk).calendar().clone();
-    let (place, key) = (context.place()?, context.key_file());
-    Ok(Access::open_with_key(place, key.as_deref(), Clock::Machine.now())?.with_calendar(calendar))
 }
 
 /// The host name, if it is valid as a label of metrics.

@@ -11,8 +11,9 @@ use serde_json::Value;
 use trading::statement::StatementKind;
 
 use super::time::date;
+use super::trade::StatementsQuestion;
 use super::trade::shown::{self, grouped, rows, text};
-use super::trade::{Source, StatementsQuestion, Whose};
+use crate::client::Whose;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
@@ -113,9 +114,9 @@ fn kind(monthly: bool) -> StatementKind {
 impl List {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let from = self.start.as_deref().map(date).transpose()?;
-        let mut source = self.whose.source(context)?;
+        let client = self.whose.trader(context)?;
         let question = StatementsQuestion { kind: kind(self.monthly), from, limit: self.limit };
-        let document = source.statements(&question)?;
+        let document = client.statements(&question)?;
         if self.format == Format::Json {
             return shown::json(&document);
         }
@@ -138,7 +139,7 @@ impl Which {
     /// The text of the selected statement.
     fn found(&self, context: &CommandContext) -> Result<Vec<u8>, Failure> {
         let of = self.date.as_deref().map(date).transpose()?;
-        let mut source: Source = self.whose.source(context)?;
+        let client = self.whose.trader(context)?;
         // There may be many newer ones than that of a date; the newest of all is the first.
         let limit = if of.is_some() { LIMIT_MAX } else { 1 };
         let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
@@ -152,7 +153,7 @@ impl Which {
                 question.kind
             ),
         };
-        Ok(source.statement(&question, of)?.ok_or_else(missing)?)
+        Ok(client.statement(&question, of)?.ok_or_else(missing)?)
     }
 
     fn document(&self, context: &CommandContext) -> Result<(Vec<u8>, StatementDocument), Failure> {

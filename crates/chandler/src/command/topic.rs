@@ -11,10 +11,10 @@ use social::{
     Community, Hiding, PageOf, ReplyRow, SocialError, TopicRow, TopicTarget, VisibilityOutcome, hide_reason,
 };
 
-use super::serve::open_accounts;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::open_accounts;
 use crate::output::{self, Column, Format};
 
 /// The maximum length of a text in a table.

@@ -1,19 +1,20 @@
 //! `chandler watchlist`: the watchlists of an account, in the local store or at a server.
 
-mod here;
-mod source;
-mod there;
+mod requests;
 
 use std::io::Write;
 
 use clap::{Args, Subcommand};
+use market::Symbol;
 use serde_json::{Value, json};
 
+use crate::client::{Client, Whose};
 use crate::command::trade::shown::{self, amount, rows, text, zoned};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::Purpose;
 use crate::output::{self, Column, Format};
-use source::{Members, Pinning, Whose};
+use requests::{Members, Pinning};
 
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -130,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 
 impl List {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut document = self.whose.source(context)?.document()?;
+        let mut document = open(&self.whose, context)?.watchlists()?;
         if let Some(wanted) = &self.group {
             let group = found(&document, wanted)?.clone();
             document = json!({"groups": [group]});
@@ -173,53 +174,62 @@ fn print(out: &mut impl Write, group: &Value) -> Result<(), Failure> {
 
 impl Create {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let symbols = source.symbols(&self.symbols, context)?;
-        let id = source.create(&self.name, symbols)?;
+        let client = open(&self.whose, context)?;
+        let symbols = symbols(&client, &self.symbols, context)?;
+        let id = client.create_watchlist(&self.name, &symbols)?;
         done(self.format, &format!("group {id} is there"), &id)
     }
 }
 
 impl Change {
     fn run(&self, members: Members, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let symbols = source.symbols(&self.symbols, context)?;
-        let id = id_of(&source.document()?, &self.group)?;
-        source.change(&id, members, symbols)?;
+        let client = open(&self.whose, context)?;
+        let symbols = symbols(&client, &self.symbols, context)?;
+        let id = id_of(&client.watchlists()?, &self.group)?;
+        client.change_watchlist(&id, members, &symbols)?;
         done(self.format, &format!("group {id} is changed"), &id)
     }
 }
 
 impl Rename {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let id = id_of(&source.document()?, &self.group)?;
-        source.rename(&id, &self.name)?;
+        let client = open(&self.whose, context)?;
+        let id = id_of(&client.watchlists()?, &self.group)?;
+        client.rename_watchlist(&id, &self.name)?;
         done(self.format, &format!("group {id} is renamed"), &id)
     }
 }
 
 impl Delete {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let id = id_of(&source.document()?, &self.group)?;
-        source.delete(&id, self.purge)?;
+        let client = open(&self.whose, context)?;
+        let id = id_of(&client.watchlists()?, &self.group)?;
+        client.delete_watchlist(&id, self.purge)?;
         done(self.format, &format!("group {id} is deleted"), &id)
     }
 }
 
 impl Pin {
     fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let symbols = source.symbols(&self.symbols, context)?;
+        let client = open(&self.whose, context)?;
+        let symbols = symbols(&client, &self.symbols, context)?;
         let names: Vec<String> = symbols.iter().map(ToString::to_string).collect();
-        source.pin(symbols, if self.off { Pinning::Remove } else { Pinning::Add })?;
+        client.pin(&symbols, if self.off { Pinning::Remove } else { Pinning::Add })?;
         let is = if self.off { "no longer pinned" } else { "pinned" };
         match self.format {
             Format::Json => Ok(output::json(&json!({"securities": names}))?),
             Format::Table => say(&format!("{} {is}", names.join(", "))),
         }
     }
+}
+
+fn open(whose: &Whose, context: &CommandContext) -> Result<Client, Failure> {
+    whose.client(Purpose::Watchlists, context)
+}
+
+/// Parses typed symbols.
+fn symbols(client: &Client, texts: &[String], context: &CommandContext) -> Result<Vec<Symbol>, Failure> {
+    texts.iter().map(|text| client.symbol(text, context)).collect()
 }
 
 /// Finds the id of a group by its id or its name.

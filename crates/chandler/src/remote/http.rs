@@ -40,6 +40,17 @@ pub(crate) enum Method {
     Delete,
 }
 
+impl Method {
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+        }
+    }
+}
+
 /// A request. It holds tokens, so it does not implement `Debug`.
 pub(crate) struct Request {
     pub(crate) method: Method,
@@ -124,6 +135,11 @@ pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     value.get(name).unwrap_or(&NULL)
 }
 
+/// Takes a field out of an answer without copying it: answers are long.
+pub(crate) fn taken(mut body: Value, name: &str) -> Value {
+    body.get_mut(name).map(Value::take).unwrap_or_default()
+}
+
 /// Sends requests. An error means that there was no answer.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
@@ -171,12 +187,7 @@ impl Network {
 
 impl Http for Network {
     fn send(&self, request: &Request) -> anyhow::Result<Answer> {
-        let method = match request.method {
-            Method::Get => http::Method::GET,
-            Method::Post => http::Method::POST,
-            Method::Put => http::Method::PUT,
-            Method::Delete => http::Method::DELETE,
-        };
+        let method = request.method.as_str();
         let mut head =
             http::Request::builder().method(method).uri(&request.url).header("accept", request.accept);
         if let Some(command) = COMMAND.get() {

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::files::{Logins, Registration, TokenFile, UserFiles};
 use super::flags::{Flags, check};
-use super::http::{Answer, Body, Headers, Http, Method, Network, Request, field, is_token};
+use super::http::{Answer, Body, Headers, Http, Method, Network, Request, field, is_token, taken};
 use super::oauth::Provider;
 use crate::clock::Clock;
 use crate::context::CommandContext;
@@ -39,13 +39,17 @@ pub(crate) struct Session {
     variable: Option<String>,
 }
 
-/// Why a request to a server failed.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("{0:#}")]
     Unreachable(anyhow::Error),
+    /// Not sent by a check before.
+    #[error("{0}")]
+    NotSent(Failure),
+    /// `detail` is the whole reason, from endpoints in this process alone.
     #[error("{message} ({code})")]
-    Refused { status: u16, code: i64, message: String, headers: Headers },
+    Refused { status: u16, code: i64, message: String, detail: Option<String>, headers: Headers },
     #[error("the answer is not one of Chandler's: status {status}")]
     Strange { status: u16 },
 }
@@ -116,7 +120,7 @@ impl Session {
     }
 
     pub(crate) fn get(&self, path: &str) -> Result<Value, ApiError> {
-        self.ask(Request::new(Method::Get, self.address(path)))
+        self.request(Method::Get, path, None)
     }
 
     /// Requests a table instead of JSON. Returns it with the headers.
@@ -166,15 +170,15 @@ impl Session {
     }
 
     pub(crate) fn post(&self, path: &str, body: Value) -> Result<Value, ApiError> {
-        self.ask(Request { body: Some(Body::Json(body)), ..Request::new(Method::Post, self.address(path)) })
-    }
-
-    pub(crate) fn put(&self, path: &str, body: Value) -> Result<Value, ApiError> {
-        self.ask(Request { body: Some(Body::Json(body)), ..Request::new(Method::Put, self.address(path)) })
+        self.request(Method::Post, path, Some(body))
     }
 
     pub(crate) fn delete(&self, path: &str) -> Result<Value, ApiError> {
-        self.ask(Request::new(Method::Delete, self.address(path)))
+        self.request(Method::Delete, path, None)
+    }
+
+    pub(crate) fn request(&self, method: Method, path: &str, body: Option<Value>) -> Result<Value, ApiError> {
+        self.ask(Request { body: body.map(Body::Json), ..Request::new(method, self.address(path)) })
     }
 
     fn address(&self, path: &str) -> String {
@@ -200,6 +204,7 @@ impl Session {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
+            ApiError::NotSent(failure) => failure,
             ApiError::Refused { status: 401, .. } => match &self.variable {
                 // The variable overrides any login.
                 Some(variable) => anyhow!(
@@ -277,15 +282,10 @@ fn refused(answer: Answer) -> ApiError {
     match (field(&body, "code").as_i64(), field(&body, "message").as_str()) {
         (Some(code), Some(message)) if code != 0 => {
             let message = printable(message).chars().take(MESSAGE_CHARS_MAX).collect();
-            ApiError::Refused { status: *status, code, message, headers: headers.clone() }
+            ApiError::Refused { status: *status, code, message, detail: None, headers: headers.clone() }
         }
         _ => ApiError::Strange { status: *status },
     }
-}
-
-/// Takes a field out of an answer without copying it: answers are long.
-fn taken(mut body: Value, name: &str) -> Value {
-    body.get_mut(name).map(Value::take).unwrap_or_default()
 }
 
 /// The token of a variable, if it is set.

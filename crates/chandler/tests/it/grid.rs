@@ -1,8 +1,9 @@
-//! Grids of a paper account as whole commands, on a past morning, with a clock for every command.
+//! Grids of a paper account as whole commands, on a past morning, with a clock for every command: on
+//! both transports, except for what only one of them has.
 
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::transports::Desk;
 
 const SECURITIES: &str =
     "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n";
@@ -16,12 +17,23 @@ const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 const ID: &str = "1900000001";
 
-/// A morning of one security, and an account with half a million and 500 shares.
-fn world() -> World {
-    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
-    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
-    world.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
-    world
+const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
+const CASH: [&str; 2] = ["--cash", "HKD=500000"];
+
+/// A morning of one security, and an account with half a million and 500 shares, in the local
+/// store.
+fn world() -> Desk {
+    with_shares(Desk::local(&FILES, &CASH))
+}
+
+/// The same over each transport.
+fn desks() -> [Desk; 2] {
+    Desk::both(&FILES, &CASH, BEFORE).map(with_shares)
+}
+
+fn with_shares(desk: Desk) -> Desk {
+    desk.ok(&["account", "position", "ann", "700.HK", "500", "300"]);
+    desk
 }
 
 /// A command at an instant of that morning in Hong Kong.
@@ -61,164 +73,172 @@ fn has_lines(text: &str, lines: &[&str]) {
 
 #[test]
 fn a_grid_trades_a_morning_and_is_explained() {
-    let world = world();
-    assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
-    // Sold at 305.6, bought at 305.2 and 304.8, and at 305.2 sold again: that order is still open.
-    let grids = world.json(&at(LATER, &["grid", "list"]));
-    let grid = &grids["grid_order"][0];
-    for (key, value) in [
-        ("order_id", json!(ID)),
-        ("stock_name", json!("Lamp & Wick")),
-        ("status", json!("Performing")),
-        ("current_base_price", json!("305.2")),
-        ("trigger_times", json!(4)),
-        ("total_buy_quantity", json!("200")),
-        ("total_sell_quantity", json!("100")),
-        ("total_profit_balance", json!("60.00")),
-    ] {
-        assert_eq!(grid[key], value, "{key}");
+    for world in desks() {
+        assert_eq!(world.json(&submit(&["--spread", "0.4"])), json!({"order_id": ID}));
+        // Sold at 305.6, bought at 305.2 and 304.8, and at 305.2 sold again: that order is still open.
+        let grids = world.json(&at(LATER, &["grid", "list"]));
+        let grid = &grids["grid_order"][0];
+        for (key, value) in [
+            ("order_id", json!(ID)),
+            ("stock_name", json!("Lamp & Wick")),
+            ("status", json!("Performing")),
+            ("current_base_price", json!("305.2")),
+            ("trigger_times", json!(4)),
+            ("total_buy_quantity", json!("200")),
+            ("total_sell_quantity", json!("100")),
+            ("total_profit_balance", json!("60.00")),
+        ] {
+            assert_eq!(grid[key], value, "{key}");
+        }
+        let listed = world.ok(&at(LATER, &["grid", "list", "--status", "running"]));
+        for words in [ID, "2026-03-18 10:00:15 HKT", "running", "+0.4 -0.4", "HKD 60.00"] {
+            assert!(listed.contains(words), "{words:?} is not in\n{listed}");
+        }
+        let none = world.ok(&at(LATER, &["grid", "list", "--status", "paused"]));
+        assert_eq!(none, "no grids: `chandler grid submit` begins one\n");
+        let shown = world.ok(&at(LATER, &["grid", "show", ID]));
+        has_lines(
+            &shown,
+            &[
+                "grid         1900000001: 700.HK Lamp & Wick",
+                "state        running",
+                "base         305.2, submitted 305.2",
+                "bounds       300, waiting beyond; 310, waiting beyond",
+                "step         +0.4 -0.4, 100 each",
+                "position     100 to 1,000",
+                "orders       sell GMO, buy GMO",
+                "ends         when it is cancelled",
+                "created      2026-03-18 10:00:15 HKT",
+                "triggered    2026-03-18 10:02:00 HKT  1000000001: sell 100 MO at 305.600, filled",
+                "             2026-03-18 10:03:00 HKT  1000000003: buy 100 MO at 304.800, filled",
+                "history      2026-03-18 10:00:15 HKT  running",
+            ],
+        );
+        let history = world.json(&at(LATER, &["grid", "history", ID]));
+        let triggers: Vec<(Value, Value)> = history["trigger_orders"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| (row["trigger_price"].clone(), row["executed_price"].clone()))
+            .collect();
+        let rows = [("305.200", ""), ("304.800", "305.000"), ("305.200", "305.000"), ("305.600", "305.600")];
+        assert_eq!(triggers, rows.map(|(trigger, executed)| (json!(trigger), json!(executed))));
+        let table = world.ok(&at(LATER, &["grid", "history"]));
+        assert!(
+            table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
+            "{table}"
+        );
+        // An order of a grid has its own explanation.
+        let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
+        assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
+        let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
+        has_lines(
+            &explanation,
+            &[
+                "grid 1900000001",
+                "2026-03-18 10:02:00 HKT  triggered at its level 305.6, above the base 305.2: sells 100",
+                "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+            ],
+        );
     }
-    let listed = world.ok(&at(LATER, &["grid", "list", "--status", "running"]));
-    for words in [ID, "2026-03-18 10:00:15 HKT", "running", "+0.4 -0.4", "HKD 60.00"] {
-        assert!(listed.contains(words), "{words:?} is not in\n{listed}");
-    }
-    let none = world.ok(&at(LATER, &["grid", "list", "--status", "paused"]));
-    assert_eq!(none, "no grids: `chandler grid submit` begins one\n");
-    let shown = world.ok(&at(LATER, &["grid", "show", ID]));
-    has_lines(
-        &shown,
-        &[
-            "grid         1900000001: 700.HK Lamp & Wick",
-            "state        running",
-            "base         305.2, submitted 305.2",
-            "bounds       300, waiting beyond; 310, waiting beyond",
-            "step         +0.4 -0.4, 100 each",
-            "position     100 to 1,000",
-            "orders       sell GMO, buy GMO",
-            "ends         when it is cancelled",
-            "created      2026-03-18 10:00:15 HKT",
-            "triggered    2026-03-18 10:02:00 HKT  1000000001: sell 100 MO at 305.600, filled",
-            "             2026-03-18 10:03:00 HKT  1000000003: buy 100 MO at 304.800, filled",
-            "history      2026-03-18 10:00:15 HKT  running",
-        ],
-    );
-    let history = world.json(&at(LATER, &["grid", "history", ID]));
-    let triggers: Vec<(Value, Value)> = history["trigger_orders"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| (row["trigger_price"].clone(), row["executed_price"].clone()))
-        .collect();
-    let rows = [("305.200", ""), ("304.800", "305.000"), ("305.200", "305.000"), ("305.600", "305.600")];
-    assert_eq!(triggers, rows.map(|(trigger, executed)| (json!(trigger), json!(executed))));
-    let table = world.ok(&at(LATER, &["grid", "history"]));
-    assert!(
-        table.contains("2026-03-18 10:03:00 HKT") && table.contains("sell") && table.contains("open"),
-        "{table}"
-    );
-    // An order of a grid has its own explanation.
-    let explanation = world.ok(&at(LATER, &["order", "why", "1000000001"]));
-    assert!(explanation.contains("the grid's level 305.6"), "{explanation}");
-    let explanation = world.ok(&at(LATER, &["grid", "why", ID]));
-    has_lines(
-        &explanation,
-        &[
-            "grid 1900000001",
-            "2026-03-18 10:02:00 HKT  triggered at its level 305.6, above the base 305.2: sells 100",
-            "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
-        ],
-    );
 }
 
 #[test]
 fn the_inputs_of_a_grid_are_shown_and_its_risks_accepted() {
-    let world = world();
-    world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
-    let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
-    assert!(code == 1 && said.contains("the strategy questionnaire has not been answered"), "{said}");
-    let shown = world.ok(&at(BEFORE, &["grid", "info", "700.HK"]));
-    let lines = [
-        "security     700.HK Lamp & Wick",
-        "price        HKD 305.000",
-        "lot          100",
-        "hours        regular",
-        "agreed       no",
-        "             0.200 from 200 to 500",
-    ];
-    has_lines(&shown, &lines);
-    // Accepting twice is idempotent.
-    for _ in 0..2 {
-        assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "agreed: grids are taken\n");
+    for world in desks() {
+        world.ok(&["account", "set", "ann", "--grid-questionnaire", "on"]);
+        let (code, said) = world.fails(&submit(&["--spread", "0.4"]));
+        assert!(code == 1 && said.contains("the strategy questionnaire has not been answered"), "{said}");
+        let shown = world.ok(&at(BEFORE, &["grid", "info", "700.HK"]));
+        let lines = [
+            "security     700.HK Lamp & Wick",
+            "price        HKD 305.000",
+            "lot          100",
+            "hours        regular",
+            "agreed       no",
+            "             0.200 from 200 to 500",
+        ];
+        has_lines(&shown, &lines);
+        // Accepting twice is idempotent.
+        for _ in 0..2 {
+            assert_eq!(world.ok(&at(BEFORE, &["grid", "agree"])), "agreed: grids are taken\n");
+        }
+        world.ok(&submit(&["--spread", "0.4"]));
+        let info = world.json(&at(LATER, &["grid", "info", "700.HK"]));
+        let channel = json!({"strategy_granted": true, "support_rth": false, "currency": "HKD", "settlement_currency": ["HKD"]});
+        assert_eq!((&info["name"], &info["last_done"]), (&json!("Lamp & Wick"), &json!("305.200")));
+        assert_eq!(info["channel_infos"], channel);
+        let (code, said) = world.fails(&at(LATER, &["grid", "info", "701.HK"]));
+        assert!(code == 1 && said.contains("symbol not tradable"), "{said}");
     }
-    world.ok(&submit(&["--spread", "0.4"]));
-    let info = world.json(&at(LATER, &["grid", "info", "700.HK"]));
-    let channel = json!({"strategy_granted": true, "support_rth": false, "currency": "HKD", "settlement_currency": ["HKD"]});
-    assert_eq!((&info["name"], &info["last_done"]), (&json!("Lamp & Wick"), &json!("305.200")));
-    assert_eq!(info["channel_infos"], channel);
-    let (code, said) = world.fails(&at(LATER, &["grid", "info", "701.HK"]));
-    assert!(code == 1 && said.contains("symbol not tradable"), "{said}");
 }
 
 #[test]
 fn a_grid_is_changed_paused_and_ended() {
-    let world = world();
-    world.ok(&submit(&["--spread", "0.4"]));
-    let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
-    let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
-    assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
-    has_lines(&describe(&["grid", "show", ID]), &["state        paused: asked for"]);
-    assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
-    let replaced =
-        describe(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
-    assert_eq!(replaced, "grid 1900000001 is replaced\n");
-    let grid = shown();
-    for (key, value) in [
-        ("trigger_price_type", json!(2)),
-        ("trigger_percent_up", json!("1.5")),
-        ("trigger_percent_down", json!("1.5")),
-        ("trigger_spread_up", json!("")),
-        ("lower_limit_event", json!(2)),
-        ("support_shortsell", json!(true)),
-        ("trigger_quantity", json!("100")),
-        ("time_in_force", json!(1)),
-    ] {
-        assert_eq!(grid[key], value, "{key}");
+    for world in desks() {
+        world.ok(&submit(&["--spread", "0.4"]));
+        let describe = |arguments: &[&str]| world.ok(&at(BEFORE, arguments));
+        let shown = || world.json(&at(BEFORE, &["grid", "show", ID]));
+        assert_eq!(describe(&["grid", "suspend", ID]), "grid 1900000001 pauses\n");
+        has_lines(&describe(&["grid", "show", ID]), &["state        paused: asked for"]);
+        assert_eq!(describe(&["grid", "restart", ID]), "grid 1900000001 goes on\n");
+        let replaced =
+            describe(&["grid", "replace", ID, "--percent", "1.5", "--at-lower", "close", "--short", "on"]);
+        assert_eq!(replaced, "grid 1900000001 is replaced\n");
+        let grid = shown();
+        for (key, value) in [
+            ("trigger_price_type", json!(2)),
+            ("trigger_percent_up", json!("1.5")),
+            ("trigger_percent_down", json!("1.5")),
+            ("trigger_spread_up", json!("")),
+            ("lower_limit_event", json!(2)),
+            ("support_shortsell", json!(true)),
+            ("trigger_quantity", json!("100")),
+            ("time_in_force", json!(1)),
+        ] {
+            assert_eq!(grid[key], value, "{key}");
+        }
+        // A date includes its last second in the market's zone.
+        describe(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
+        has_lines(&describe(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
+        assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
+        assert_eq!(shown()["status"], "Canceled");
+        let (code, said) = world.fails(&at(BEFORE, &["grid", "cancel", ID]));
+        assert!(code == 1 && said.ends_with("grid order is Canceled"), "{said}");
+        assert!(!world.is_local() || said == "chandler: grid order is Canceled", "{said}");
     }
-    // A date includes its last second in the market's zone.
-    describe(&["grid", "replace", ID, "--tif", "gtd", "--expire", "2026-03-20"]);
-    has_lines(&describe(&["grid", "show", ID]), &["ends         2026-03-20 23:59:59 HKT"]);
-    assert_eq!(world.json(&at(BEFORE, &["grid", "cancel", ID])), json!({"order_id": ID}));
-    assert_eq!(shown()["status"], "Canceled");
-    let (code, said) = world.fails(&at(BEFORE, &["grid", "cancel", ID]));
-    assert_eq!((code, said.as_str()), (1, "chandler: grid order is Canceled"));
 }
 
 #[test]
 fn a_dry_run_shows_where_a_grid_would_trade_and_does_nothing() {
-    let world = world();
-    let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
-    has_lines(
-        &text,
-        &[
-            "a grid of 700.HK would be taken",
-            "ends         when it is cancelled",
-            "sells at     307.200, 309.200",
-            "             up to its bound 2 steps, 200 sold for HKD 61,640.00, without charges",
-            "buys at      303.200, 301.200",
-            "             up to its bound 2 steps, 200 bought for HKD 60,440.00, without charges",
-            "cash         HKD 500,000.00 available",
-            "nothing was done",
-        ],
-    );
-    let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
-    let sales = &preview["sales"];
-    assert_eq!((&sales["level_count"], sales["levels"].as_array().unwrap().len()), (&json!(24), 20));
-    // 500 are held, and 100 must remain.
-    assert_eq!((&sales["trade_count"], &preview["position"]), (&json!(4), &json!("500")));
-    let refused =
-        world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));
-    assert!(refused.starts_with("a grid of 700.HK would be refused: --expire must be within"), "{refused}");
-    assert_eq!(world.ok(&at(BEFORE, &["grid", "list"])), "no grids: `chandler grid submit` begins one\n");
+    for world in desks() {
+        let text = world.ok(&submit(&["--spread", "2", "--dry-run"]));
+        has_lines(
+            &text,
+            &[
+                "a grid of 700.HK would be taken",
+                "ends         when it is cancelled",
+                "sells at     307.200, 309.200",
+                "             up to its bound 2 steps, 200 sold for HKD 61,640.00, without charges",
+                "buys at      303.200, 301.200",
+                "             up to its bound 2 steps, 200 bought for HKD 60,440.00, without charges",
+                "cash         HKD 500,000.00 available",
+                "nothing was done",
+            ],
+        );
+        let preview = world.json(&submit(&["--spread", "0.2", "--dry-run"]));
+        let sales = &preview["sales"];
+        assert_eq!((&sales["level_count"], sales["levels"].as_array().unwrap().len()), (&json!(24), 20));
+        // 500 are held, and 100 must remain.
+        assert_eq!((&sales["trade_count"], &preview["position"]), (&json!(4), &json!("500")));
+        let refused =
+            world.ok(&submit(&["--spread", "2", "--tif", "gtd", "--expire", "2026-03-17", "--dry-run"]));
+        assert!(
+            refused.starts_with("a grid of 700.HK would be refused: --expire must be within"),
+            "{refused}"
+        );
+        assert_eq!(world.ok(&at(BEFORE, &["grid", "list"])), "no grids: `chandler grid submit` begins one\n");
+    }
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod toolchain;
 mod topics;
 mod trading;
 mod trading_remote;
+mod transports;
 mod undo;
 mod watchlists;
 mod world;

@@ -1,7 +1,9 @@
-//! Orders of a paper account as whole commands, on a past morning, with a clock for every command.
+//! Orders and money of a paper account as whole commands, on a past morning, with a clock for every
+//! command: on both transports, except for what only one of them has.
 
 use serde_json::{Value, json};
 
+use crate::transports::Desk;
 use crate::world::World;
 
 const SECURITIES: &str =
@@ -12,11 +14,16 @@ const MINUTES: &str = "symbol,time,open,high,low,close,volume\n\
     700.HK,2026-03-18 10:02,305.6,305.6,304.8,305,50000\n\
     700.HK,2026-03-18 10:03,305,305.4,304.8,305.2,2000\n";
 
-/// A morning of one security, and an account with half a million.
-fn world() -> World {
-    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
-    world.ok(&["account", "create", "ann", "--cash", "HKD=500000"]);
-    world
+const FILES: [(&str, &str); 2] = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
+
+/// A morning of one security, and an account with half a million in the local store.
+fn world() -> Desk {
+    Desk::local(&FILES, &["--cash", "HKD=500000"])
+}
+
+/// The same over each transport.
+fn desks() -> [Desk; 2] {
+    Desk::both(&FILES, &["--cash", "HKD=500000"], EARLY)
 }
 
 /// A command at an instant of that morning in Hong Kong.
@@ -24,111 +31,114 @@ fn at<'a>(clock: &'a str, arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &["--clock", clock]].concat()
 }
 
+const EARLY: &str = "2026-03-18T07:00:00+08:00";
 const BEFORE: &str = "2026-03-18T10:00:15+08:00";
 const RESTING: &str = "2026-03-18T10:00:30+08:00";
 const FILLED: &str = "2026-03-18T10:02:00+08:00";
 const LATER: &str = "2026-03-18T10:04:30+08:00";
 
-fn buy(world: &World, clock: &str, arguments: &[&str]) -> String {
+fn buy(world: &Desk, clock: &str, arguments: &[&str]) -> String {
     let order = world.json(&at(clock, &[&["order", "buy", "700.HK"], arguments].concat()));
     order["order_id"].as_str().unwrap_or_else(|| panic!("{order}")).to_owned()
 }
 
 #[test]
 fn a_limit_order_is_filled_at_the_open_and_explained() {
-    let world = world();
-    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
-    assert_eq!(id, "1000000001");
-    let funds = world.json(&at(RESTING, &["assets"]))["list"][0].clone();
-    let cash = &funds["cash_infos"][0];
-    assert_eq!(
-        (
-            &cash["frozen_cash"],
-            &cash["available_cash"],
-            &funds["frozen_transaction_fees"][0]["frozen_transaction_fee"]
-        ),
-        (&json!("61284.77"), &json!("438715.23"), &json!("84.77"))
-    );
-    let listed = world.ok(&at(RESTING, &["order", "list"]));
-    assert!(
-        listed.contains("1000000001") && listed.contains("open") && listed.contains("306.000"),
-        "{listed}"
-    );
-    let order = world.json(&at(FILLED, &["order", "show", &id]));
-    assert_eq!(
-        (
-            &order["status"],
-            &order["executed_price"],
-            &order["stock_name"],
-            &order["charge_detail"]["total_amount"]
-        ),
-        (&json!("FilledStatus"), &json!("305.200"), &json!("Lamp & Wick"), &json!("84.75"))
-    );
-    let shown = world.ok(&at(FILLED, &["order", "show", &id]));
-    for line in [
-        "state        filled",
-        "submitted    2026-03-18 10:00:15 HKT",
-        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
-        "charges      HKD 84.75",
-    ] {
-        assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
+    for world in desks() {
+        let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+        assert_eq!(id, "1000000001");
+        let funds = world.json(&at(RESTING, &["assets"]))["list"][0].clone();
+        let cash = &funds["cash_infos"][0];
+        assert_eq!(
+            (
+                &cash["frozen_cash"],
+                &cash["available_cash"],
+                &funds["frozen_transaction_fees"][0]["frozen_transaction_fee"]
+            ),
+            (&json!("61284.77"), &json!("438715.23"), &json!("84.77"))
+        );
+        let listed = world.ok(&at(RESTING, &["order", "list"]));
+        assert!(
+            listed.contains("1000000001") && listed.contains("open") && listed.contains("306.000"),
+            "{listed}"
+        );
+        let order = world.json(&at(FILLED, &["order", "show", &id]));
+        assert_eq!(
+            (
+                &order["status"],
+                &order["executed_price"],
+                &order["stock_name"],
+                &order["charge_detail"]["total_amount"]
+            ),
+            (&json!("FilledStatus"), &json!("305.200"), &json!("Lamp & Wick"), &json!("84.75"))
+        );
+        let shown = world.ok(&at(FILLED, &["order", "show", &id]));
+        for line in [
+            "state        filled",
+            "submitted    2026-03-18 10:00:15 HKT",
+            "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
+            "charges      HKD 84.75",
+        ] {
+            assert!(shown.lines().any(|found| found == line), "{line:?} is not in\n{shown}");
+        }
+        let explanation = world.ok(&at(FILLED, &["order", "why", &id]));
+        for line in [
+            "order 1000000001",
+            "2026-03-18 10:00:15 HKT  accepted: buy 200 700.HK, limit 306, for the day",
+            "    candles stamped after 2026-03-18 10:00:15 HKT count for it",
+            "    it ends at 2026-03-18 16:10:00 HKT",
+            "2026-03-18 10:02:00 HKT  filled: 200 at 305.2",
+            "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
+            "    the open 305.2 was on the good side of the limit 306, so the open is the price",
+            "    STAMP_DUTY HKD 62.00",
+            "    HKD 61124.75 paid: 61040.00 and charges of 84.75; booked on 2026-03-18, settled on 2026-03-20",
+        ] {
+            assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
+        }
+        let output = world.json(&at(FILLED, &["order", "why", &id]));
+        let fill = &output["steps"][1]["fill"];
+        assert_eq!(
+            (&fill["price_of"], &fill["rule"], &fill["budget"]),
+            (&json!("open"), &json!("open"), &json!("5000"))
+        );
+        let positions = world.json(&at(FILLED, &["positions"]));
+        let position = &positions["list"][0]["stock_info"][0];
+        assert_eq!((&position["quantity"], &position["cost_price"]), (&json!("200"), &json!("305.200")));
+        assert!(world.ok(&at(FILLED, &["positions"])).contains("Lamp & Wick"));
+        let executed = world.ok(&at(FILLED, &["executions"]));
+        assert!(executed.contains("1000000001-1") && executed.contains("2026-03-18 10:02:00"), "{executed}");
+        let flows = world.json(&at(FILLED, &["cashflow"]));
+        let names: Vec<&str> = flows["list"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| row["transaction_flow_name"].as_str().unwrap())
+            .collect();
+        assert!(
+            names.contains(&"BuyStock") && names.contains(&"Fee") && names.last() == Some(&"Deposit"),
+            "{names:?}"
+        );
+        let assets = world.ok(&at(FILLED, &["assets"]));
+        assert!(assets.contains("cash         HKD 438,875.25"), "{assets}");
     }
-    let explanation = world.ok(&at(FILLED, &["order", "why", &id]));
-    for line in [
-        "order 1000000001",
-        "2026-03-18 10:00:15 HKT  accepted: buy 200 700.HK, limit 306, for the day",
-        "    candles stamped after 2026-03-18 10:00:15 HKT count for it",
-        "    it ends at 2026-03-18 16:10:00 HKT",
-        "2026-03-18 10:02:00 HKT  filled: 200 at 305.2",
-        "    candle 10:01 HKT: open 305.2, high 305.8, low 305, close 305.6, volume 50000",
-        "    the open 305.2 was on the good side of the limit 306, so the open is the price",
-        "    STAMP_DUTY HKD 62.00",
-        "    HKD 61124.75 paid: 61040.00 and charges of 84.75; booked on 2026-03-18, settled on 2026-03-20",
-    ] {
-        assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
-    }
-    let output = world.json(&at(FILLED, &["order", "why", &id]));
-    let fill = &output["steps"][1]["fill"];
-    assert_eq!(
-        (&fill["price_of"], &fill["rule"], &fill["budget"]),
-        (&json!("open"), &json!("open"), &json!("5000"))
-    );
-    let positions = world.json(&at(FILLED, &["positions"]));
-    let position = &positions["list"][0]["stock_info"][0];
-    assert_eq!((&position["quantity"], &position["cost_price"]), (&json!("200"), &json!("305.200")));
-    assert!(world.ok(&at(FILLED, &["positions"])).contains("Lamp & Wick"));
-    let executed = world.ok(&at(FILLED, &["executions"]));
-    assert!(executed.contains("1000000001-1") && executed.contains("2026-03-18 10:02:00"), "{executed}");
-    let flows = world.json(&at(FILLED, &["cashflow"]));
-    let names: Vec<&str> = flows["list"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["transaction_flow_name"].as_str().unwrap())
-        .collect();
-    assert!(
-        names.contains(&"BuyStock") && names.contains(&"Fee") && names.last() == Some(&"Deposit"),
-        "{names:?}"
-    );
-    let assets = world.ok(&at(FILLED, &["assets"]));
-    assert!(assets.contains("cash         HKD 438,875.25"), "{assets}");
 }
 
 #[test]
 fn events_are_shown_as_text() {
-    let world = world();
-    let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
-    let shown = world.ok(&at(FILLED, &["order", "show", &id]));
-    assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
-    assert!(!shown.contains("Status"), "states are words in\n{shown}");
-    let output = world.ok(&at(FILLED, &["cashflow"]));
-    for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
-        assert!(output.contains(words), "{words:?} is not in\n{output}");
+    for world in desks() {
+        let id = buy(&world, BEFORE, &["200", "--limit", "306"]);
+        let shown = world.ok(&at(FILLED, &["order", "show", &id]));
+        assert!(shown.contains("\nhistory      2026-03-18 10:00:15 HKT  "), "{shown}");
+        assert!(!shown.contains("Status"), "states are words in\n{shown}");
+        let output = world.ok(&at(FILLED, &["cashflow"]));
+        for words in ["2026-03-18 10:02:00 HKT", "bought", "charge", "Stamp duty (STAMP_DUTY)", "paid in"] {
+            assert!(output.contains(words), "{words:?} is not in\n{output}");
+        }
+        let assets = world.ok(&at(FILLED, &["assets"]));
+        assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
+        let sale = world.ok(&at(FILLED, &["order", "sell", "700.HK", "100", "--limit", "306", "--dry-run"]));
+        assert!(sale.lines().any(|line| line == "at most      200 held"), "{sale}");
     }
-    let assets = world.ok(&at(FILLED, &["assets"]));
-    assert!(assets.contains("to spend     HKD ") && assets.contains(", credit included"), "{assets}");
-    let sale = world.ok(&at(FILLED, &["order", "sell", "700.HK", "100", "--limit", "306", "--dry-run"]));
-    assert!(sale.lines().any(|line| line == "at most      200 held"), "{sale}");
 }
 
 #[test]
@@ -159,177 +169,198 @@ fn a_read_writes_nothing() {
 #[test]
 fn a_statement_is_listed_shown_and_written_into_a_file() {
     const OVER: &str = "2026-03-19T09:00:00+08:00";
-    let world = world();
-    buy(&world, BEFORE, &["200", "--limit", "306"]);
-    assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
-    let (code, message) = world.fails(&at(LATER, &["statement", "show"]));
-    assert!(code == 1 && message.contains("there is no daily statement yet"), "{message}");
-    let row = json!({"dt": "2026-03-18", "file_key": "/statement_data/data/lb/1/20260318/1.json"});
-    assert_eq!(world.json(&at(OVER, &["statement", "list"])), json!({"list": [row]}));
-    assert!(world.ok(&at(OVER, &["statement", "list", "--monthly"])).contains("no statements yet"));
-    let shown = world.ok(&at(OVER, &["statement", "show"]));
-    for words in ["438,875.25", "-61,124.75 HKD", "Lamp & Wick", "2026-03-20", "bought"] {
-        assert!(shown.contains(words), "{words:?} is not in\n{shown}");
-    }
-    for (format, begins) in [("json", "{\"GeneratedAt\""), ("pdf", "%PDF-")] {
-        let path = world.path(&format!("statement.{format}"));
-        let out = path.to_str().unwrap();
-        world.ok(&at(OVER, &["statement", "download", "2026-03-18", "--format", format, "-o", out]));
-        assert!(std::fs::read(&path).unwrap().starts_with(begins.as_bytes()), "{format}");
-    }
-    let wrong = [
-        &["statement", "show", "20260231"][..],
-        &["statement", "list", "--start", "soon"],
-        &["statement", "list", "-n", "0"],
-        &["statement", "list", "-n", "1001"],
-        &["statement", "download", "--lang", "de"],
-    ];
-    for arguments in wrong {
-        assert_eq!(world.fails(&at(OVER, arguments)).0, 2, "{arguments:?}");
+    for world in desks() {
+        buy(&world, BEFORE, &["200", "--limit", "306"]);
+        assert_eq!(world.ok(&at(LATER, &["statement", "list"])), "no statements yet\n");
+        let (code, message) = world.fails(&at(LATER, &["statement", "show"]));
+        assert!(code == 1 && message.contains("there is no daily statement yet"), "{message}");
+        let row = json!({"dt": "2026-03-18", "file_key": "/statement_data/data/lb/1/20260318/1.json"});
+        assert_eq!(world.json(&at(OVER, &["statement", "list"])), json!({"list": [row]}));
+        assert!(world.ok(&at(OVER, &["statement", "list", "--monthly"])).contains("no statements yet"));
+        let shown = world.ok(&at(OVER, &["statement", "show"]));
+        for words in ["438,875.25", "-61,124.75 HKD", "Lamp & Wick", "2026-03-20", "bought"] {
+            assert!(shown.contains(words), "{words:?} is not in\n{shown}");
+        }
+        for (format, begins) in [("json", "{\"GeneratedAt\""), ("pdf", "%PDF-")] {
+            let path = world.path(&format!("statement.{format}"));
+            let out = path.to_str().unwrap();
+            world.ok(&at(OVER, &["statement", "download", "2026-03-18", "--format", format, "-o", out]));
+            assert!(std::fs::read(&path).unwrap().starts_with(begins.as_bytes()), "{format}");
+        }
+        let wrong = [
+            &["statement", "show", "20260231"][..],
+            &["statement", "list", "--start", "soon"],
+            &["statement", "list", "-n", "0"],
+            &["statement", "list", "-n", "1001"],
+            &["statement", "download", "--lang", "de"],
+        ];
+        for arguments in wrong {
+            assert_eq!(world.fails(&at(OVER, arguments)).0, 2, "{arguments:?}");
+        }
     }
 }
 
 #[test]
 fn a_dry_run_shows_refusals_and_costs() {
-    let world = world();
-    let try_out = |arguments: &[&str]| {
-        world.json(&at(BEFORE, &[&["order", "buy", "700.HK"], arguments, &["--dry-run"]].concat()))
-    };
-    let fine = try_out(&["200", "--limit", "306"]);
-    let cost = &fine["cost"];
-    assert_eq!(
-        (&fine["verdict"], &fine["status"], &cost["amount"], &cost["fee_total"], &cost["total"]),
-        (&json!("accepted"), &json!("NewStatus"), &json!("61200.00"), &json!("84.77"), &json!("61284.77"))
-    );
-    assert_eq!(cost["available_cash"], json!({"before": "500000.00", "after": "438715.23"}));
-    assert_eq!(cost["buy_power"], json!({"before": "500000.00", "after": "438715.23"}));
-    assert!(
-        cost["fees"].as_array().unwrap().contains(&json!({"code": "STAMP_DUTY", "amount": "62.00"})),
-        "{cost}"
-    );
-    let text = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
-    for line in [
-        "buy 200 700.HK LO would be accepted: open",
-        "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
-        "total        HKD 61,284.77",
-        "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
-        "nothing was done",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
+    for world in desks() {
+        let waits = world.ok(&at(EARLY, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
+        assert!(waits.contains("goes         to the market at 2026-03-18 "), "{waits}");
+        let try_out = |arguments: &[&str]| {
+            world.json(&at(BEFORE, &[&["order", "buy", "700.HK"], arguments, &["--dry-run"]].concat()))
+        };
+        let fine = try_out(&["200", "--limit", "306"]);
+        let cost = &fine["cost"];
+        assert_eq!(
+            (&fine["verdict"], &fine["status"], &cost["amount"], &cost["fee_total"], &cost["total"]),
+            (
+                &json!("accepted"),
+                &json!("NewStatus"),
+                &json!("61200.00"),
+                &json!("84.77"),
+                &json!("61284.77")
+            )
+        );
+        assert_eq!(cost["available_cash"], json!({"before": "500000.00", "after": "438715.23"}));
+        assert_eq!(cost["buy_power"], json!({"before": "500000.00", "after": "438715.23"}));
+        assert!(
+            cost["fees"].as_array().unwrap().contains(&json!({"code": "STAMP_DUTY", "amount": "62.00"})),
+            "{cost}"
+        );
+        let text = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
+        for line in [
+            "buy 200 700.HK LO would be accepted: open",
+            "charge       HKD 62.00 Stamp duty (STAMP_DUTY)",
+            "total        HKD 61,284.77",
+            "cash         HKD 500,000.00 available now, 438,715.23 once it is filled",
+            "nothing was done",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line:?} is not in\n{text}");
+        }
+        assert!(!text.contains("to the market at"), "the session is open: {text}");
+        let rejected =
+            world.ok(&at(BEFORE, &["order", "buy", "700.HK", "2000", "--limit", "306", "--dry-run"]));
+        assert!(rejected.contains("cash         HKD 500,000.00 available now\n"), "{rejected}");
+        assert!(!rejected.contains("once it is filled"), "{rejected}");
+        let dear = try_out(&["2000", "--limit", "306"]);
+        assert_eq!((&dear["verdict"], &dear["reason"]["check"]), (&json!("rejected"), &json!(10)));
+        let words = dear["reason"]["words"].as_str().unwrap();
+        assert!(
+            words.starts_with("insufficient funds: it needs 612")
+                && words.ends_with("there is 500000.00 (check 10, funds)"),
+            "{words}"
+        );
+        let off = try_out(&["200", "--limit", "306.1"]);
+        assert_eq!(
+            (&off["verdict"], &off["reason"]["code"], &off["cost"]),
+            (&json!("refused"), &json!(602_001), &Value::Null)
+        );
+        assert_eq!(off["reason"]["words"], "price must be a multiple of 0.2: 306.1 is not (check 7, tick)");
+        assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
+        let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
+        assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
+        // Only the store is searched for suggestions.
+        assert_eq!(unknown.contains("did you mean 700.HK?"), world.is_local(), "{unknown}");
+        let none = world.ok(&at(BEFORE, &["order", "list"]));
+        assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
     }
-    assert!(!text.contains("to the market at"), "the session is open: {text}");
-    let early = "2026-03-18T07:00:00+08:00";
-    let waits = world.ok(&at(early, &["order", "buy", "700.HK", "200", "--limit", "306", "--dry-run"]));
-    assert!(waits.contains("goes         to the market at 2026-03-18 "), "{waits}");
-    let rejected = world.ok(&at(BEFORE, &["order", "buy", "700.HK", "2000", "--limit", "306", "--dry-run"]));
-    assert!(rejected.contains("cash         HKD 500,000.00 available now\n"), "{rejected}");
-    assert!(!rejected.contains("once it is filled"), "{rejected}");
-    let dear = try_out(&["2000", "--limit", "306"]);
-    assert_eq!((&dear["verdict"], &dear["reason"]["check"]), (&json!("rejected"), &json!(10)));
-    let words = dear["reason"]["words"].as_str().unwrap();
-    assert!(
-        words.starts_with("insufficient funds: it needs 612")
-            && words.ends_with("there is 500000.00 (check 10, funds)"),
-        "{words}"
-    );
-    let off = try_out(&["200", "--limit", "306.1"]);
-    assert_eq!(
-        (&off["verdict"], &off["reason"]["code"], &off["cost"]),
-        (&json!("refused"), &json!(602_001), &Value::Null)
-    );
-    assert_eq!(off["reason"]["words"], "price must be a multiple of 0.2: 306.1 is not (check 7, tick)");
-    assert_eq!(try_out(&["150"])["reason"]["text"], "quantity must be a multiple of 100");
-    let unknown = world.ok(&at(BEFORE, &["order", "buy", "701.HK", "100", "--dry-run"]));
-    assert!(unknown.contains("would be refused: symbol not tradable"), "{unknown}");
-    assert!(unknown.contains("did you mean 700.HK?"), "{unknown}");
-    let none = world.ok(&at(BEFORE, &["order", "list"]));
-    assert_eq!(none, "no orders today: `--history` lists those of earlier days\n");
 }
 
 #[test]
 fn an_order_is_replaced_and_cancelled_and_a_rejected_one_shows_its_check() {
-    let world = world();
-    let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
-    assert_eq!(
-        world.ok(&at(RESTING, &["order", "replace", &id, "--limit", "291"])),
-        format!("order {id} is replaced\n")
-    );
-    let order = world.json(&at(RESTING, &["order", "show", &id]));
-    assert_eq!(
-        (&order["price"], &order["quantity"], &order["remark"]),
-        (&json!("291.000"), &json!("200"), &json!("low"))
-    );
-    assert_eq!(world.json(&at(RESTING, &["order", "cancel", &id])), json!({"order_id": id}));
-    let (code, again) = world.fails(&at(RESTING, &["order", "cancel", &id]));
-    assert!(code == 1 && again.contains("CanceledStatus"), "{again}");
-    let dear = world.ok(&at(RESTING, &["order", "buy", "700.HK", "2000", "--limit", "306"]));
-    assert_eq!(
-        dear,
-        "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` tells more\n"
-    );
-    let explanation = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
-    assert!(
-        explanation.contains("check 10, funds") && explanation.contains("there is 500000.00"),
-        "{explanation}"
-    );
-    for (status, count) in [("RejectedStatus", 1), ("rejected", 1), ("Cancelled", 1), ("open", 0)] {
-        let listed = world.json(&at(RESTING, &["order", "list", "--status", status]));
-        assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
+    for world in desks() {
+        let id = buy(&world, BEFORE, &["200", "--limit", "290", "--remark", "low", "--tif", "gtc"]);
+        assert_eq!(
+            world.ok(&at(RESTING, &["order", "replace", &id, "--limit", "291"])),
+            format!("order {id} is replaced\n")
+        );
+        let order = world.json(&at(RESTING, &["order", "show", &id]));
+        assert_eq!(
+            (&order["price"], &order["quantity"], &order["remark"]),
+            (&json!("291.000"), &json!("200"), &json!("low"))
+        );
+        assert_eq!(world.json(&at(RESTING, &["order", "cancel", &id])), json!({"order_id": &id}));
+        let (code, again) = world.fails(&at(RESTING, &["order", "cancel", &id]));
+        assert!(code == 1 && again.contains("CanceledStatus"), "{again}");
+        let dear = world.ok(&at(RESTING, &["order", "buy", "700.HK", "2000", "--limit", "306"]));
+        assert_eq!(
+            dear,
+            "order 1000000002: rejected: insufficient funds; `chandler order why 1000000002` tells more\n"
+        );
+        let explanation = world.ok(&at(RESTING, &["order", "why", "1000000002"]));
+        assert!(
+            explanation.contains("check 10, funds") && explanation.contains("there is 500000.00"),
+            "{explanation}"
+        );
+        for (status, count) in [("RejectedStatus", 1), ("rejected", 1), ("Cancelled", 1), ("open", 0)] {
+            let listed = world.json(&at(RESTING, &["order", "list", "--status", status]));
+            assert_eq!(listed["orders"].as_array().unwrap().len(), count, "{status}");
+        }
+        assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
+        // A day later they are history.
+        let next = "2026-03-19T09:00:00+08:00";
+        assert_eq!(world.json(&at(next, &["order", "list"]))["orders"], json!([]));
+        let past = world.json(&at(next, &["order", "list", "--start", "2026-03-18", "--end", "2026-03-18"]));
+        assert_eq!(past["orders"].as_array().unwrap().len(), 2, "{past}");
     }
-    assert_eq!(world.json(&at(RESTING, &["order", "list", "--side", "sell"]))["orders"], json!([]));
-    // A day later they are history.
-    let next = "2026-03-19T09:00:00+08:00";
-    assert_eq!(world.json(&at(next, &["order", "list"]))["orders"], json!([]));
-    let past = world.json(&at(next, &["order", "list", "--start", "2026-03-18", "--end", "2026-03-18"]));
-    assert_eq!(past["orders"].as_array().unwrap().len(), 2, "{past}");
 }
 
 #[test]
 fn conditional_orders_are_built_from_flags_and_show_when_they_triggered() {
-    let world = world();
-    let types = |arguments: &[&str]| {
-        let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
-        world.json(&at(BEFORE, &arguments))["order_type"].as_str().unwrap().to_owned()
-    };
-    assert_eq!(types(&[]), "MO");
-    assert_eq!(types(&["--limit", "305"]), "LO");
-    assert_eq!(types(&["--trigger", "305.4"]), "MIT");
-    assert_eq!(types(&["--trigger", "305.4", "--limit", "307"]), "LIT");
-    assert_eq!(types(&["--trailing-amount", "2", "--limit-offset", "1"]), "TSLPAMT");
-    assert_eq!(types(&["--trailing-percent", "1.5", "--limit-offset", "1"]), "TSLPPCT");
-    assert_eq!(types(&["--limit", "305", "--type", "elo"]), "ELO");
-    let id = buy(&world, BEFORE, &["100", "--trigger", "305.6", "--limit", "307"]);
-    let explanation = world.ok(&at(LATER, &["order", "why", &id]));
-    for line in [
-        "2026-03-18 10:00:15 HKT  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
-        "    it waits for a price of 305.6 or more: the market was below it",
-        "2026-03-18 10:02:00 HKT  released: it is a limit order at 307 now",
-        "2026-03-18 10:03:00 HKT  filled: 100 at 305.6",
-    ] {
-        assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
+    for world in desks() {
+        let types = |arguments: &[&str]| {
+            let arguments = [&["order", "buy", "700.HK", "100"], arguments, &["--dry-run"]].concat();
+            world.json(&at(BEFORE, &arguments))["order_type"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(types(&[]), "MO");
+        assert_eq!(types(&["--limit", "305"]), "LO");
+        assert_eq!(types(&["--trigger", "305.4"]), "MIT");
+        assert_eq!(types(&["--trigger", "305.4", "--limit", "307"]), "LIT");
+        assert_eq!(types(&["--trailing-amount", "2", "--limit-offset", "1"]), "TSLPAMT");
+        assert_eq!(types(&["--trailing-percent", "1.5", "--limit-offset", "1"]), "TSLPPCT");
+        assert_eq!(types(&["--limit", "305", "--type", "elo"]), "ELO");
+        let id = buy(&world, BEFORE, &["100", "--trigger", "305.6", "--limit", "307"]);
+        let explanation = world.ok(&at(LATER, &["order", "why", &id]));
+        for line in [
+            "2026-03-18 10:00:15 HKT  accepted: buy 100 700.HK, limit 307 once 305.6 is touched, for the day",
+            "    it waits for a price of 305.6 or more: the market was below it",
+            "2026-03-18 10:02:00 HKT  released: it is a limit order at 307 now",
+            "2026-03-18 10:03:00 HKT  filled: 100 at 305.6",
+        ] {
+            assert!(explanation.lines().any(|found| found == line), "{line:?} is not in\n{explanation}");
+        }
     }
 }
 
 #[test]
 fn a_flag_that_does_not_apply_to_the_type_is_refused() {
-    let world = world();
-    let market = buy(&world, BEFORE, &["100"]);
-    let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
-    for (arguments, says) in [
-        (&["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..], "--limit does not belong to MO"),
-        (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not belong to AO"),
-        (
-            &["buy", "700.HK", "100", "--type", "LO", "--limit", "306", "--trigger", "300"],
-            "--trigger does not belong to LO",
-        ),
-        (&["buy", "700.HK", "100", "--trailing-amount", "2", "--limit", "306"], "does not belong to TSLPAMT"),
-        (&["replace", &market, "--limit", "306"], "--limit does not belong to MO"),
-        (&["replace", &limit, "--quantity", "200", "--trigger", "300"], "--trigger does not belong to LO"),
-    ] {
-        let (code, said) = world.fails(&at(BEFORE, &[&["order"], arguments].concat()));
-        assert!(code == 2 && said.contains(says) && said.lines().count() == 1, "{arguments:?}: {said}");
+    for world in desks() {
+        let market = buy(&world, BEFORE, &["100"]);
+        let limit = buy(&world, BEFORE, &["100", "--limit", "290"]);
+        for (arguments, says) in [
+            (
+                &["buy", "700.HK", "100", "--type", "MO", "--limit", "306"][..],
+                "--limit does not belong to MO",
+            ),
+            (&["buy", "700.HK", "100", "--type", "AO", "--limit", "306"], "--limit does not belong to AO"),
+            (
+                &["buy", "700.HK", "100", "--type", "LO", "--limit", "306", "--trigger", "300"],
+                "--trigger does not belong to LO",
+            ),
+            (
+                &["buy", "700.HK", "100", "--trailing-amount", "2", "--limit", "306"],
+                "does not belong to TSLPAMT",
+            ),
+            (&["replace", &market, "--limit", "306"], "--limit does not belong to MO"),
+            (
+                &["replace", &limit, "--quantity", "200", "--trigger", "300"],
+                "--trigger does not belong to LO",
+            ),
+        ] {
+            let (code, said) = world.fails(&at(BEFORE, &[&["order"], arguments].concat()));
+            assert!(code == 2 && said.contains(says) && said.lines().count() == 1, "{arguments:?}: {said}");
+        }
+        assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 2);
     }
-    assert_eq!(world.json(&at(BEFORE, &["order", "list"]))["orders"].as_array().unwrap().len(), 2);
 }
 
 #[test]
@@ -381,49 +412,59 @@ fn an_account_ahead_of_the_clock_is_readable_and_takes_no_orders() {
 
 #[test]
 fn errors_are_one_line() {
-    let world = world();
-    for (arguments, code, says) in [
-        (&["order", "buy", "700", "100"][..], 2, "did you mean 700.HK"),
-        (&["order", "buy", "700.HK", "many"], 2, "the quantity: \"many\" is not a decimal"),
-        (&["order", "buy", "700.HK", "1e3"], 2, "is not a decimal"),
-        (&["order", "buy", "700.HK", "100", "--limit", "3o6"], 2, "--limit"),
-        (&["order", "buy", "700.HK", "100", "--type", "XO"], 2, "TSLPPCT"),
-        (&["order", "buy", "700.HK", "100", "--tif", "gtd"], 2, "--expire"),
-        (&["order", "buy", "700.HK", "100", "--expire", "2026-03-20"], 2, "--tif gtd"),
-        (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required (check 3, fields)"),
-        (&["order", "buy", "600519.SH", "100"], 1, "symbol not tradable (check 1, symbol)"),
-        (
-            &["order", "buy", "700.HK", "150", "--limit", "305"],
-            1,
-            "quantity must be a multiple of 100: 150 is not",
-        ),
-        (&["order", "buy", "700.HK", "100", "--limit", "3000"], 1, "price too far from 305: "),
-        (&["order", "sell", "700.HK", "100"], 1, "insufficient holdings"),
-        (
-            &["order", "buy", "701.HK", "100"],
-            1,
-            "symbol not tradable (check 1, symbol); did you mean 700.HK?",
-        ),
-        (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required"),
-        (&["order", "cancel", "1"], 1, "has no order 1: `chandler order list`"),
-        (&["order", "cancel", "x"], 2, "order list"),
-        (&["order", "buy", "700.HK", "-100"], 1, "the quantity must be above 0"),
-        (&["order", "buy", "700.HK", "100", "--limit", "-5"], 1, "--limit must be above 0"),
-        (
-            &["order", "buy", "700.HK", "100", "--limit", "306", "--type", "LO", "--trigger", "-5"],
-            2,
-            "--trigger",
-        ),
-        (&["order", "show", "1000000009"], 1, "has no order"),
-        (&["order", "why", "1000000009"], 1, "has no order"),
-        (&["order", "replace", "1000000001"], 2, "nothing to change"),
-        (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
-        (&["order", "list", "--start", "soon"], 2, "not a time"),
-        (&["assets", "--currency", "dollar"], 2, "three letters"),
-        (&["assets", "--currency", "EUR"], 1, "chandler account rates EUR RATE --day 2026-03-18`"),
-    ] {
-        let (found, stderr) = world.fails(&at(BEFORE, arguments));
-        assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
-        assert!(stderr.contains(says), "{arguments:?}: {stderr}");
+    for world in desks() {
+        for (arguments, code, says) in [
+            (&["order", "buy", "700", "100"][..], 2, "did you mean 700.HK"),
+            (&["order", "buy", "700.HK", "many"], 2, "the quantity: \"many\" is not a decimal"),
+            (&["order", "buy", "700.HK", "1e3"], 2, "is not a decimal"),
+            (&["order", "buy", "700.HK", "100", "--limit", "3o6"], 2, "--limit"),
+            (&["order", "buy", "700.HK", "100", "--type", "XO"], 2, "TSLPPCT"),
+            (&["order", "buy", "700.HK", "100", "--tif", "gtd"], 2, "--expire"),
+            (&["order", "buy", "700.HK", "100", "--expire", "2026-03-20"], 2, "--tif gtd"),
+            (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required (check 3, fields)"),
+            (&["order", "buy", "600519.SH", "100"], 1, "symbol not tradable (check 1, symbol)"),
+            (
+                &["order", "buy", "700.HK", "150", "--limit", "305"],
+                1,
+                "quantity must be a multiple of 100: 150 is not",
+            ),
+            (&["order", "buy", "700.HK", "100", "--limit", "3000"], 1, "price too far from 305: "),
+            (&["order", "sell", "700.HK", "100"], 1, "insufficient holdings"),
+            (
+                &["order", "buy", "701.HK", "100"],
+                1,
+                "symbol not tradable (check 1, symbol); did you mean 700.HK?",
+            ),
+            (&["order", "buy", "700.HK", "100", "--type", "LO"], 1, "--limit required"),
+            (&["order", "cancel", "1"], 1, "has no order 1: `chandler order list`"),
+            (&["order", "cancel", "x"], 2, "order list"),
+            (&["order", "buy", "700.HK", "-100"], 1, "the quantity must be above 0"),
+            (&["order", "buy", "700.HK", "100", "--limit", "-5"], 1, "--limit must be above 0"),
+            (
+                &["order", "buy", "700.HK", "100", "--limit", "306", "--type", "LO", "--trigger", "-5"],
+                2,
+                "--trigger",
+            ),
+            (&["order", "show", "1000000009"], 1, "has no order"),
+            (&["order", "why", "1000000009"], 1, "has no order"),
+            (&["order", "replace", "1000000001"], 2, "nothing to change"),
+            (&["order", "list", "--status", "sleepy"], 2, "\"waits for its session\", "),
+            (&["order", "list", "--start", "soon"], 2, "not a time"),
+            (&["assets", "--currency", "dollar"], 2, "three letters"),
+            (&["assets", "--currency", "EUR"], 1, "chandler account rates EUR RATE --day 2026-03-18`"),
+        ] {
+            let (found, stderr) = world.fails(&at(BEFORE, arguments));
+            assert_eq!((found, stderr.lines().count()), (code, 1), "{arguments:?}: {stderr}");
+            // The interface of a server has three currencies.
+            let is_foreign = arguments[0] == "assets" && code == 1 && !world.is_local();
+            let says = if is_foreign { "HKD, USD and CNH" } else { says };
+            // Only the store is searched for suggestions.
+            let says = if world.is_local() {
+                says
+            } else {
+                says.split("did you mean").next().unwrap().trim_end_matches("; ")
+            };
+            assert!(stderr.contains(says), "{arguments:?}: {stderr}");
+        }
     }
 }

@@ -1,5 +1,6 @@
-//! Orders and money at a server: the same as from the store; and the requests that are sent,
-//! against a server with prepared answers.
+//! Orders and money at a server: the requests that are sent, against a server with prepared answers;
+//! the clock of a real one; and both transports over the same store. `trading.rs` tests the commands
+//! on each.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;

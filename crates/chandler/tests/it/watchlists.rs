@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::trading_remote::run;
+use crate::transports::Desk;
 use crate::world::World;
 
 const SECURITIES: &str = "symbol,name_en,exchange,currency,lot_size,decimals\n700.HK,Lamp & Wick,HKEX,HKD,100,3\n\
@@ -17,7 +18,7 @@ fn at<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The groups as `name: SYMBOL SYMBOL`.
-fn describe(world: &World) -> String {
+fn describe(world: &Desk) -> String {
     let document = world.json(&at(&["list"]));
     let group = |group: &Value| {
         let symbol = |one: &Value| format!(" {}", one["symbol"].as_str().unwrap());
@@ -29,27 +30,28 @@ fn describe(world: &World) -> String {
 
 #[test]
 fn groups_are_selected_by_id_or_name_and_show_when_securities_were_added() {
-    let world = World::with(&[("securities.csv", SECURITIES), ("minutes.csv", MINUTES)]);
-    world.ok(&["account", "create", "ann"]);
-    assert_eq!(world.ok(&at(&["list"])), "1  all\nnothing in it\n");
-    let created = world.json(&at(&["create", "my lamps", "AAPL.US", "700.HK"]));
-    let id = created["id"].as_str().unwrap().to_owned();
-    world.ok(&at(&["add", "my lamps", "5.HK"]));
-    assert_eq!(describe(&world), "all: AAPL.US 700.HK 5.HK | my lamps: AAPL.US 700.HK 5.HK");
-    world.ok(&at(&["pin", "700.HK"]));
-    let listed = world.ok(&at(&["list", "my lamps"]));
-    let first = listed.lines().nth(2).unwrap();
-    assert!(listed.starts_with(&format!("{id}  my lamps\n")), "{listed}");
-    for part in ["700.HK", "Lamp & Wick", "305.200", "2026-03-18 10:01:30 HKT", "yes"] {
-        assert!(first.contains(part), "{part} is not in {first:?}");
+    let files = [("securities.csv", SECURITIES), ("minutes.csv", MINUTES)];
+    for world in Desk::both(&files, &[], CLOCK[1]) {
+        assert_eq!(world.ok(&at(&["list"])), "1  all\nnothing in it\n");
+        let created = world.json(&at(&["create", "my lamps", "AAPL.US", "700.HK"]));
+        let id = created["id"].as_str().unwrap().to_owned();
+        world.ok(&at(&["add", "my lamps", "5.HK"]));
+        assert_eq!(describe(&world), "all: AAPL.US 700.HK 5.HK | my lamps: AAPL.US 700.HK 5.HK");
+        world.ok(&at(&["pin", "700.HK"]));
+        let listed = world.ok(&at(&["list", "my lamps"]));
+        let first = listed.lines().nth(2).unwrap();
+        assert!(listed.starts_with(&format!("{id}  my lamps\n")), "{listed}");
+        for part in ["700.HK", "Lamp & Wick", "305.200", "2026-03-18 10:01:30 HKT", "yes"] {
+            assert!(first.contains(part), "{part} is not in {first:?}");
+        }
+        world.ok(&at(&["pin", "--off", "700.HK"]));
+        world.ok(&at(&["replace", &id, "5.HK", "AAPL.US"]));
+        world.ok(&at(&["rename", &id, "lamps"]));
+        world.ok(&at(&["remove", "all", "AAPL.US"]));
+        assert_eq!(describe(&world), "all: 700.HK 5.HK | lamps: 5.HK");
+        world.ok(&at(&["delete", "lamps", "--purge"]));
+        assert_eq!(describe(&world), "all: 700.HK");
     }
-    world.ok(&at(&["pin", "--off", "700.HK"]));
-    world.ok(&at(&["replace", &id, "5.HK", "AAPL.US"]));
-    world.ok(&at(&["rename", &id, "lamps"]));
-    world.ok(&at(&["remove", "all", "AAPL.US"]));
-    assert_eq!(describe(&world), "all: 700.HK 5.HK | lamps: 5.HK");
-    world.ok(&at(&["delete", "lamps", "--purge"]));
-    assert_eq!(describe(&world), "all: 700.HK");
 }
 
 #[test]

@@ -1,10 +1,10 @@
 use market::{Date, Timestamp};
 use store::AccountId;
-use trading::Side;
 use trading::statement::StatementKind;
+use trading::{Currency, Side};
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
-use crate::{Moment, StatementDocument, StatementId, StatementList, Travel};
+use crate::{FlowQuery, Moment, StatementDocument, StatementId, StatementList, Travel};
 
 /// A fill on Wednesday the 18th; 16:00 of Thursday is 40:00, nine in the morning of Sunday 105:00.
 const TWO_DAYS: [&str; 3] =
@@ -32,7 +32,7 @@ fn daily(day: i8) -> StatementId {
 
 /// The stored text.
 fn text(service: &Service, id: AccountId, day: i8) -> Option<String> {
-    let found = service.paper.statement(id, daily(day), Timestamp(i64::MAX)).unwrap();
+    let found = service.paper.stored_statement(id, daily(day), Timestamp(i64::MAX)).unwrap();
     found.map(|text| String::from_utf8(text).unwrap())
 }
 
@@ -55,7 +55,7 @@ fn statements_are_made_on_request_up_to_the_clock() {
     assert_eq!(list(&service, id, replay("105:00")), "20 19 18");
     // An earlier clock lists the statements of that time.
     assert_eq!(list(&service, id, replay("57:00")), "19 18");
-    assert_eq!(service.paper.statement(id, daily(20), at("57:00")).unwrap(), None);
+    assert_eq!(service.paper.stored_statement(id, daily(20), at("57:00")).unwrap(), None);
     let first = document(&service, id, 18);
     assert_eq!(first.generated_at, "2026-03-19T09:00:00+08:00");
     assert_eq!((first.member_info.name.as_str(), first.file_type.as_str()), ("ann", "daily"));
@@ -150,6 +150,37 @@ fn looking_at_statements_shows_the_same_and_writes_nothing() {
         service.with_reader(|reader| service.paper.at(stranger, reader, &moment).look_at_statements(&ALL));
     assert!(seen.unwrap().listed.is_empty());
     assert_eq!(service.paper.standing(stranger).unwrap().entries, 0, "asking does not begin it");
+}
+
+#[test]
+fn reads_of_a_command_line_show_the_same_and_write_nothing() {
+    let house = House::new(&TWO_DAYS);
+    let (id, service) = traded(&house);
+    let mut quiet = house.service();
+    quiet.paper = quiet.paper.for_command_line();
+    let (standing, moment) = (service.paper.standing(id).unwrap(), replay("105:00"));
+    let order = service.paper.described(id).unwrap().orders().iter().next().unwrap().id;
+    let query = FlowQuery { from: Timestamp(0), through: Timestamp(i64::MAX), symbol: None, most: 100 };
+    let all = |of: &Service| {
+        of.with_reader(|reader| {
+            let mut account = of.paper.at(id, reader, &moment);
+            let cash = account.read(|reading| reading.account.cash(Currency::HKD)).unwrap();
+            let flows = account.flows(&query).unwrap().flows;
+            let why = account.order_explanation(order).unwrap();
+            let listed = account.statements(&ALL).unwrap();
+            (cash, format!("{flows:?}"), why, days(&listed), account.statement(daily(18)).unwrap())
+        })
+    };
+    let shown = all(&quiet);
+    assert_eq!((service.paper.standing(id).unwrap(), text(&service, id, 18)), (standing, None));
+    assert_eq!(all(&quiet), shown);
+    // A read after a change shows it.
+    quiet.submit(id, replay("10:00:30"), limit(Side::Buy, 100, "290.00"));
+    assert_eq!(quiet.read(id, replay("10:00:30"), |reading| reading.account.orders().len()), 2);
+    let other = House::new(&TWO_DAYS);
+    let (same, written) = traded(&other);
+    assert_eq!((same, all(&written)), (id, shown), "a server writes, and shows the same");
+    assert_ne!(written.paper.standing(id).unwrap(), standing);
 }
 
 #[test]

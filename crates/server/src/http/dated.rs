@@ -54,7 +54,7 @@ fn in_form(
 }
 
 /// The bytes of a body, which is complete.
-fn whole(body: Full<Bytes>) -> Bytes {
+pub(super) fn whole(body: Full<Bytes>) -> Bytes {
     let mut body = pin!(body);
     match body.as_mut().poll_frame(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),

@@ -17,6 +17,7 @@ mod document;
 mod example;
 mod framing;
 mod grid;
+mod in_process;
 mod moved;
 mod not_offered;
 mod oauth;
@@ -61,16 +62,14 @@ use crate::refusal::Refusal;
 use crate::request_log::{self, HttpRequestLine, RequestEnd};
 use crate::workers::{self, Who};
 use crate::{local, pages, proxies};
-pub use asset::{cash_flow_document, funds_document, positions_document};
 use body::WholeRequest;
 pub use data::{StoreInventory, import_document};
 pub use document::openapi;
 use framing::Sent;
-pub use grid::{grid_detail_document, grid_document, grid_symbol_document, grid_trigger_document};
+pub use in_process::{InProcess, InProcessAnswer, InProcessRefusal, InProcessRequest};
 use routes::{Destination, RouteMatch, Target};
 use strict::{ConnectionState, Strict};
-pub use trade::{charge_name, execution_document, order_detail_document, order_document};
-pub use watchlist::watchlists_document;
+pub use trade::charge_name;
 
 /// The keep-alive timeout. A head that has begun has less time (`strict.rs`).
 const HEAD_WITHIN: Duration = Duration::from_secs(30);

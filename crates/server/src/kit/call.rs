@@ -110,6 +110,7 @@ pub(crate) struct RequestFacts {
 pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
     candles: Cell<usize>,
+    is_repeated: Cell<bool>,
 }
 
 impl RequestNotes {
@@ -121,6 +122,15 @@ impl RequestNotes {
     /// Notes the number of candles in the answer.
     pub(crate) fn candles(&self, count: usize) {
         self.candles.set(count);
+    }
+
+    /// Notes that an earlier request with the same idempotency key did the same.
+    pub(crate) fn repeated(&self, is_repeated: bool) {
+        self.is_repeated.set(is_repeated);
+    }
+
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is_repeated.get()
     }
 
     pub(crate) fn noted(&self) -> RequestFacts {

@@ -14,7 +14,7 @@ use hyper::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Response, StatusCode};
-use paper::PaperError;
+use paper::{PaperError, Reason};
 use schemars::JsonSchema;
 use serde::Serialize;
 use store::StoreError;
@@ -70,7 +70,9 @@ pub(crate) struct Problem {
     status: u16,
     code: u64,
     text: String,
-    header: Option<(HeaderName, HeaderValue)>,
+    /// The whole reason, for a caller in this process. It is never sent.
+    detail: Option<String>,
+    header: Option<Box<(HeaderName, HeaderValue)>>,
     /// Its outcome in the metrics, if not derived from the status.
     outcome: Option<Outcome>,
 }
@@ -81,6 +83,7 @@ pub(crate) struct ProblemParts {
     pub(crate) status: u16,
     pub(crate) code: u64,
     pub(crate) text: String,
+    pub(crate) detail: Option<String>,
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
     /// Its outcome in the metrics.
     pub(crate) outcome: Outcome,
@@ -88,11 +91,16 @@ pub(crate) struct ProblemParts {
 
 impl Problem {
     fn new(status: u16, code: u64, text: impl Into<String>) -> Problem {
-        Problem { status, code, text: text.into(), header: None, outcome: None }
+        Problem { status, code, text: text.into(), detail: None, header: None, outcome: None }
     }
 
     fn with(self, name: HeaderName, value: HeaderValue) -> Problem {
-        Problem { header: Some((name, value)), ..self }
+        Problem { header: Some(Box::new((name, value))), ..self }
+    }
+
+    /// Adds the whole reason, for a caller in this process.
+    pub(crate) fn detailed(self, detail: String) -> Problem {
+        Problem { detail: Some(detail), ..self }
     }
 
     /// Appends a reason to the message.
@@ -220,7 +228,8 @@ impl Problem {
 
     /// The account's rules refuse the request.
     pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
-        Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone())
+        let problem = Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone());
+        problem.detailed(Reason::of(refusal).words)
     }
 
     /// The operator made the account read-only.
@@ -246,8 +255,11 @@ impl Problem {
     }
 
     pub(crate) fn from_paper(error: PaperError) -> Problem {
-        match error {
-            PaperError::Refused(refusal) => Problem::trade_refused(&refusal),
+        if let PaperError::Refused(refusal) = error {
+            return Problem::trade_refused(&refusal);
+        }
+        let detail = in_full(&error);
+        let problem = match error {
             PaperError::Contended { .. } => Refusal::Busy.into(),
             error @ PaperError::CatchingUp { .. } => Problem::catching_up(error.to_string()),
             error @ (PaperError::NoJournal
@@ -263,7 +275,8 @@ impl Problem {
                     Problem::internal()
                 }
             },
-        }
+        };
+        problem.detailed(detail)
     }
 
     /// A read or change failed; `what` is for the log.
@@ -333,10 +346,12 @@ impl Problem {
             let seconds = i64::try_from(seconds_up(wait)).unwrap_or(i64::MAX);
             return Problem::too_often(text, seconds);
         }
-        match error {
+        let detail = in_full(&error);
+        let problem = match error {
             AccessError::Store(error) => Problem::from_store(&error, ACCESS_FAILED),
             error => Problem::unchecked(error),
-        }
+        };
+        problem.detailed(detail)
     }
 
     /// The caller could not be authenticated, so the request was not carried out.
@@ -350,12 +365,13 @@ impl Problem {
 
     /// Its parts, for answers in another form.
     pub(crate) fn into_parts(self) -> ProblemParts {
-        let Problem { status, code, text, header, outcome } = self;
+        let Problem { status, code, text, detail, header, outcome } = self;
         ProblemParts {
             status,
             code,
             text,
-            header,
+            detail,
+            header: header.map(|header| *header),
             outcome: outcome.unwrap_or_else(|| Outcome::of_status(status)),
         }
     }
@@ -363,7 +379,7 @@ impl Problem {
     pub(crate) fn answer(self) -> Answer {
         let body = ProblemBody { code: self.code, message: self.text, data: () };
         let mut answer = document(self.status, &body);
-        if let Some((name, value)) = self.header {
+        if let Some((name, value)) = self.header.map(|header| *header) {
             answer.headers_mut().insert(name, value);
         }
         if let Some(outcome) = self.outcome {
@@ -374,6 +390,17 @@ impl Problem {
         }
         answer
     }
+}
+
+/// An error and its causes in one line, without those that it quotes.
+pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    for cause in std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
 }
 
 impl From<Denial> for Problem {

@@ -69,6 +69,8 @@ impl RowPace {
     fn count(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         let account = admitted.account();
         match self {
+            // Some handlers charge for more than one request.
+            _ if admitted.who().is_in_process() => Ok(()),
             RowPace::Community => site.may_converse(account.id).map_err(Problem::too_many_community_calls),
             RowPace::Search | RowPace::Trade | RowPace::Journal | RowPace::Lists
                 if account.terms.rate_rule() == access::RateRule::Unlimited =>

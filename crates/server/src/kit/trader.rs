@@ -66,6 +66,11 @@ impl<'a> Trader<'a> {
         Ok(self.ask(|_| self.site.core.paper.standing(id))?.horizon.is_some())
     }
 
+    /// Most rows of an answer. A caller in this process gets all of them.
+    pub(crate) fn rows_max(&self, most: usize) -> usize {
+        if self.admitted.who().is_in_process() { usize::MAX } else { most }
+    }
+
     pub(crate) fn is_read_only(&self) -> bool {
         self.admitted.account().terms.read_only
     }
@@ -74,6 +79,8 @@ impl<'a> Trader<'a> {
     pub(crate) fn names<'s>(&self, symbols: impl IntoIterator<Item = &'s Symbol>) -> Result<Names, Problem> {
         let language = self.admitted.caller.language;
         let names = self.site.core.with_reader(|reader| Names::of(symbols, language, reader));
+        let names =
+            if self.admitted.who().is_in_process() { names.map(Names::without_tickers) } else { names };
         names.map_err(|error| Problem::from_paper(PaperError::Store(error)))
     }
 

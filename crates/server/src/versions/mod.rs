@@ -34,10 +34,11 @@ pub(crate) struct NotYet {
 }
 
 impl Dated {
-    /// `None` for the newest form: for accounts without a date, and for the pages of this server,
-    /// which support no other.
+    /// `None` for the newest form: for accounts without a date, and for the pages of this server
+    /// and the command line in its process, which support no other.
     pub(crate) fn of(who: &Caller, account: &Account) -> Option<Dated> {
-        account.terms.api_date.filter(|_| !who.is_browser()).map(|as_of| Dated { as_of })
+        let is_ours = who.is_browser() || who.is_in_process();
+        account.terms.api_date.filter(|_| !is_ours).map(|as_of| Dated { as_of })
     }
 
     pub(crate) fn as_of(self) -> Date {

@@ -12,11 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::paper_account::{self, Beginning, Switch};
 use super::show;
-use super::words::{named, say, theirs};
+use super::words::{say, theirs};
 use crate::clock::Clock;
-use crate::command::trade::Books;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::{Books, named};
 use crate::output::{self, Format};
 use crate::sdk::{self, Credentials, Url};
 

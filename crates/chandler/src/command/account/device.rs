@@ -6,8 +6,9 @@ use anyhow::anyhow;
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::words::{named, say};
+use super::words::say;
 use crate::failure::{Failure, usage};
+use crate::local::named;
 use crate::output::Format;
 
 #[derive(Debug, Args)]

@@ -16,14 +16,14 @@ use access::{Access, Account, Actor, Present};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
-use super::serve::{create_if_absent, open_accounts};
+use super::serve::create_if_absent;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::Failure;
+use crate::local::{named, open_accounts};
 use crate::output::Format;
 
 pub(crate) use create::create;
-pub(crate) use words::named;
 use words::say;
 
 #[derive(Debug, Args)]

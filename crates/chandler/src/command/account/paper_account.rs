@@ -16,8 +16,8 @@ use trading::{
 };
 
 use crate::command::trade::shown::grouped;
-use crate::command::trade::{Books, to_failure};
 use crate::failure::{Failure, usage};
+use crate::local::{Books, to_failure};
 use crate::output;
 
 /// The initial cash and settings of a paper account.

@@ -7,8 +7,9 @@ use clap::Args;
 use console::Term;
 use serde_json::{Value, json};
 
-use super::words::{named, say, theirs};
+use super::words::{say, theirs};
 use crate::failure::{Failure, usage};
+use crate::local::named;
 use crate::output::Format;
 use crate::sdk::Url;
 

@@ -9,8 +9,9 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::words::{named, say};
+use super::words::say;
 use crate::failure::{Failure, usage};
+use crate::local::named;
 use crate::output::{self, Column, Format};
 
 /// The maximum number of listed rows.

@@ -7,9 +7,9 @@ use anyhow::anyhow;
 use serde_json::{Map, Value, json};
 
 use super::paper_account;
-use crate::command::trade::Books;
 use crate::context::CommandContext;
 use crate::failure::Failure;
+use crate::local::Books;
 use crate::output::{self, Column, Format};
 
 pub(super) fn list(

@@ -11,10 +11,10 @@ use paper::{PaperError, Standing};
 use serde_json::json;
 
 use super::create::{create, created_json};
-use super::words::{named, say, theirs};
-use crate::command::trade::{Books, to_failure};
+use super::words::{say, theirs};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
+use crate::local::{Books, named, to_failure};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 

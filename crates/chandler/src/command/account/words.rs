@@ -2,17 +2,11 @@
 
 use std::io::Write;
 
-use access::{Access, AccessError, Account};
-use anyhow::anyhow;
+use access::AccessError;
 use serde_json::Value;
 
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
-
-pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
-    let found = access.account_called(name)?;
-    found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
-}
 
 /// Turns errors that the user can correct into usage errors.
 pub(super) fn theirs(error: AccessError) -> Failure {

@@ -5,7 +5,7 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use crate::command::trade::Whose;
+use crate::client::Whose;
 use crate::command::trade::shown::{self, amount, rows, text};
 use crate::context::CommandContext;
 use crate::failure::Failure;
@@ -32,9 +32,9 @@ pub(super) struct Agree {
 
 impl Info {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let symbol = source.symbol(&self.symbol, context)?;
-        let info = source.grid_symbol(&symbol)?;
+        let client = self.whose.trader(context)?;
+        let symbol = client.symbol(&self.symbol, context)?;
+        let info = client.grid_symbol(&symbol)?;
         if self.format == Format::Json {
             return shown::json(&info);
         }
@@ -74,7 +74,7 @@ fn lines(symbol: &str, info: &Value) -> Vec<(&'static str, String)> {
 
 impl Agree {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        self.whose.source(context)?.agree_to_strategy()?;
+        self.whose.trader(context)?.agree_to_strategy()?;
         if self.format == Format::Json {
             return Ok(output::json(&json!({}))?);
         }

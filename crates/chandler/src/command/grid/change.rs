@@ -6,7 +6,8 @@ use clap::Args;
 use serde_json::json;
 use trading::GridId;
 
-use crate::command::trade::{GridChange, Whose, grid_id};
+use crate::client::Whose;
+use crate::command::trade::{GridChange, grid_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -60,7 +61,7 @@ impl Restart {
 impl Which {
     fn run(&self, change: GridChange, words: &str, context: &CommandContext) -> Result<(), Failure> {
         let id = grid_id(&self.id)?;
-        self.whose.source(context)?.change_grid(id, change)?;
+        self.whose.trader(context)?.change_grid(id, change)?;
         done(self.format, &format!("grid {id} {words}"), id)
     }
 }

@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::Value;
 
+use crate::client::Whose;
 use crate::command::trade::shown::{self, amount, grid_status, rows, text, zoned};
-use crate::command::trade::{GridsQuestion, Whose, grid_state};
+use crate::command::trade::{GridsQuestion, grid_state};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
@@ -26,12 +27,12 @@ pub(super) struct List {
 
 impl List {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
+        let client = self.whose.trader(context)?;
         let question = GridsQuestion {
-            symbol: self.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?,
+            symbol: self.symbol.as_deref().map(|text| client.symbol(text, context)).transpose()?,
             statuses: self.status.iter().map(|text| grid_state(text)).collect::<Result<_, Failure>>()?,
         };
-        let document = source.grids(&question)?;
+        let document = client.grids(&question)?;
         if self.format == Format::Json {
             return shown::json(&document);
         }

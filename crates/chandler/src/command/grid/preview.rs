@@ -4,9 +4,9 @@ use std::io::Write;
 
 use serde_json::Value;
 
-use crate::command::trade::in_flags;
 use crate::command::trade::shown::{self, amount, grouped, rows, text, zoned};
 use crate::failure::Failure;
+use crate::field_flags::in_flags;
 use crate::output::{self, Format};
 use crate::remote::field;
 

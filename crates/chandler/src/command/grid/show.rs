@@ -6,8 +6,9 @@ use clap::Args;
 use serde_json::Value;
 
 use super::list::step;
+use crate::client::Whose;
+use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, amount, grid_status, rows, side_of, text, zoned};
-use crate::command::trade::{Whose, grid_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -25,7 +26,7 @@ pub(super) struct Show {
 
 impl Show {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let grid = self.whose.source(context)?.grid(grid_id(&self.id)?)?;
+        let grid = self.whose.trader(context)?.grid(grid_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&grid);
         }

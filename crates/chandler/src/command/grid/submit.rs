@@ -10,8 +10,9 @@ use trading::{Currency, SubmitGrid};
 use super::change::done;
 use super::preview;
 use super::rule::{RuleFlags, of_document};
+use crate::client::Whose;
+use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, text};
-use crate::command::trade::{Whose, grid_id};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -51,8 +52,8 @@ const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Submit {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let symbol = source.symbol(&self.symbol, context)?;
+        let client = self.whose.trader(context)?;
+        let symbol = client.symbol(&self.symbol, context)?;
         let wrong = |_| usage("--currency is none: write HKD or USD");
         let requested = SubmitGrid {
             settlement_currency: self
@@ -65,15 +66,15 @@ impl Submit {
             symbol,
         };
         if self.dry_run {
-            let preview = source.preview_grid(&requested)?;
+            let preview = client.preview_grid(&requested)?;
             return preview::print(&preview, self.format);
         }
-        let answer = source.submit_grid(&requested).map_err(|failure| {
+        let answer = client.submit_grid(&requested).map_err(|failure| {
             let said = failure.to_string();
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match source.symbol_hint(&requested.symbol, context).as_str() {
+            match client.symbol_hint(&requested.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }
@@ -93,11 +94,11 @@ impl Replace {
         if !self.rule.is_given() {
             return Err(usage("nothing to change: give --base, --upper, --quantity or another of its flags"));
         }
-        let mut source = self.whose.source(context)?;
-        let grid = source.grid(id)?;
-        let symbol: Symbol = source.symbol(&text(&grid, "symbol"), context)?;
+        let client = self.whose.trader(context)?;
+        let grid = client.grid(id)?;
+        let symbol: Symbol = client.symbol(&text(&grid, "symbol"), context)?;
         let rule = self.rule.over(of_document(&grid), symbol.market())?;
-        source.replace_grid(id, &rule)?;
+        client.replace_grid(id, &rule)?;
         done(self.format, &format!("grid {id} is replaced"), id)
     }
 }

@@ -3,8 +3,9 @@
 use clap::Args;
 use serde_json::Value;
 
+use crate::client::Whose;
+use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, amount, rows, side_of, text, zoned};
-use crate::command::trade::{Whose, grid_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{Column, Format};
@@ -22,7 +23,7 @@ pub(super) struct History {
 impl History {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = self.id.as_deref().map(grid_id).transpose()?;
-        let document = self.whose.source(context)?.grid_triggers(id)?;
+        let document = self.whose.trader(context)?.grid_triggers(id)?;
         if self.format == Format::Json {
             return shown::json(&document);
         }

@@ -5,8 +5,9 @@ use std::io::Write;
 use clap::Args;
 use serde_json::Value;
 
+use crate::client::Whose;
+use crate::command::trade::grid_id;
 use crate::command::trade::shown::{self, named_clock, rows, text};
-use crate::command::trade::{Whose, grid_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -24,7 +25,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let explanation = self.whose.source(context)?.grid_explanation(grid_id(&self.id)?)?;
+        let explanation = self.whose.trader(context)?.grid_explanation(grid_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&explanation);
         }

@@ -8,8 +8,9 @@ use trading::{Changes, OrderType, Percent, Quantity, TriggerStatus};
 
 use super::flags;
 use super::ticket::{decimal, price};
+use crate::client::Whose;
+use crate::command::trade::order_id;
 use crate::command::trade::shown::text;
-use crate::command::trade::{Whose, order_id};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -68,8 +69,8 @@ impl Replace {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = order_id(&self.id)?;
         let mut changes = self.changes()?;
-        let mut source = self.whose.source(context)?;
-        let order = source.order(id)?;
+        let client = self.whose.trader(context)?;
+        let order = client.order(id)?;
         if let Ok(order_type) = text(&order, "order_type").parse::<OrderType>() {
             let status = text(&order, "trigger_status").parse().unwrap_or(TriggerStatus::NotUsed);
             flags::check_open(order_type, status, &self.given())?;
@@ -79,7 +80,7 @@ impl Replace {
             // The interface requires a quantity in each request.
             None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
-        source.replace(id, &changes)?;
+        client.replace(id, &changes)?;
         done(self.format, &format!("order {id} is replaced"), &id)
     }
 
@@ -125,7 +126,7 @@ impl Replace {
 impl Cancel {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
         let id = order_id(&self.id)?;
-        self.whose.source(context)?.cancel(id)?;
+        self.whose.trader(context)?.cancel(id)?;
         done(self.format, &format!("order {id} is cancelled"), &id)
     }
 }

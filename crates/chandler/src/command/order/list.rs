@@ -6,8 +6,9 @@ use clap::{Args, ValueEnum};
 use serde_json::Value;
 use trading::{OrderStatus, Side};
 
+use crate::client::Whose;
 use crate::command::trade::shown::{self, amount, rows, text, zoned};
-use crate::command::trade::{OrdersQuestion, Range, Whose, order_id};
+use crate::command::trade::{OrdersQuestion, Range, order_id};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Column, Format};
@@ -54,14 +55,14 @@ pub(super) struct Show {
 
 impl List {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
+        let client = self.whose.trader(context)?;
         let between = self.range.between()?;
         let mut wanted: Vec<OrderStatus> = Vec::new();
         for text in &self.status {
             wanted.extend(statuses(text)?);
         }
         let question = OrdersQuestion {
-            symbol: self.symbol.as_deref().map(|text| source.symbol(text, context)).transpose()?,
+            symbol: self.symbol.as_deref().map(|text| client.symbol(text, context)).transpose()?,
             statuses: wanted,
             side: self.side.map(|side| match side {
                 SideName::Buy => Side::Buy,
@@ -69,7 +70,7 @@ impl List {
             }),
             history: (self.history || self.range.is_given()).then_some(between),
         };
-        let document = source.orders(&question)?;
+        let document = client.orders(&question)?;
         if self.format == Format::Json {
             return shown::json(&document);
         }
@@ -131,7 +132,7 @@ fn row(order: &Value) -> Vec<String> {
 
 impl Show {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let order = self.whose.source(context)?.order(order_id(&self.id)?)?;
+        let order = self.whose.trader(context)?.order(order_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&order);
         }

@@ -13,9 +13,9 @@ use trading::{
 
 use super::flags::{self, OFFERED};
 use super::preview;
+use crate::client::{Client, Whose};
 use crate::command::time;
 use crate::command::trade::shown::{self, text};
-use crate::command::trade::{Source, Whose};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
@@ -112,25 +112,25 @@ const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Arguments {
     pub(super) fn run(&self, side: Side, context: &CommandContext) -> Result<(), Failure> {
-        let mut source = self.whose.source(context)?;
-        let terms = self.terms(side, source.symbol(&self.symbol, context)?)?;
+        let client = self.whose.trader(context)?;
+        let terms = self.terms(side, client.symbol(&self.symbol, context)?)?;
         if self.dry_run {
-            let preview = source.preview(&terms)?;
+            let preview = client.preview(&terms)?;
             let is_unknown = text(field(&preview, "reason"), "text") == NOT_TRADABLE;
-            let hint = if is_unknown { source.symbol_hint(&terms.symbol, context) } else { String::new() };
+            let hint = if is_unknown { client.symbol_hint(&terms.symbol, context) } else { String::new() };
             return preview::print(&preview, &hint, self.format);
         }
-        let answer = source.submit(&terms).map_err(|failure| {
+        let answer = client.submit(&terms).map_err(|failure| {
             let said = failure.to_string();
             if !said.contains(NOT_TRADABLE) {
                 return failure;
             }
-            match source.symbol_hint(&terms.symbol, context).as_str() {
+            match client.symbol_hint(&terms.symbol, context).as_str() {
                 "" => failure,
                 hint => anyhow!("{said}{hint}").into(),
             }
         })?;
-        let notes = notes(&mut source, &answer);
+        let notes = notes(&client, &answer);
         print_answer(&answer, &notes, self.format)
     }
 
@@ -217,9 +217,9 @@ pub(super) fn decimal<T>(
 
 /// Notes about stored candles for an accepted order. Empty if the explanation cannot be read: the
 /// order is accepted regardless.
-fn notes(source: &mut Source, answer: &Value) -> Vec<String> {
+fn notes(client: &Client, answer: &Value) -> Vec<String> {
     let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
-    let explanation = source.explanation(id).unwrap_or_default();
+    let explanation = client.explanation(id).unwrap_or_default();
     let waiting = shown::rows(&explanation, "steps").iter().find(|step| text(step, "event") == "waiting");
     let because = waiting.map(|step| shown::rows(step, "because")).unwrap_or_default();
     because.iter().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -4,8 +4,9 @@ use std::io::Write;
 
 use clap::Args;
 
+use crate::client::Whose;
+use crate::command::trade::order_id;
 use crate::command::trade::shown::{self, rows, text};
-use crate::command::trade::{Whose, order_id};
 use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Format};
@@ -22,7 +23,7 @@ pub(super) struct Arguments {
 
 impl Arguments {
     pub(super) fn run(&self, context: &CommandContext) -> Result<(), Failure> {
-        let explanation = self.whose.source(context)?.explanation(order_id(&self.id)?)?;
+        let explanation = self.whose.trader(context)?.explanation(order_id(&self.id)?)?;
         if self.format == Format::Json {
             return shown::json(&explanation);
         }

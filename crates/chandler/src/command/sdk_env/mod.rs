@@ -8,12 +8,11 @@ use anyhow::Context;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-use super::account::named;
 use super::demo_serve;
-use super::serve::open_accounts;
 use crate::context::{CommandContext, shell_word};
 use crate::directories;
 use crate::failure::{Failure, usage};
+use crate::local::{named, open_accounts};
 use crate::output::{self, Format};
 use crate::sdk::{self, Url};
 

@@ -48,12 +48,6 @@ impl Range {
     }
 }
 
-impl Between {
-    pub(crate) fn holds(&self, at: Timestamp) -> bool {
-        self.start.is_none_or(|start| start <= at) && self.end.is_none_or(|end| at <= end)
-    }
-}
-
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OrdersQuestion {
     pub(crate) symbol: Option<Symbol>,
@@ -145,14 +139,18 @@ mod tests {
 
     #[test]
     fn a_range_includes_its_last_day() {
+        let holds = |between: Between, at: Timestamp| {
+            between.start.is_none_or(|start| start <= at) && between.end.is_none_or(|end| at <= end)
+        };
         let day = between("2026-11-13", "2026-11-13").unwrap();
         let zone = market::Zone::of(market::Market::Hk);
         let noon = zone.instant(jiff::civil::date(2026, 11, 13), 12 * 3600);
-        assert!(day.holds(noon));
-        assert!(!day.holds(Timestamp(noon.0 + DAY_SECONDS)) && !day.holds(Timestamp(noon.0 - DAY_SECONDS)));
-        assert!(between("", "").unwrap().holds(noon));
+        assert!(holds(day, noon));
+        let (before, after) = (Timestamp(noon.0 - DAY_SECONDS), Timestamp(noon.0 + DAY_SECONDS));
+        assert!(!holds(day, before) && !holds(day, after));
+        assert!(holds(between("", "").unwrap(), noon));
         assert!(between("2026-11-14", "2026-11-13").is_err() && between("soon", "").is_err());
-        assert!(!between("", "2026-11-13T03:59:59Z").unwrap().holds(noon), "an instant is itself");
+        assert!(!holds(between("", "2026-11-13T03:59:59Z").unwrap(), noon), "an instant is itself");
     }
 
     #[test]

@@ -4,7 +4,6 @@ use market::Timestamp;
 use paper::{FlowQuery, FoundFlows};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::ledger::CashFlow;
 
 use super::docs::REFUSALS;
@@ -89,11 +88,6 @@ fn bound(query: &Query, names: [&'static str; 2], open: Timestamp) -> Result<Tim
         return Err(missing(name));
     }
     Ok(query.time(&names)?.unwrap_or(open))
-}
-
-/// The same document for the command line.
-pub fn cash_flow_document(flow: &CashFlow) -> Value {
-    serde_json::to_value(Flow::of(flow)).unwrap_or_default()
 }
 
 impl Flow {

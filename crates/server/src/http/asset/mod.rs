@@ -14,10 +14,6 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub use account::funds_document;
-pub use cashflow::cash_flow_document;
-pub use stock::positions_document;
-
 pub(super) const ROUTES: &[Row] = &[
     get("/v1/asset/account", account::answer).doc(&account::ACCOUNT),
     get("/v1/asset/stock", stock::answer).doc(&stock::STOCK),

@@ -3,7 +3,6 @@
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Account, Position};
 
 use super::docs::{REFUSALS, SYMBOLS};
@@ -57,18 +56,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         info.symbol_name = names.get(&info.security);
     }
     Ok(envelope::success(Channels { list: [Channel { account_channel: CHANNEL, stock_info: held }] }))
-}
-
-/// The same document for the command line.
-pub fn positions_document(account: &Account, symbols: &[Symbol], name: impl Fn(&Symbol) -> String) -> Value {
-    let wanted = account.positions().filter(|(symbol, _)| symbols.is_empty() || symbols.contains(symbol));
-    let named = |(symbol, position): (&Symbol, &Position)| StockInfo {
-        symbol_name: name(symbol),
-        ..StockInfo::of(account, symbol, position)
-    };
-    let stock_info = wanted.map(named).collect();
-    serde_json::to_value(Channels { list: [Channel { account_channel: CHANNEL, stock_info }] })
-        .unwrap_or_default()
 }
 
 impl StockInfo {

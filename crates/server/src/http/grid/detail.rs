@@ -1,9 +1,8 @@
 //! `GET /v1/gridtrading/detail`: one grid with its orders and its history.
 
-use paper::{GRID_PAGE_MAX, grid_history, grid_orders};
+use paper::{grid_history, grid_orders};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Account, Grid, GridHistoryRow, Order};
 
 use super::docs::{LIMIT, ORDER_ID, REFUSALS, limit};
@@ -89,12 +88,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let names = trader.names([detail.terms.security()])?;
     detail.terms.name(&names);
     Ok(envelope::success(detail))
-}
-
-/// The same document for the command line, with the longest page that a server sends.
-pub fn grid_detail_document(grid: &Grid, account: &Account, name: &str) -> Value {
-    let detail = Detail::of(grid, account, None, GRID_PAGE_MAX);
-    serde_json::to_value(Detail { terms: detail.terms.called(name), ..detail }).unwrap_or_default()
 }
 
 impl Detail {

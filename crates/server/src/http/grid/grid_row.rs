@@ -4,7 +4,6 @@
 use market::{Price, Symbol, Zone};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Grid, GridStep, Money, Side, plain_price};
 
 use crate::names::Names;
@@ -162,10 +161,6 @@ impl GridTerms {
         &self.security
     }
 
-    pub(super) fn called(self, name: &str) -> GridTerms {
-        GridTerms { stock_name: name.to_owned(), ..self }
-    }
-
     pub(super) fn name(&mut self, names: &Names) {
         self.stock_name = names.get(&self.security);
     }
@@ -178,11 +173,4 @@ pub(super) fn price_text(price: Option<Price>) -> String {
 
 fn profit_text(profit: Money) -> String {
     if profit.is_zero() { "0".to_owned() } else { profit.text().to_string() }
-}
-
-/// The same document for the command line, which reads the store directly. `name` is the security's
-/// name.
-pub fn grid_document(grid: &Grid, name: &str) -> Value {
-    let row = GridRow::of(grid);
-    serde_json::to_value(GridRow { terms: row.terms.called(name), ..row }).unwrap_or_default()
 }

@@ -22,11 +22,6 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub use detail::grid_detail_document;
-pub use grid_row::grid_document;
-pub use symbol_info::grid_symbol_document;
-pub use triggers::grid_trigger_document;
-
 pub(super) const ROUTES: &[Row] = &[
     post("/v1/gridtrading/submit", submit::answer).orders().doc(&submit::SUBMIT),
     post("/v1/gridtrading/replace", replace::answer).orders().doc(&replace::REPLACE),

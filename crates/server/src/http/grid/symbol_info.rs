@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{GridSymbolInfo, TickBand, exact_price, grid_symbol_info, plain_price};
 
 use super::docs::REFUSALS;
@@ -58,11 +57,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let info = trader.read(|reading| grid_symbol_info(reading.account, &reading.view, &symbol))?;
     let name = trader.names([&symbol])?.get(&symbol);
     Ok(envelope::success(SymbolInfo::of(&info, name)))
-}
-
-/// The same document for the command line. `name` is the security's name.
-pub fn grid_symbol_document(info: &GridSymbolInfo, name: &str) -> Value {
-    serde_json::to_value(SymbolInfo::of(info, name.to_owned())).unwrap_or_default()
 }
 
 impl SymbolInfo {

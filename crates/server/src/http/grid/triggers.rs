@@ -6,7 +6,6 @@ use market::{Price, Symbol};
 use paper::grid_orders;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{MarketView, Order, exact_price};
 
 use super::docs::{LIMIT, PAGE, REFUSALS, page};
@@ -98,12 +97,6 @@ impl<'a> Marks<'a> {
     fn of(&mut self, order: &'a Order, view: &MarketView<'_>) -> Option<Price> {
         *self.0.entry(order.symbol()).or_insert_with(|| view.mark(order.symbol()))
     }
-}
-
-/// The same document for the command line, which lists all of them in one answer.
-pub fn grid_trigger_document(order: &Order, mark: Option<Price>, name: &str) -> Value {
-    let row = TriggerRow { name: name.to_owned(), ..TriggerRow::of(order, mark) };
-    serde_json::to_value(row).unwrap_or_default()
 }
 
 impl TriggerRow {

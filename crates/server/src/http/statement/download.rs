@@ -38,13 +38,7 @@ struct DownloadAddress {
 pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let query = Query::parse(call.query)?;
     let (core, account) = (&site.core, admitted.account().id);
-    // Another account's statement is reported as not found.
-    let named = FileKey::parse_key(query.required("file_key")?).filter(|key| key.account == account);
-    let key = named.ok_or_else(not_found)?;
-    let stored = core.paper.statement(account, key.of, admitted.now()).map_err(Problem::from_paper)?;
-    if stored.is_none() {
-        return Err(not_found());
-    }
+    let (key, _) = stored(site, &admitted, query.required("file_key")?)?;
     let language = language_tag(admitted.caller.language);
     let path = signed_path(&key.name(), language);
     let now = core.machine_now();
@@ -54,6 +48,19 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let signature = signature.ok_or_else(not_found)?;
     let url = format!("{}{path}&expires={}&sig={signature}", base_url(call, site), expires.0);
     Ok(envelope::success(DownloadAddress { url }))
+}
+
+/// A statement by its key. Another account's is reported as not found.
+pub(in crate::http) fn stored(
+    site: &Site,
+    admitted: &Admitted,
+    file_key: &str,
+) -> Result<(FileKey, Vec<u8>), Problem> {
+    let (core, account) = (&site.core, admitted.account().id);
+    let key = FileKey::parse_key(file_key).filter(|key| key.account == account).ok_or_else(not_found)?;
+    let moment = core.paper_moment(admitted.caller.as_of);
+    let text = core.with_reader(|reader| core.paper.at(account, reader, &moment).statement(key.of));
+    Ok((key, text.map_err(Problem::from_paper)?.ok_or_else(not_found)?))
 }
 
 fn not_found() -> Problem {

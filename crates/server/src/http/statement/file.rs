@@ -40,10 +40,9 @@ pub(super) fn signed_path(name: &str, language: &str) -> String {
 pub(super) fn answer(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     let (key, language) = checked(call, site)?;
     let core = &site.core;
-    let now = core.market_now_of(key.account).now();
-    let stored = core.paper.statement(key.account, key.of, now).map_err(Problem::from_paper)?;
+    let stored = core.with_reader(|reader| core.paper.at(key.account, reader, &**core).statement(key.of));
     // The statement existed when the URL was created: a rewind has removed it since.
-    let text = stored.ok_or_else(Problem::not_found)?;
+    let text = stored.map_err(Problem::from_paper)?.ok_or_else(Problem::not_found)?;
     let mut answer = match key.format {
         Format::Json => envelope::json(200, text.into()),
         Format::Pdf => envelope::respond(200, PDF, pdf(&text, language, site)?.into()),

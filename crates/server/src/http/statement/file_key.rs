@@ -27,7 +27,7 @@ impl Format {
 
 /// One file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FileKey {
+pub(in crate::http) struct FileKey {
     pub(super) account: AccountId,
     pub(super) of: StatementId,
     pub(super) format: Format,

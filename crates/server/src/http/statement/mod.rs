@@ -10,6 +10,8 @@ use access::Scope;
 use crate::kit::{Asks, Audience, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
+pub(super) use download::stored;
+
 pub(super) const ROUTES: &[Row] = &[
     // Due statements are computed from the whole journal.
     get("/v1/statement/list", list::answer).paced(RowPace::Journal).doc(&list::LIST),

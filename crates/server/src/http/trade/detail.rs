@@ -2,7 +2,6 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Order, Tables, charges};
 
 use super::docs::{ATTACHED, ORDER_ID, REFUSALS};
@@ -83,12 +82,6 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let names = trader.names([detail.order.security()])?;
     detail.order.name(&names);
     Ok(envelope::success(detail))
-}
-
-/// The same document for the command line, in English.
-pub fn order_detail_document(order: &Order, name: &str, tables: &Tables) -> Value {
-    let detail = Detail::of(order, tables, Language::En);
-    serde_json::to_value(Detail { order: detail.order.called(name), ..detail }).unwrap_or_default()
 }
 
 impl Detail {

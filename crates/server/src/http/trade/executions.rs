@@ -3,7 +3,6 @@
 use market::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{Fill, Order, OrderId, exact_price};
 
 use super::docs::{END_AT, ORDER_ID, PAGE, REFUSALS, START_AT, SYMBOL};
@@ -108,6 +107,7 @@ fn found(
     (days, (start, end)): (Days, (Timestamp, Timestamp)),
     first: usize,
 ) -> Result<Page, Problem> {
+    let most = trader.rows_max(PAGE_ROWS);
     let (symbol, id): (_, Option<OrderId>) = (query.symbol()?, query.order()?);
     trader.read(|reading| {
         let wanted = |order: &&Order| {
@@ -128,15 +128,10 @@ fn found(
             fills.extend(order.fills.iter().filter(is_in).map(|fill| (order, fill)));
         }
         fills.sort_by_key(|(order, fill)| std::cmp::Reverse((fill.at, order.id, fill.number)));
-        let has_more = fills.len() > first.saturating_add(PAGE_ROWS);
-        let page = fills.into_iter().skip(first).take(PAGE_ROWS);
+        let has_more = fills.len() > first.saturating_add(most);
+        let page = fills.into_iter().skip(first).take(most);
         Ok(Page { has_more, trades: page.map(|(order, fill)| Trade::of(order, fill)).collect() })
     })
-}
-
-/// The same document for the command line.
-pub fn execution_document(order: &Order, fill: &Fill) -> Value {
-    serde_json::to_value(Trade::of(order, fill)).unwrap_or_default()
 }
 
 impl Trade {

@@ -54,14 +54,15 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let query = Query::parse(call.query)?;
     let filter = Filter::of(&query)?;
     let (start, end) = range(&query, trader.now())?;
+    let most = trader.rows_max(ROWS_MAX);
     let mut orders: Vec<OrderRow> = trader.read(|reading| {
         let all = reading.account.orders().iter().rev();
         let within = all.filter(|order| (start..=end).contains(&order.submitted_at));
         let wanted = within.filter(|order| filter.takes(order) && !is_today(order, &reading.view));
-        Ok(wanted.take(ROWS_MAX + 1).map(OrderRow::of).collect())
+        Ok(wanted.take(most.saturating_add(1)).map(OrderRow::of).collect())
     })?;
-    let has_more = orders.len() > ROWS_MAX;
-    orders.truncate(ROWS_MAX);
+    let has_more = orders.len() > most;
+    orders.truncate(most);
     let names = trader.names(orders.iter().map(OrderRow::security))?;
     orders.iter_mut().for_each(|order| order.name(&names));
     Ok(envelope::success(History { has_more, orders }))

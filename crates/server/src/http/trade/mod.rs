@@ -24,10 +24,7 @@ use access::Scope;
 use crate::kit::{Asks, PermittedHandler, Row, RowPace};
 use crate::metrics::Task;
 
-pub use detail::order_detail_document;
-pub use executions::execution_document;
 pub use order_row::charge_name;
-pub use order_row::order_document;
 
 pub(super) const ROUTES: &[Row] = &[
     Row::post("/v1/trade/order", Asks::Account, Scope::Trade, Task::Orders, submit::answer)

@@ -3,7 +3,6 @@
 use market::{Price, Symbol};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 use trading::{ChargeGroup, Order, TimeInForce, exact_price};
 
 use crate::caller::Language;
@@ -99,10 +98,6 @@ impl OrderRow {
         &self.security
     }
 
-    pub(super) fn called(self, name: &str) -> OrderRow {
-        OrderRow { stock_name: name.to_owned(), ..self }
-    }
-
     pub(super) fn name(&mut self, names: &Names) {
         self.stock_name = names.get(&self.security);
     }
@@ -111,12 +106,6 @@ impl OrderRow {
 /// A price with at least the decimals of its security; an empty text for none.
 pub(super) fn price_text(price: Option<Price>, decimals: u32) -> String {
     price.map(|price| exact_price(price, decimals).to_string()).unwrap_or_default()
-}
-
-/// The same document for the command line, which reads the store directly. `name` is the security's
-/// name.
-pub fn order_document(order: &Order, name: &str) -> Value {
-    serde_json::to_value(OrderRow::of(order).called(name)).unwrap_or_default()
 }
 
 pub(super) fn group(group: ChargeGroup, language: Language) -> &'static str {

@@ -58,6 +58,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
     let terms = Terms { client_request_id: name.clone(), ..request.terms };
     let command = Command::Submit(Box::new(Submit { terms, ..request }));
     let done = trader.command(&command, name.as_deref())?;
+    call.note.repeated(done.is_repeated);
     let order_id = done.order.ok_or_else(Problem::internal)?.to_string();
     Ok(envelope::success(Submitted { order_id }))
 }

@@ -89,7 +89,7 @@ pub(super) fn answer(call: &Call<'_>, site: &Site, admitted: Admitted) -> Result
         let all = reading.account.orders().iter().rev();
         let wanted: Vec<&Order> =
             all.filter(|order| filter.takes(order) && is_today(order, &reading.view)).collect();
-        let shown = newest(wanted, ROWS_MAX, |order| order.is_open());
+        let shown = newest(wanted, trader.rows_max(ROWS_MAX), |order| order.is_open());
         Ok(shown.into_iter().map(OrderRow::of).collect())
     })?;
     let names = trader.names(orders.iter().map(OrderRow::security))?;

@@ -6,7 +6,6 @@ use access::{ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, FollowedSecurity, Wa
 use market::Symbol;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use store::StoreError;
 
 use crate::command;
@@ -56,25 +55,24 @@ struct WatchedSecurity {
 pub(super) fn answer(_: &Call<'_>, site: &Site, admitted: Admitted) -> Result<Answer, Problem> {
     let lists = site.core.access.watchlists(admitted.account().id).map_err(Problem::from_access)?;
     let language = admitted.caller.language;
-    let directory = site.directory(admitted.caller.as_of)?;
-    // Securities with candles are in memory.
-    let unlisted = lists.followed.iter().map(|one| &one.symbol).filter(|symbol| !directory.contains(symbol));
+    // Securities with candles are in the memory of a server.
+    let directory = match admitted.who().is_in_process() {
+        true => None,
+        false => Some(site.directory(admitted.caller.as_of)?),
+    };
+    let listed = |symbol: &Symbol| directory.as_ref().and_then(|directory| directory.find(symbol));
+    let unlisted = lists.followed.iter().map(|one| &one.symbol).filter(|symbol| listed(symbol).is_none());
     let others = site.core.with_reader(|reader| Names::of(unlisted, language, reader));
     let others = others.map_err(|error: StoreError| {
         tracing::error!(%error, "cannot read the names of securities");
         Problem::internal()
     })?;
-    let name = |symbol: &Symbol| match directory.find(symbol).map(|one| one.name_in(language)) {
+    let name = |symbol: &Symbol| match listed(symbol).map(|one| one.name_in(language)) {
         Some("") => symbol.ticker().to_owned(),
         Some(name) => name.to_owned(),
         None => others.get(symbol),
     };
     Ok(envelope::success(WatchlistGroups::of(&lists, name)))
-}
-
-/// The same document for the command line.
-pub fn watchlists_document(lists: &Watchlists, name: impl Fn(&Symbol) -> String) -> Value {
-    serde_json::to_value(WatchlistGroups::of(lists, name)).unwrap_or_default()
 }
 
 impl WatchlistGroups {

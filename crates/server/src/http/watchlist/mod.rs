@@ -10,8 +10,6 @@ use access::Scope;
 use crate::kit::{Asks, Row, RowPace};
 use crate::metrics::Task;
 
-pub use groups::watchlists_document;
-
 const GROUPS: &str = "/v1/watchlist/groups";
 const PINNED: &str = "/v1/watchlist/pinned";
 

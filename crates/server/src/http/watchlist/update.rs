@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::groups::{GroupNumber, missing, symbols, unknown, wrong};
 use crate::kit::doc::refusals::{BAD_REQUEST, LISTS_TOO_FAST, NOT_FOUND};
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag, data};
-use crate::kit::envelope::{self, Empty};
+use crate::kit::envelope::{self, Empty, in_full};
 use crate::kit::{Admitted, Answer, Call, Problem, Site};
 use crate::refusal::Refusal;
 
@@ -225,7 +225,10 @@ fn priced(
         }
         Ok(Ok(()))
     });
-    let checked = priced.map_err(|error: HistoryError| Problem::from(Refusal::from(error)))?;
+    let checked = priced.map_err(|error: HistoryError| {
+        let detail = in_full(&error);
+        Problem::from(Refusal::from(error)).detailed(detail)
+    })?;
     checked.map_err(refused)?;
     Ok(securities)
 }
@@ -234,6 +237,6 @@ fn refused(error: WatchlistError) -> Problem {
     match error {
         WatchlistError::NotFound => Problem::not_found().because("there is no such watchlist group"),
         WatchlistError::Failed(error) => Problem::from_access(error),
-        error => wrong(error.to_string()),
+        error => wrong(error.to_string()).detailed(error.to_string()),
     }
 }

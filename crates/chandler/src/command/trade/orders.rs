@@ -1,117 +1,115 @@
-//! A paper account at a server, through its HTTP API.
+//! Requests about orders, executions and money of a paper account.
 
 use std::collections::{HashMap, HashSet};
 
 use anyhow::anyhow;
-use market::Date;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use trading::{Changes, Currency, OrderId, Terms, plain_price};
 
-use super::questions::{Between, CashQuestion, OrdersQuestion, StatementsQuestion, TradesQuestion, digits};
-use super::words::{NOT_FOUND, WHERE_ORDERS_ARE, in_flags};
+use super::pages::{Fields, PAGES_MAX, unseen};
+use super::questions::{Between, CashQuestion, OrdersQuestion, TradesQuestion};
+use super::shown::rows;
+use crate::client::Client;
 use crate::failure::Failure;
+use crate::field_flags::in_flags;
 use crate::output::printable;
 use crate::remote::field;
-use crate::remote::session::{ApiError, Session};
+use crate::remote::session::ApiError;
 
-/// The maximum number of pages that are read of a list.
-pub(super) const PAGES_MAX: usize = 1_000;
+const ORDER: &str = "/v1/trade/order";
+const PREVIEW: &str = "/v1/trade/order/preview";
 /// Rows of a page of the cash flow.
 const CASH_ROWS: usize = 1_000;
 /// Bounds for requests that need a range: 1970 and 2100. Without them the server searches 90 days,
 /// and it treats 0 as absent.
 const ALWAYS: (i64, i64) = (1, 4_102_444_800);
+/// The interface's message for an id without an order.
+const NOT_FOUND: &str = "order not found";
 
-pub(crate) struct There {
-    pub(super) session: Session,
-}
-
-impl There {
-    pub(super) fn new(session: Session) -> There {
-        There { session }
-    }
-
-    pub(super) fn submit(&self, terms: &Terms) -> Result<Value, Failure> {
-        let answer = self
-            .session
-            .post("/v1/trade/order", submitted(terms))
-            .map_err(|error| self.refused(error, terms))?;
+impl Client {
+    /// Submits an order. Returns its id and, if known, its state.
+    pub(crate) fn submit(&self, terms: &Terms) -> Result<Value, Failure> {
+        let answer = self.post(ORDER, submitted(terms)).map_err(|error| self.refused_order(error, terms))?;
         let id = field(&answer, "order_id").clone();
         // The state is optional: the order is accepted even if this request fails.
-        let known =
-            id.as_str().and_then(|id| self.get("/v1/trade/order", &[("order_id", id.to_owned())]).ok());
+        let known = id.as_str().and_then(|id| self.get(ORDER, &[("order_id", id.to_owned())]).ok());
         let of = |name: &str| known.as_ref().map(|order| field(order, name).clone());
-        match (of("status"), of("msg")) {
-            (Some(status), Some(msg)) => Ok(json!({"order_id": id, "status": status, "msg": msg})),
-            _ => Ok(json!({"order_id": id})),
-        }
-    }
-
-    pub(super) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
-        let answer = self.session.post("/v1/trade/order/preview", submitted(terms));
-        answer.map_err(|error| self.session.to_failure(error))
-    }
-
-    /// Adds the failed check and its numbers, from a preview of the same order, to a refusal.
-    fn refused(&self, error: ApiError, terms: &Terms) -> Failure {
-        let ApiError::Refused { status: 400, message, .. } = &error else {
-            return self.session.to_failure(error);
+        let mut submitted = match (of("status"), of("msg")) {
+            (Some(status), Some(msg)) => json!({"order_id": id, "status": status, "msg": msg}),
+            _ => json!({"order_id": id}),
         };
-        let preview = self.session.post("/v1/trade/order/preview", submitted(terms)).unwrap_or_default();
+        if let (Value::Object(fields), Value::Bool(true)) = (&mut submitted, field(&answer, "repeated")) {
+            fields.insert("repeated".to_owned(), true.into());
+        }
+        Ok(submitted)
+    }
+
+    /// The expected result and the cost of an order.
+    pub(crate) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
+        self.preview_of(PREVIEW, submitted(terms)).map_err(|error| self.to_failure(error))
+    }
+
+    /// Adds the failed check and its numbers, from a preview of the same order, to the refusal of a
+    /// server.
+    fn refused_order(&self, error: ApiError, terms: &Terms) -> Failure {
+        let (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) = (self, &error) else {
+            return self.to_failure(error);
+        };
+        let preview = self.preview_of(PREVIEW, submitted(terms)).unwrap_or_default();
         let reason = field(&preview, "reason");
         match (field(reason, "text").as_str(), field(reason, "words").as_str()) {
             (Some(text), Some(words)) if text == message => {
-                anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(words))).into()
+                anyhow!("{}: {}", session.url.as_str(), in_flags(&printable(words))).into()
             }
-            _ => self.session.to_failure(error),
+            _ => self.to_failure(error),
         }
     }
 
     /// Converts an error about one order, which may not exist.
     fn about(&self, id: OrderId, error: ApiError) -> Failure {
         match &error {
-            ApiError::Refused { message, .. } if message == NOT_FOUND => {
-                let server = self.session.url.as_str();
-                anyhow!("{server}: the account has no order {id}: {WHERE_ORDERS_ARE}").into()
-            }
-            _ => self.session.to_failure(error),
+            ApiError::Refused { message, .. } if message == NOT_FOUND => anyhow!(
+                "{} has no order {id}: `chandler order list` shows today's, `--history` those of earlier days",
+                self.whose()
+            )
+            .into(),
+            _ => self.to_failure(error),
         }
     }
 
-    pub(super) fn replace(&self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
-        let answer = self.session.put("/v1/trade/order", replaced(id, changes));
+    pub(crate) fn replace(&self, id: OrderId, changes: &Changes) -> Result<(), Failure> {
+        self.put(ORDER, replaced(id, changes)).map(drop).map_err(|error| self.about(id, error))
+    }
+
+    pub(crate) fn cancel(&self, id: OrderId) -> Result<(), Failure> {
+        let answer = self.delete(&format!("{ORDER}?order_id={id}"));
         answer.map(drop).map_err(|error| self.about(id, error))
     }
 
-    pub(super) fn cancel(&self, id: OrderId) -> Result<(), Failure> {
-        let answer = self.session.delete(&format!("/v1/trade/order?order_id={id}"));
-        answer.map(drop).map_err(|error| self.about(id, error))
+    pub(crate) fn order(&self, id: OrderId) -> Result<Value, Failure> {
+        self.get(ORDER, &[("order_id", id.to_string())]).map_err(|error| self.about(id, error))
     }
 
-    pub(super) fn order(&self, id: OrderId) -> Result<Value, Failure> {
-        let answer = self.session.get(&format!("/v1/trade/order?order_id={id}"));
+    /// The explanation of an order.
+    pub(crate) fn explanation(&self, id: OrderId) -> Result<Value, Failure> {
+        let answer = self.get("/v1/trade/order/why", &[("order_id", id.to_string())]);
         answer.map_err(|error| self.about(id, error))
     }
 
-    pub(super) fn explanation(&self, id: OrderId) -> Result<Value, Failure> {
-        let answer = self.session.get(&format!("/v1/trade/order/why?order_id={id}"));
-        answer.map_err(|error| self.about(id, error))
-    }
-
-    pub(super) fn orders(&self, question: &OrdersQuestion) -> Result<Value, Failure> {
+    pub(crate) fn orders(&self, question: &OrdersQuestion) -> Result<Value, Failure> {
         let OrdersQuestion { symbol, statuses, side, history } = question;
         let mut parameters: Vec<(&str, String)> = Vec::new();
         parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
         parameters.extend(statuses.iter().map(|status| ("status", status.to_string())));
         parameters.extend(side.iter().map(|side| ("side", side.to_string())));
-        let Some(between) = history else { return self.get("/v1/trade/order/today", &parameters) };
+        let Some(between) = history else { return self.read("/v1/trade/order/today", &parameters) };
         let (start, mut end) = ends(*between);
         let mut orders: Vec<Value> = Vec::new();
         let (mut seen, mut has_more) = (HashSet::new(), true);
         for _ in 0..PAGES_MAX {
             let range = [("start_at", start.to_string()), ("end_at", end.to_string())];
             let answer =
-                self.get("/v1/trade/order/history", &[parameters.as_slice(), range.as_slice()].concat())?;
+                self.read("/v1/trade/order/history", &[parameters.as_slice(), range.as_slice()].concat())?;
             has_more = field(&answer, "has_more").as_bool() == Some(true);
             let news = unseen(&answer, "orders", "order_id", &mut seen);
             // Newest first: the next request ends at the second of the oldest order here.
@@ -126,19 +124,19 @@ impl There {
         Ok(json!({"has_more": has_more, "orders": orders}))
     }
 
-    pub(super) fn trades(&self, question: &TradesQuestion) -> Result<Value, Failure> {
+    pub(crate) fn trades(&self, question: &TradesQuestion) -> Result<Value, Failure> {
         let TradesQuestion { symbol, order, history } = question;
         let mut parameters: Vec<(&str, String)> = Vec::new();
         parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
         parameters.extend(order.iter().map(|id| ("order_id", id.to_string())));
-        let Some(between) = history else { return self.get("/v1/trade/execution/today", &parameters) };
+        let Some(between) = history else { return self.read("/v1/trade/execution/today", &parameters) };
         let (start, end) = ends(*between);
         parameters.extend([("start_at", start.to_string()), ("end_at", end.to_string())]);
         let mut trades: Vec<Value> = Vec::new();
         let mut seen = HashSet::new();
         for page in 1..=PAGES_MAX {
             let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
-            let answer = self.get("/v1/trade/execution/history", &paged)?;
+            let answer = self.read("/v1/trade/execution/history", &paged)?;
             let news = unseen(&answer, "trades", "trade_id", &mut seen);
             // A page without new rows means that there are no more.
             let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
@@ -150,7 +148,7 @@ impl There {
         Ok(json!({"has_more": false, "trades": trades}))
     }
 
-    pub(super) fn cash_flow(&self, question: &CashQuestion) -> Result<Value, Failure> {
+    pub(crate) fn cash_flow(&self, question: &CashQuestion) -> Result<Value, Failure> {
         let CashQuestion { symbol, between } = question;
         let (start, end) = ends(*between);
         let mut list: Vec<Value> = Vec::new();
@@ -162,7 +160,7 @@ impl There {
                 ("size", CASH_ROWS.to_string()),
             ];
             parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
-            let answer = self.get("/v1/asset/cashflow", &parameters)?;
+            let answer = self.read("/v1/asset/cashflow", &parameters)?;
             let rows = rows(&answer, "list");
             list.extend_from_slice(rows);
             if rows.len() < CASH_ROWS {
@@ -173,11 +171,11 @@ impl There {
     }
 
     /// With prices, which the interface's list lacks.
-    pub(super) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
+    pub(crate) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
-        let mut document = self.get("/v1/asset/stock", &parameters)?;
-        let portfolio = self.get("/v1/asset/portfolio", &[])?;
+        let mut document = self.read("/v1/asset/stock", &parameters)?;
+        let portfolio = self.read("/v1/asset/portfolio", &[])?;
         let priced: HashMap<&str, &Value> = rows(&portfolio, "positions")
             .iter()
             .filter_map(|row| Some((field(row, "symbol").as_str()?, row)))
@@ -197,104 +195,16 @@ impl There {
         Ok(document)
     }
 
-    pub(super) fn assets(&self, currency: Option<Currency>) -> Result<Value, Failure> {
+    pub(crate) fn assets(&self, currency: Option<Currency>) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             currency.iter().map(|currency| ("currency", currency.to_string())).collect();
-        self.get("/v1/asset/account", &parameters)
+        self.read("/v1/asset/account", &parameters)
     }
-
-    pub(super) fn statements(&self, question: &StatementsQuestion) -> Result<Value, Failure> {
-        let StatementsQuestion { kind, from, limit } = question;
-        let mut parameters =
-            vec![("statement_type", kind.number().to_string()), ("limit", limit.to_string())];
-        parameters.extend(from.map(|from| ("start_date", digits(from).to_string())));
-        self.get("/v1/statement/list", &parameters)
-    }
-
-    /// The newest of a kind, or that of a date; `None` if it does not exist.
-    pub(super) fn statement(
-        &self,
-        question: &StatementsQuestion,
-        date: Option<Date>,
-    ) -> Result<Option<Vec<u8>>, Failure> {
-        let Some(key) = self.statement_key(question, date)? else { return Ok(None) };
-        let answer = self.get("/v1/statement/download", &[("file_key", key)])?;
-        let url = field(&answer, "url").as_str().unwrap_or_default();
-        if !url.starts_with("https://") && !url.starts_with("http://") {
-            return Err(anyhow!("{}: gave no address for the statement", self.session.url.as_str()).into());
-        }
-        self.session.fetch(url).map(Some).map_err(|error| self.session.to_failure(error))
-    }
-
-    /// The key of a statement, searched page by page, because there may be many newer ones.
-    fn statement_key(
-        &self,
-        StatementsQuestion { kind, from, limit }: &StatementsQuestion,
-        date: Option<Date>,
-    ) -> Result<Option<String>, Failure> {
-        for page in 1..=PAGES_MAX {
-            let mut parameters = vec![
-                ("statement_type", kind.number().to_string()),
-                ("page", page.to_string()),
-                ("page_size", limit.to_string()),
-            ];
-            parameters.extend(from.map(|from| ("start_date", digits(from).to_string())));
-            let list = self.get("/v1/statement/list", &parameters)?;
-            let listed = rows(&list, "list");
-            let is_it = |row: &&Value| date.is_none_or(|date| field(row, "dt") == &json!(digits(date)));
-            if let Some(key) = listed.iter().find(is_it).and_then(|row| field(row, "file_key").as_str()) {
-                return Ok(Some(key.to_owned()));
-            }
-            if date.is_none() || u32::try_from(listed.len()).is_ok_and(|count| count < *limit) {
-                break;
-            }
-        }
-        Ok(None)
-    }
-
-    pub(super) fn get(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
-        let path = if parameters.is_empty() {
-            path.to_owned()
-        } else {
-            let mut query = form_urlencoded::Serializer::new(String::new());
-            query.extend_pairs(parameters);
-            format!("{path}?{}", query.finish())
-        };
-        self.session.get(&path).map_err(|error| self.session.to_failure(error))
-    }
-}
-
-fn rows<'a>(answer: &'a Value, name: &str) -> &'a [Value] {
-    field(answer, name).as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
-/// Rows of an answer whose ids have not been seen.
-pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
-    let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
-    rows(answer, list).iter().filter(is_new).cloned().collect()
 }
 
 /// Always sends both bounds: with one alone a server searches 90 days from it.
 fn ends(between: Between) -> (i64, i64) {
     (between.start.map_or(ALWAYS.0, |at| at.0), between.end.map_or(ALWAYS.1, |at| at.0))
-}
-
-/// Fields of a request body; absent ones are not sent.
-#[derive(Default)]
-pub(super) struct Fields(pub(super) Map<String, Value>);
-
-impl Fields {
-    pub(super) fn text(&mut self, name: &str, value: Option<impl ToString>) {
-        if let Some(value) = value {
-            self.0.insert(name.to_owned(), value.to_string().into());
-        }
-    }
-
-    pub(super) fn number(&mut self, name: &str, value: Option<i64>) {
-        if let Some(value) = value {
-            self.0.insert(name.to_owned(), value.into());
-        }
-    }
 }
 
 /// The body of a new order.

@@ -1,4 +1,4 @@
-//! Grids of a paper account at a server.
+//! Requests about grids of a paper account.
 
 use std::collections::HashSet;
 
@@ -7,57 +7,61 @@ use market::Symbol;
 use serde_json::{Value, json};
 use trading::{GridId, GridRuleInput, SubmitGrid, plain_price};
 
+use super::pages::{Fields, PAGES_MAX, unseen};
 use super::questions::{GridChange, GridsQuestion};
-use super::there::{Fields, PAGES_MAX, There, unseen};
-use super::words::{GRID_NOT_FOUND, WHERE_GRIDS_ARE, in_flags};
+use crate::client::Client;
 use crate::failure::Failure;
-use crate::output::printable;
 use crate::remote::field;
 use crate::remote::session::ApiError;
 
 /// Rows of a page: the server's maximum.
 const ROWS: usize = paper::GRID_PAGE_MAX;
+/// The interface's message for an id without a grid.
+const NOT_FOUND: &str = "grid order not found";
 
-impl There {
-    pub(super) fn submit_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.session.post("/v1/gridtrading/submit", submitted(request));
-        answer.map_err(|error| self.refused_rule(error))
+impl Client {
+    /// Submits a grid and returns its id.
+    pub(crate) fn submit_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.post("/v1/gridtrading/submit", submitted(request));
+        answer.map_err(|error| self.refused(error))
     }
 
-    pub(super) fn preview_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
-        let answer = self.session.post("/v1/gridtrading/preview", submitted(request));
-        answer.map_err(|error| self.refused_rule(error))
+    /// Whether a grid would be accepted, and where it would trade.
+    pub(crate) fn preview_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
+        let answer = self.preview_of("/v1/gridtrading/preview", submitted(request));
+        answer.map_err(|error| self.refused(error))
     }
 
-    pub(super) fn replace_grid(&self, id: GridId, rule: &GridRuleInput) -> Result<(), Failure> {
+    pub(crate) fn replace_grid(&self, id: GridId, rule: &GridRuleInput) -> Result<(), Failure> {
         let body = json!({"order_id": id, "grid_trading_rule": rule_body(rule)});
-        let answer = self.session.post("/v1/gridtrading/replace", body);
+        let answer = self.post("/v1/gridtrading/replace", body);
         answer.map(drop).map_err(|error| self.about_grid(id, error))
     }
 
-    pub(super) fn change_grid(&self, id: GridId, change: GridChange) -> Result<(), Failure> {
+    pub(crate) fn change_grid(&self, id: GridId, change: GridChange) -> Result<(), Failure> {
         let path = match change {
             GridChange::Cancel => "/v1/gridtrading/cancel",
             GridChange::Suspend => "/v1/gridtrading/suspend",
             GridChange::Restart => "/v1/gridtrading/restart",
         };
-        let answer = self.session.post(path, json!({"order_id": id}));
+        let answer = self.post(path, json!({"order_id": id}));
         answer.map(drop).map_err(|error| self.about_grid(id, error))
     }
 
     /// With as many orders and history rows as a server returns per request; the answer says if
     /// there are more.
-    pub(super) fn grid(&self, id: GridId) -> Result<Value, Failure> {
-        let answer = self.session.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"));
+    pub(crate) fn grid(&self, id: GridId) -> Result<Value, Failure> {
+        let answer = self.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"), &[]);
         answer.map_err(|error| self.about_grid(id, error))
     }
 
-    pub(super) fn grid_explanation(&self, id: GridId) -> Result<Value, Failure> {
-        let answer = self.session.get(&format!("/v1/gridtrading/why?order_id={id}"));
+    /// The explanation of a grid.
+    pub(crate) fn grid_explanation(&self, id: GridId) -> Result<Value, Failure> {
+        let answer = self.get("/v1/gridtrading/why", &[("order_id", id.to_string())]);
         answer.map_err(|error| self.about_grid(id, error))
     }
 
-    pub(super) fn grids(&self, question: &GridsQuestion) -> Result<Value, Failure> {
+    pub(crate) fn grids(&self, question: &GridsQuestion) -> Result<Value, Failure> {
         let GridsQuestion { symbol, statuses } = question;
         let mut parameters: Vec<(&str, String)> = Vec::new();
         parameters.extend(symbol.iter().map(|symbol| ("symbol", symbol.to_string())));
@@ -68,25 +72,28 @@ impl There {
         self.pages("/v1/gridtrading/list", &parameters, "grid_order", "order_id")
     }
 
-    pub(super) fn grid_triggers(&self, id: Option<GridId>) -> Result<Value, Failure> {
+    /// The triggers of a grid, or of all grids.
+    pub(crate) fn grid_triggers(&self, id: Option<GridId>) -> Result<Value, Failure> {
         let path = "/v1/gridtrading/trigger_history_list";
         let Some(id) = id else { return self.pages(path, &[], "trigger_orders", "id") };
         let found = self.pages(path, &[("grid_order_id", id.to_string())], "trigger_orders", "id");
         found.map_err(
             |failure| {
-                if failure.to_string().contains(GRID_NOT_FOUND) { self.no_grid(id) } else { failure }
+                if failure.to_string().contains(NOT_FOUND) { self.no_grid(id) } else { failure }
             },
         )
     }
 
-    pub(super) fn grid_symbol(&self, symbol: &Symbol) -> Result<Value, Failure> {
-        self.get("/v1/orders/info", &[("symbol", symbol.to_string())])
+    /// The inputs for a grid of a security: its price, lot and price steps.
+    pub(crate) fn grid_symbol(&self, symbol: &Symbol) -> Result<Value, Failure> {
+        self.read("/v1/orders/info", &[("symbol", symbol.to_string())])
     }
 
-    pub(super) fn agree_to_strategy(&self) -> Result<(), Failure> {
+    /// Accepts the questionnaire about strategies.
+    pub(crate) fn agree_to_strategy(&self) -> Result<(), Failure> {
         let body = json!({"type": "strategy", "items": {"agree": "true"}});
-        let answer = self.session.post("/v1/record/questionnaire", body);
-        answer.map(drop).map_err(|error| self.session.to_failure(error))
+        let answer = self.post("/v1/record/questionnaire", body);
+        answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
     /// All pages of a list.
@@ -101,7 +108,7 @@ impl There {
         let (mut seen, mut has_more) = (HashSet::new(), true);
         for page in 1..=PAGES_MAX {
             let paging = [("page", page.to_string()), ("limit", ROWS.to_string())];
-            let answer = self.get(path, &[parameters, paging.as_slice()].concat())?;
+            let answer = self.read(path, &[parameters, paging.as_slice()].concat())?;
             let news = unseen(&answer, list, row_id, &mut seen);
             has_more = field(&answer, "has_more").as_bool() == Some(true);
             // A page without new rows means that there are no more.
@@ -114,26 +121,16 @@ impl There {
         Ok(json!({list: rows, "has_more": has_more}))
     }
 
-    /// A refusal, with flags instead of field names.
-    fn refused_rule(&self, error: ApiError) -> Failure {
-        match &error {
-            ApiError::Refused { status: 400, message, .. } => {
-                anyhow!("{}: {}", self.session.url.as_str(), in_flags(&printable(message))).into()
-            }
-            _ => self.session.to_failure(error),
-        }
-    }
-
     /// Converts an error about one grid, which may not exist.
     fn about_grid(&self, id: GridId, error: ApiError) -> Failure {
         match &error {
-            ApiError::Refused { message, .. } if message == GRID_NOT_FOUND => self.no_grid(id),
-            _ => self.refused_rule(error),
+            ApiError::Refused { message, .. } if message == NOT_FOUND => self.no_grid(id),
+            _ => self.refused(error),
         }
     }
 
     fn no_grid(&self, id: GridId) -> Failure {
-        anyhow!("{}: the account has no grid {id}: {WHERE_GRIDS_ARE}", self.session.url.as_str()).into()
+        anyhow!("{} has no grid {id}: `chandler grid list` shows them", self.whose()).into()
     }
 }
 

@@ -37,15 +37,6 @@ pub(crate) fn in_flags(text: &str) -> String {
     FLAGS.iter().fold(text.to_owned(), |text, (field, flag)| text.replace(field, flag))
 }
 
-/// The interface's message for an id without an order.
-pub(super) const NOT_FOUND: &str = "order not found";
-/// The advice for it.
-pub(super) const WHERE_ORDERS_ARE: &str =
-    "`chandler order list` shows today's, `--history` those of earlier days";
-/// The same for an id without a grid.
-pub(super) const GRID_NOT_FOUND: &str = "grid order not found";
-pub(super) const WHERE_GRIDS_ARE: &str = "`chandler grid list` shows them";
-
 #[cfg(test)]
 mod tests {
     use super::in_flags;

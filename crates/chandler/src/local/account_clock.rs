@@ -1,0 +1,83 @@
+//! The clock of the local accounts: a given one, that of a running server, or the machine's.
+
+use access::Account;
+use market::Timestamp;
+use paper::{Moment, Paper};
+
+use super::refused::to_failure;
+use crate::clock::{Clock, IsServed, NoticePath};
+use crate::context::CommandContext;
+use crate::failure::{Failure, usage};
+
+/// An account whose last activity is longer ago than this, by the machine's clock, may be in a
+/// replayed past.
+const LONG_AGO_S: i64 = 40 * 86_400;
+
+/// The clock of a command. It is read once.
+pub(super) struct AccountClock {
+    pub(super) moment: Moment,
+    clock: Clock,
+    source: ClockSource,
+    notice: Option<NoticePath>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClockSource {
+    /// A flag or a variable.
+    Named,
+    /// A running server of this store.
+    Server,
+    /// The machine's clock, by default. `was_set` if the accounts were last changed under another
+    /// clock.
+    Default { was_set: bool },
+}
+
+impl AccountClock {
+    pub(super) fn of(context: &CommandContext) -> AccountClock {
+        let machine = Clock::Machine.now();
+        let notice = context.clock_notice().ok();
+        let (clock, source) = match notice.as_ref().and_then(NoticePath::read) {
+            _ if context.is_clock_named => (context.clock, ClockSource::Named),
+            Some((noted, IsServed::Yes)) => (noted.clock(), ClockSource::Server),
+            noted => {
+                let was_set = noted.is_some_and(|(noted, _)| !matches!(noted.clock(), Clock::Machine));
+                (Clock::Machine, ClockSource::Default { was_set })
+            }
+        };
+        AccountClock { moment: Moment { as_of: clock.as_of(), machine }, clock, source, notice }
+    }
+
+    /// Moves to another instant of the market.
+    pub(super) fn go_to(&mut self, at: Timestamp) {
+        self.clock = Clock::Fixed(at);
+        self.source = ClockSource::Named;
+        self.moment.as_of = self.clock.as_of();
+    }
+
+    /// Refuses to move an account to the machine's time if it may follow another clock. Nothing is
+    /// refused if the clock was given, or is that of a running server.
+    pub(super) fn check(&self, account: &Account, paper: &Paper) -> Result<(), Failure> {
+        let ClockSource::Default { was_set } = self.source else { return Ok(()) };
+        let (horizon, now) = (paper.standing(account.id).map_err(to_failure)?.horizon, self.moment.machine);
+        let why = match horizon {
+            Some(at) if at < account.created_at => "which is before it was created",
+            Some(at) if now.0.saturating_sub(at.0) > LONG_AGO_S => "which is long ago",
+            _ if was_set => "and this store was last used with a clock that was set",
+            _ => return Ok(()),
+        };
+        let (name, stays) = (&account.name, horizon.map(|at| format!("--clock {at}")));
+        let at = horizon.map_or_else(|| "has no time yet".to_owned(), |at| format!("is at {at}"));
+        Err(usage(format!(
+            "account {name:?} {at}, {why}: add {} for the market's time, or --clock now to go on at {now}, by the machine's clock",
+            stays.as_deref().unwrap_or("--clock INSTANT")
+        )))
+    }
+
+    /// Records a given clock for later commands, after a change.
+    pub(super) fn leave(&self) {
+        if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
+            // If the folder is not writable, no server of this user uses it.
+            notice.leave(&self.clock).ok();
+        }
+    }
+}

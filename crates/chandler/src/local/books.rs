@@ -1,0 +1,86 @@
+//! Paper accounts of the local store, as operators change them. A server may serve the same store
+//! concurrently.
+
+use std::sync::Arc;
+
+use access::Account;
+use history::History;
+use market::Timestamp;
+use paper::{Audit, Done, NoListener, Opening, Paper, PaperAccount, PaperError, Travel};
+use store::Reader;
+use trading::Command;
+
+use super::account_clock::AccountClock;
+use super::accounts::open_accounts;
+use super::refused::to_failure;
+use crate::context::CommandContext;
+use crate::failure::Failure;
+
+/// The user of this command line, in the audit.
+const OPERATOR: &str = "operator";
+
+pub(crate) struct Books {
+    pub(crate) paper: Paper,
+    reader: Reader,
+    clock: AccountClock,
+}
+
+impl Books {
+    pub(crate) fn open(context: &CommandContext) -> Result<Books, Failure> {
+        let reader = context.open(store::Access::Read)?.reader()?;
+        let access = open_accounts(context)?;
+        let history = History::new(context.history.venues().clone());
+        // No listener here: a running server reads the journal and notifies its own listeners.
+        let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener));
+        Ok(Books { paper: paper.for_command_line(), reader, clock: AccountClock::of(context) })
+    }
+
+    /// Runs commands of an operator, all or none, with an audit entry.
+    pub(crate) fn operate(
+        &mut self,
+        account: &Account,
+        event: &'static str,
+        reason: String,
+        commands: &[Command],
+    ) -> Result<Done, Failure> {
+        self.clock.check(account, &self.paper)?;
+        let audit = Audit { event, actor: OPERATOR.to_owned(), reason };
+        let done = self.at(account).commands(commands, None, Some(audit)).map_err(to_failure)?;
+        self.clock.leave();
+        Ok(done)
+    }
+
+    /// Moves to another instant of the market.
+    pub(crate) fn go_to(&mut self, at: Timestamp) {
+        self.clock.go_to(at);
+    }
+
+    /// Runs a command of a client. Returns false if it is refused.
+    pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
+        match self.at(account).command(command, None, None) {
+            Ok(_) => Ok(true),
+            Err(PaperError::Refused(_)) => Ok(false),
+            Err(error) => Err(to_failure(error)),
+        }
+    }
+
+    /// Whether an account could be opened like this, before it is created.
+    pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
+        self.paper.check_opening(opening, &mut self.reader, &self.clock.moment).map_err(to_failure)
+    }
+
+    /// Opens an account with the given settings and cash.
+    pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
+        self.at(account).open(opening).map_err(to_failure)
+    }
+
+    /// The parameters of an operation on a whole journal: actor, reason, and the name of the
+    /// archived part.
+    pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
+        Travel { name, actor: OPERATOR, reason, machine: self.clock.moment.machine }
+    }
+
+    fn at(&mut self, account: &Account) -> PaperAccount<'_> {
+        self.paper.at(account.id, &mut self.reader, &self.clock.moment)
+    }
+}

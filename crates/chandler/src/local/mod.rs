@@ -1,0 +1,14 @@
+//! The accounts of the local store, without a server or beside one. Commands of operators change
+//! [`Books`]; those of an account send requests to the server's endpoints in this process
+//! ([`LocalAccount`]).
+
+mod account_clock;
+mod accounts;
+mod books;
+mod endpoints;
+mod refused;
+
+pub(crate) use accounts::{named, open_accounts};
+pub(crate) use books::Books;
+pub(crate) use endpoints::{Effect, LocalAccount, Purpose};
+pub(crate) use refused::to_failure;

@@ -1,0 +1,106 @@
+//! One account over both transports of its commands: the local store, and a server of it.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+
+use crate::remote::Server;
+use crate::world::{Ran, World};
+
+/// The account `ann`, over one of the transports.
+pub(crate) struct Desk {
+    world: World,
+    server: Option<RefCell<Served>>,
+}
+
+/// A server with a clock that stands, and the token of an operator, who moves it.
+struct Served {
+    server: Server,
+    operator: String,
+    clock: String,
+}
+
+impl Desk {
+    pub(crate) fn local(files: &[(&str, &str)], account: &[&str]) -> Desk {
+        let (world, _) = prepared(files, account);
+        Desk { world, server: None }
+    }
+
+    pub(crate) fn remote(files: &[(&str, &str)], account: &[&str], clock: &str) -> Desk {
+        let (world, ann) = prepared(files, account);
+        let operator = token(&world, &["account", "create", "op", "--role", "operator"]);
+        let server = Server::of(&world, &ann, &["--clock", clock]);
+        let served = Served { server, operator, clock: clock.to_owned() };
+        Desk { world, server: Some(RefCell::new(served)) }
+    }
+
+    /// Both, on equal stores. The clock of the server stands at an instant until a command names a
+    /// later one.
+    pub(crate) fn both(files: &[(&str, &str)], account: &[&str], clock: &str) -> [Desk; 2] {
+        [Desk::local(files, account), Desk::remote(files, account, clock)]
+    }
+
+    pub(crate) fn is_local(&self) -> bool {
+        self.server.is_none()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.world.path(name)
+    }
+
+    /// Runs a command of the account. Commands of operators are for the store on either transport.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        match &self.server {
+            Some(served) if arguments[0] != "account" => served.borrow_mut().run(&self.world, arguments),
+            _ => self.world.run(arguments),
+        }
+    }
+
+    /// Standard output of a command that must succeed.
+    pub(crate) fn ok(&self, arguments: &[&str]) -> String {
+        let ran = self.run(arguments);
+        assert_eq!(ran.code, Some(0), "{arguments:?}: {}{}", ran.stdout, ran.stderr);
+        ran.stdout
+    }
+
+    pub(crate) fn json(&self, arguments: &[&str]) -> serde_json::Value {
+        let text = self.ok(&[arguments, &["--format", "json"]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error} in {text}"))
+    }
+
+    /// A command that must fail: its exit code, and its one line on stderr.
+    pub(crate) fn fails(&self, arguments: &[&str]) -> (i32, String) {
+        let ran = self.run(arguments);
+        let code = ran.code.unwrap_or_else(|| panic!("{arguments:?} was killed"));
+        assert_ne!(code, 0, "{arguments:?} succeeded: {}", ran.stdout);
+        (code, ran.stderr.trim_end().to_owned())
+    }
+}
+
+impl Served {
+    /// Moves the clock to that of the command first.
+    fn run(&mut self, world: &World, arguments: &[&str]) -> Ran {
+        let Some(flag) = arguments.iter().position(|argument| *argument == "--clock") else {
+            return self.server.run(world, arguments);
+        };
+        let clock = arguments[flag + 1];
+        if clock != self.clock {
+            std::mem::swap(&mut self.server.token, &mut self.operator);
+            let moved = self.server.run(world, &["clock", clock]);
+            assert_eq!(moved.code, Some(0), "{clock}: {}", moved.stderr);
+            std::mem::swap(&mut self.server.token, &mut self.operator);
+            self.clock = clock.to_owned();
+        }
+        self.server.run(world, &[&arguments[..flag], &arguments[flag + 2..]].concat())
+    }
+}
+
+fn prepared(files: &[(&str, &str)], account: &[&str]) -> (World, String) {
+    let world = World::with(files);
+    // The limits of a server are tested elsewhere.
+    let ann = token(&world, &[&["account", "create", "ann", "--rate", "unlimited"], account].concat());
+    (world, ann)
+}
+
+fn token(world: &World, create: &[&str]) -> String {
+    world.json(create)["access_token"].as_str().unwrap().to_owned()
+}
