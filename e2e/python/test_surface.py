@@ -16,6 +16,7 @@ from longbridge import openapi
 from longbridge.openapi import OpenApiException
 
 NOT_OFFERED = 301602
+LOGIN_IS_VALID = ": paper accounts do not support this; your login is valid"
 # The SDK itself refuses these without a US account, so they are called again with one.
 ELSEWHERE = re.compile(r"only available in the US data center|not (available|supported) (in|for) the US", re.IGNORECASE)
 # Values where the type alone does not determine a plausible one.
@@ -115,7 +116,8 @@ class Surface(unittest.TestCase):
     def compare(self, documented, found):
         outcome, beside = documented
         if outcome == "refused":
-            self.assertEqual(found, f"{NOT_OFFERED} {beside}")
+            subject, login = re.fullmatch(r"(.+?)( \*)?", beside).groups()
+            self.assertEqual(found, f"{NOT_OFFERED} {subject} are not offered here" + (LOGIN_IS_VALID if login else ""))
         elif outcome == "not called":
             self.assertTrue(found.startswith("not called"), found)
         elif outcome == "answered" and beside:

@@ -384,7 +384,7 @@ class Newest(Trading):
         attached = self.api.SubmitAttachedParams(self.api.AttachedOrderType.StopLoss, stop_loss_price=Decimal(290))
         self.assertEqual(
             self.refused(self.submit, "100", submitted_price="300", attached_params=attached),
-            (301602, "attached orders are not offered here: the sign-in is good, but a paper account does not have this"))
+            (301602, "attached orders are not offered here: paper accounts do not support this; your login is valid"))
         code, words = self.refused(
             self.trade.submit_multileg, self.api.OrderSide.Buy, self.api.OrderType.LO, Decimal(1),
             self.api.MultiLegStrategy.VerticalCallSpread, [("LAMP260417C190000.US", Decimal(1))], submitted_price=Decimal(1))

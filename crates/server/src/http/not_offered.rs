@@ -52,14 +52,14 @@ const fn feature(what: &'static str, paths: &'static [(&'static str, &'static st
 /// From the sources and the binaries of the SDKs for Rust, Python, Node and Go.
 pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     trading(
-        "overviews of US accounts",
+        "US account overviews",
         &[("GET", "/v1/us/assets/overview"), ("GET", "/v1/us/assets/cash-and-buy-power")],
     ),
-    trading("holdings of US accounts", &[("GET", "/v1/us/assets/available-holding")]),
-    trading("transactions of US accounts", &[("POST", "/v1/us/assets/transaction-history")]),
-    trading("exchange rates of US accounts", &[("GET", "/v1/us/assets/exchange-rates")]),
+    trading("US account holdings", &[("GET", "/v1/us/assets/available-holding")]),
+    trading("US account transactions", &[("POST", "/v1/us/assets/transaction-history")]),
+    trading("US account exchange rates", &[("GET", "/v1/us/assets/exchange-rates")]),
     trading(
-        "orders of several legs and of US accounts",
+        "multi-leg orders and US account orders",
         &[
             ("POST", "/v1/trade/order/multileg"),
             ("POST", "/v1/us/orders/query"),
@@ -151,7 +151,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     feature(
-        "premiums of A over H shares",
+        "A/H premiums",
         &[("GET", "/v1/quote/ahpremium/klines"), ("GET", "/v1/quote/ahpremium/timeshares")],
     ),
     feature("trade statistics", &[("GET", "/v1/quote/trades-statistics")]),
@@ -192,7 +192,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     feature(
-        "analysts' ratings and forecasts",
+        "analyst ratings",
         &[
             ("GET", "/v1/quote/institution-rating-latest"),
             ("GET", "/v1/quote/institution-ratings"),
@@ -206,7 +206,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
     ),
     feature("buy-backs", &[("GET", "/v1/quote/buy-backs")]),
     feature(
-        "dividends for US accounts",
+        "US account dividends",
         &[("GET", "/v1/us/stock-info/company-dividends"), ("GET", "/v1/us/stock-info/etf-dividend-info")],
     ),
     feature(
@@ -240,7 +240,7 @@ pub(super) const MISSING_FEATURES: &[MissingFeature] = &[
         ],
     ),
     feature(
-        "contents of funds",
+        "fund contents",
         &[("GET", "/v1/quote/etf-asset-allocation"), ("GET", "/v1/us/stock-info/etf-files")],
     ),
     feature(

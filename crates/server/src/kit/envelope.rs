@@ -24,8 +24,9 @@ use super::codes as code;
 use crate::metrics::Outcome;
 use crate::refusal::{Refusal, WrongRegion};
 
-/// Appended to the refusal of features that other trading accounts have.
-const NO_TRADING: &str = "the sign-in is good, but a paper account does not have this";
+/// Appended to the refusal of features that live accounts have. Programs test their login with such
+/// requests, and must not conclude that it failed.
+const NO_TRADING: &str = "paper accounts do not support this; your login is valid";
 const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");

@@ -48,10 +48,10 @@ fn before(effect: &Effect) -> String {
             format!("Command {} is refused on long connections.", numbers.join(" or "))
         }
         Effect::Events(names) => format!("{} is not pushed.", quoted(*names)),
-        Effect::Parameter { of, name } => format!("`{of}` passes over `{name}`."),
+        Effect::Parameter { of, name } => format!("`{of}` ignores `{name}`."),
         Effect::Word { of, field, word } => format!("{}: `{field}` {word} is refused.", quoted(*of)),
         Effect::Withdrawn { of, field, words } => {
-            format!("{}: `{field}` {} is taken.", quoted(*of), words.join(" or "))
+            format!("{}: `{field}` {} is accepted.", quoted(*of), words.join(" or "))
         }
         Effect::Fractions { of, field } => format!("{}: a fraction in `{field}` is refused.", quoted(*of)),
         Effect::OptionOrders { of, only } => {
@@ -89,33 +89,58 @@ mod tests {
     use super::*;
 
     const HEADING: &str = "\
-# Versions of the interface
+# Interface versions
 
-The interface changes by dated entries. An account can be pinned to a date, and is then answered as of that day: what came later is left out, and what had
-another form has its older one. All other accounts get the newest form.
+The interface changes in dated entries. An account can be pinned to a date. The server then answers
+it as of that day: it omits later additions and uses the older form of what has changed since. All
+other accounts get the newest form.
 
 ```sh
 chandler account set alice --api-date 2024-08-01
 chandler account set alice --api-date newest
 ```
 
-An operator sets the same over HTTP with `POST /v1/admin/accounts/{name}` and `{\"api_date\": \"2024-08-01\"}`, or `null` for the newest form. The date takes effect
-with the next request; a connection that is subscribed to pushes keeps the form that it had when it subscribed. An answer over HTTP to a pinned account has the
-header `x-api-date`. The pages of the server are always answered in the newest form. A client reads the form of its own time: an SDK that is newer than the date may
-refuse an answer in which it misses a field.
+An operator sets the date over HTTP with `POST /v1/admin/accounts/{name}` and
+`{\"api_date\": \"2024-08-01\"}`; `null` means the newest form. The date takes effect with the next
+request. A connection with subscriptions keeps the form that it had when it subscribed. HTTP answers
+to a pinned account have the header `x-api-date`. The server's own pages always get the newest form.
+An SDK newer than the date may fail on an answer that lacks a field.
 
-What the account was given before it was pinned stays: an order that trades overnight goes on, and is shown with the older words. `GET /v1/versions` lists the
-entries. This page is generated from the same rows (`crates/server/src/versions/changes.rs`; `UPDATE_EXPECT=1 cargo test -p server versions`).
+Existing orders and settings are unchanged by a pin: an overnight order stays open, and is shown in
+the older form. `GET /v1/versions` lists the entries. This page is generated from the same rows
+(`crates/server/src/versions/changes.rs`) by `UPDATE_EXPECT=1 cargo test -p server versions`.
 
-| date | what | as of an earlier date |
-|---|---|---|
+Each entry lists what an account pinned to an earlier date sees.
 ";
+
+    /// Appends `text` to `page`, wrapped at 100 columns; lines after the first begin with `indent`.
+    fn wrap(page: &mut String, text: &str, indent: &str) {
+        let mut column = 0;
+        for word in text.split_whitespace() {
+            if column + 1 + word.len() > 100 {
+                page.push('\n');
+                page.push_str(indent);
+                column = indent.len();
+            } else if column > 0 {
+                page.push(' ');
+                column += 1;
+            }
+            page.push_str(word);
+            column += word.len();
+        }
+        page.push('\n');
+    }
 
     #[test]
     fn the_page_matches_the_rows() {
         let mut page = HEADING.to_owned();
         for InterfaceVersion { date, what, before } in versions().versions {
-            writeln!(page, "| {date} | {what} | {} |", before.join(" ")).unwrap();
+            write!(page, "\n## {date}\n\n").unwrap();
+            wrap(&mut page, &format!("{what}."), "");
+            page.push('\n');
+            for effect in before {
+                wrap(&mut page, &format!("- {effect}"), "  ");
+            }
         }
         expect_file!["../../../../docs/versions.md"].assert_eq(&page);
     }

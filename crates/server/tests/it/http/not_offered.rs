@@ -48,13 +48,13 @@ async fn no_request_of_an_sdk_is_not_found() {
 async fn a_refusal_names_what_is_not_offered() {
     let server = Running::start().await;
     let account = server.account("ann", Terms::default());
-    let why = "the sign-in is good, but a paper account does not have this";
+    let why = "paper accounts do not support this; your login is valid";
     for (path, wanted) in [
         ("/v1/sharelists", "shared lists are not offered here".to_owned()),
         ("/v1/quote/short-positions/hk?symbol=700.HK", "short positions are not offered here".to_owned()),
         ("/v1/content/700.HK/news", "news are not offered here".to_owned()),
         // Programs test their login with these, and must not conclude that it failed.
-        ("/v1/us/assets/overview", format!("overviews of US accounts are not offered here: {why}")),
+        ("/v1/us/assets/overview", format!("US account overviews are not offered here: {why}")),
         ("/v1/dailycoins/query", format!("savings plans are not offered here: {why}")),
     ] {
         assert_eq!(describe(&server.get(path, &account).await), (501, 301_602, wanted), "{path}");

@@ -227,7 +227,7 @@ async fn attached_orders_are_refused_as_not_offered() {
     hall.server.set_now(at("10:00:15"));
     let id = hall.submit(json!({"submitted_price": "300.00"})).await;
     let words = |what: &str| {
-        format!("{what} are not offered here: the sign-in is good, but a paper account does not have this")
+        format!("{what} are not offered here: paper accounts do not support this; your login is valid")
     };
     let attached = json!({"attached_order_type": "BRACKET"});
     let terms = json!({
@@ -239,7 +239,7 @@ async fn attached_orders_are_refused_as_not_offered() {
         ("POST", "/v1/trade/order", &terms, "attached orders"),
         ("POST", "/v1/trade/order/preview", &terms, "attached orders"),
         ("PUT", "/v1/trade/order", &changes, "attached orders"),
-        ("POST", "/v1/trade/order/multileg", &terms, "orders of several legs and of US accounts"),
+        ("POST", "/v1/trade/order/multileg", &terms, "multi-leg orders and US account orders"),
     ] {
         assert_eq!(
             refused(&hall.ask(method, path, body).await),
