@@ -12,9 +12,9 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-/// Output folder of `make page`, relative to this crate.
+/// Output directory of `make page`, relative to this crate.
 const BUILT: &str = "../../target/page/dist";
-/// The page that replaces both documents when there is no build.
+/// Page served in place of both documents if the front end has not been built.
 const UNBUILT: &str = "src/pages/unbuilt.html";
 const DOCUMENTS: [&str; 2] = ["index.html", "desk.html"];
 const FILES_MAX: usize = 200;
@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(folder) => PathBuf::from(folder),
         None => {
             let folder = here.join(BUILT);
-            // Cargo treats a missing path as changed on every build; an empty folder counts as
-            // changed only once it is filled.
+            // Cargo treats a missing path as changed on every build. An empty directory is treated
+            // as changed only when a file is added.
             fs::create_dir_all(&folder).ok();
             folder
         }
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     write_table(&files)
 }
 
-/// Collects every file below a folder, keyed by URL path.
+/// Collects every file under `folder`, keyed by URL path.
 fn gather(folder: &Path, above: &str, files: &mut Vec<(String, PathBuf)>) -> Result<(), Box<dyn Error>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

@@ -1,9 +1,9 @@
-//! Opens an address in the user's browser.
+//! Opens a URL in the user's browser.
 
 use std::process::{Command, Stdio};
 
-/// Opens an address with the system's opener. Returns whether an opener was started. It may still
-/// find no browser, so the address is printed as well.
+/// Opens a URL with the system's opener and returns whether an opener was started. The opener may
+/// still fail to find a browser, so callers print the URL as well.
 pub(crate) fn open(address: &str) -> bool {
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     openers(std::env::consts::OS, is_set).iter().any(|(program, before)| {
@@ -16,13 +16,13 @@ pub(crate) fn open(address: &str) -> bool {
 
 type Opener = (&'static str, &'static [&'static str]);
 
-/// The openers to try. Without a display only a text browser would start, and it would take over
-/// the terminal.
+/// Returns the openers to try, in order. The list is empty without a display: only a text browser
+/// would start, and it would take over the terminal.
 fn openers(system: &str, is_set: impl Fn(&str) -> bool) -> &'static [Opener] {
     match system {
         "macos" => &[("open", &[])],
         "windows" => &[("rundll32", &["url.dll,FileProtocolHandler"])],
-        // WSL: opens the browser of Windows.
+        // WSL: opens the Windows browser.
         _ if is_set("WSL_DISTRO_NAME") => &[("wslview", &[]), ("xdg-open", &[])],
         _ if ["DISPLAY", "WAYLAND_DISPLAY", "BROWSER"].into_iter().any(is_set) => &[("xdg-open", &[])],
         _ => &[],
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_browser_is_opened_where_there_is_one() {
+    fn openers_depend_on_the_system_and_the_display() {
         let first = |system: &str, set: &[&str]| {
             openers(system, |name| set.contains(&name)).first().map(|(program, _)| *program)
         };

@@ -1,8 +1,8 @@
-//! The client of an account's commands: requests in the form of the HTTP API, to a server or to its
-//! endpoints in this process over the local store.
+//! Client for the commands that act on an account. It sends HTTP API requests to a server, or to
+//! the same endpoints in this process over the local store.
 //!
 //! Both transports return the same documents, and all output is made from these documents, so a
-//! script need not know the transport.
+//! script gets the same output from both.
 
 use anyhow::anyhow;
 use clap::Args;
@@ -47,7 +47,7 @@ impl Whose {
         }
     }
 
-    /// The client of a paper account.
+    /// Opens a client for trading with a paper account.
     pub(crate) fn trader(&self, context: &CommandContext) -> Result<Client, Failure> {
         self.client(Purpose::Trade, context)
     }
@@ -65,7 +65,7 @@ impl Client {
         self.send(Method::Get, &path, None, Effect::Read)
     }
 
-    /// The same, with an error for the user.
+    /// Sends a GET request and converts an error into a message for the user.
     pub(crate) fn read(&self, path: &str, parameters: &[(&str, String)]) -> Result<Value, Failure> {
         self.get(path, parameters).map_err(|error| self.to_failure(error))
     }
@@ -74,7 +74,7 @@ impl Client {
         self.send(Method::Post, path, Some(body), Effect::Change)
     }
 
-    /// A POST that changes nothing.
+    /// Sends a POST request that changes nothing, such as an order preview.
     pub(crate) fn preview_of(&self, path: &str, body: Value) -> Result<Value, ApiError> {
         self.send(Method::Post, path, Some(body), Effect::Preview)
     }
@@ -100,7 +100,7 @@ impl Client {
         }
     }
 
-    /// The text of a statement, by its key in the list.
+    /// Downloads a statement by its key in the statement list.
     pub(crate) fn statement_file(&self, key: String) -> Result<Vec<u8>, Failure> {
         let session = match self {
             Client::Local(local) => return local.statement(&key).map_err(|error| self.to_failure(error)),
@@ -114,7 +114,8 @@ impl Client {
         session.fetch(url).map_err(|error| session.to_failure(error))
     }
 
-    /// Converts an error for the user. A refusal in this process has the whole reason.
+    /// Converts an API error into a message for the user. For local requests the message includes
+    /// the detail that a server omits.
     pub(crate) fn to_failure(&self, error: ApiError) -> Failure {
         match (self, error) {
             (Client::Remote(session), error) => session.to_failure(error),
@@ -126,7 +127,8 @@ impl Client {
         }
     }
 
-    /// A refusal of values that the user typed, with flags instead of field names.
+    /// Converts the rejection of a typed value into a message that names flags instead of JSON
+    /// fields.
     pub(crate) fn refused(&self, error: ApiError) -> Failure {
         match (self, &error) {
             (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) => {
@@ -136,7 +138,7 @@ impl Client {
         }
     }
 
-    /// The account at the beginning of a message.
+    /// Returns the account's name for the beginning of a message.
     pub(crate) fn whose(&self) -> String {
         match self {
             Client::Local(local) => format!("account {:?}", local.account.name),
@@ -144,7 +146,7 @@ impl Client {
         }
     }
 
-    /// Parses a symbol. With the local store, the error for a mistyped one has suggestions.
+    /// Parses a symbol. With the local store, the error for an unknown symbol includes suggestions.
     pub(crate) fn symbol(&self, text: &str, context: &CommandContext) -> Result<Symbol, Failure> {
         match self {
             Client::Local(_) => context.symbol(text),
@@ -152,7 +154,8 @@ impl Client {
         }
     }
 
-    /// `; did you mean 700.HK?` for a symbol that the local store does not have; otherwise empty.
+    /// Returns `; did you mean 700.HK?` for a symbol that is missing from the local store,
+    /// otherwise an empty string.
     pub(crate) fn symbol_hint(&self, symbol: &Symbol, context: &CommandContext) -> String {
         match self {
             Client::Local(_) => context.symbol_hint(symbol),

@@ -1,4 +1,4 @@
-//! The context of every command: the store, the clock, the calendars.
+//! State shared by all commands: the store, the clock and the calendars.
 
 use std::path::{Path, PathBuf};
 
@@ -14,19 +14,19 @@ use crate::clock::{Clock, NoticePath};
 use crate::failure::{Failure, usage};
 use crate::{directories, suggest};
 
-/// Listed after a command's own options in its help.
+/// Help heading of the global options, which are listed after a command's own options.
 const EVERYWHERE: &str = "Options of every command";
 
 #[derive(Debug, Args)]
 pub(crate) struct Flags {
     /// Where the data is: sqlite:DIR, or postgres://USER@HOST/DATABASE; the password is read from
     /// PGPASSWORD or a file
-    // The variable's value is not shown in the help: it may contain a password.
+    // The variable's value is not shown in the help, because it may contain a password.
     #[arg(long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_STORE", hide_env_values = true, value_name = "STORE")]
     store: Option<String>,
     /// With a store on PostgreSQL: the key file of its accounts, the same on every machine
-    // It is also a key of the configuration file of servers: `config/arguments.rs` reads it by this
-    // id.
+    // This is also a key in the server's configuration file: `config/arguments.rs` reads it by this
+    // ID.
     #[arg(id = "key-file", long, global = true, help_heading = EVERYWHERE, env = "CHANDLER_KEY_FILE", value_name = "FILE")]
     key_file: Option<String>,
     /// Use this instant as now; with ",run" the clock runs on from there, with ",run@60" at a
@@ -45,13 +45,13 @@ pub(crate) struct CommandContext {
     /// Whether the clock was set by a flag or a variable.
     pub(crate) is_clock_named: bool,
     pub(crate) history: History,
-    /// The flags given on the command line, rather than by the environment.
+    /// Flags given on the command line, rather than by the environment.
     pub(crate) named: NamedFlags,
-    /// `None` if none is given and there is no home folder for the default; commands that need no
-    /// store still work.
+    /// `None` if no store is given and there is no home folder for the default. Commands that need
+    /// no store still work.
     store: Option<Place>,
     is_default: bool,
-    /// The key file that was given.
+    /// Key file given by a flag or a variable.
     key: Option<PathBuf>,
     calendars: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct NamedFlags {
 }
 
 impl NamedFlags {
-    /// From the matches of the innermost command, which include the global flags.
+    /// Reads the flags from the innermost command's matches, which include the global flags.
     pub(crate) fn of(matches: &ArgMatches) -> NamedFlags {
         let named = |id: &str| {
             let is_known = matches.try_contains_id(id).is_ok();
@@ -92,7 +92,7 @@ impl CommandContext {
         })
     }
 
-    /// The same context for another thread.
+    /// Clones the context for another thread.
     pub(crate) fn again(&self) -> CommandContext {
         let history = History::new(self.history.venues().clone());
         let (store, key) = (self.store.clone(), self.key.clone());
@@ -103,7 +103,7 @@ impl CommandContext {
         self.clock.now()
     }
 
-    /// The current time for queries of the store.
+    /// Returns the current time and data visibility for queries.
     pub(crate) fn as_of(&self) -> AsOf {
         self.clock.as_of()
     }
@@ -118,22 +118,23 @@ impl CommandContext {
         })
     }
 
-    /// The directory of the store; `None` if it is on a server, or not given.
+    /// Returns the store's directory. `None` if the store is on a database server or not given.
     pub(crate) fn directory(&self) -> Option<&Path> {
         self.store.as_ref().and_then(Place::path)
     }
 
-    /// The store in the syntax of `--store`.
+    /// Returns the store in the syntax of `--store`.
     pub(crate) fn store_word(&self) -> Result<String, Failure> {
         Ok(store_word(self.place()?))
     }
 
-    /// The key file of a store on PostgreSQL; `None` for a directory, which contains its own.
+    /// Returns the key file for a store on PostgreSQL. `None` for a directory, which contains its
+    /// own key file.
     pub(crate) fn key_file(&self) -> Option<PathBuf> {
         self.key_file_of(self.store.as_ref()?)
     }
 
-    /// The same for another store than the given one.
+    /// Returns the key file for the store at `place`, like [`CommandContext::key_file`].
     pub(crate) fn key_file_of(&self, place: &Place) -> Option<PathBuf> {
         match place.path() {
             Some(_) => None,
@@ -143,14 +144,14 @@ impl CommandContext {
         }
     }
 
-    /// The same context with the key file of a configuration, which a flag or a variable overrides.
+    /// Sets the key file from a configuration, unless a flag or a variable gives one.
     pub(crate) fn with_key_file(mut self, configured: &str) -> CommandContext {
         self.key = self.key.or_else(|| named_file(Some(configured.to_owned())));
         self
     }
 
-    /// A folder for files that belong to the store but are not in it: inside its directory, or in
-    /// the user's cache.
+    /// Returns a folder for files that belong to the store but are not part of it: the store's
+    /// directory, or a cache folder for a store on PostgreSQL.
     pub(crate) fn work_folder(&self, cache: Option<&Path>) -> Result<PathBuf, Failure> {
         match (self.place()?.path(), cache) {
             (Some(directory), _) => Ok(directory.to_owned()),
@@ -164,15 +165,15 @@ impl CommandContext {
         }
     }
 
-    /// The file that records the clock of the store's paper accounts. It is local: for a store on
-    /// PostgreSQL it does not cover nodes on other machines.
+    /// Returns the path of the file that publishes the clock for the store's paper accounts. The
+    /// file is local: for a store on PostgreSQL it does not cover nodes on other machines.
     pub(crate) fn clock_notice(&self) -> Result<NoticePath, Failure> {
         let of = self.directory().is_none().then(|| self.store_word()).transpose()?;
         Ok(NoticePath::new(&self.work_folder(None)?, of.as_deref()))
     }
 
-    /// The same context with a store next to the default one, unless a store was given: the demo's
-    /// securities do not belong among real ones.
+    /// Uses a store next to the default one, unless a store was given, so that demo securities are
+    /// not mixed with real ones.
     pub(crate) fn beside_default(mut self, name: &str) -> CommandContext {
         if let Some(path) = self.directory().filter(|_| self.is_default) {
             self.store = Some(path.with_file_name(name).into());
@@ -181,7 +182,7 @@ impl CommandContext {
         self
     }
 
-    /// A command to suggest, with the current store unless it is the default one.
+    /// Returns a command to suggest, with `--store` unless the store is the default one.
     pub(crate) fn hint(&self, command: &str) -> String {
         match self.store.as_ref().filter(|_| !self.is_default) {
             Some(store) => format!("chandler --store {} {command}", shell_word(&store_word(store))),
@@ -189,8 +190,7 @@ impl CommandContext {
         }
     }
 
-    /// Parses a symbol, or fails with a usage error that says how to write one and suggests stored
-    /// ones.
+    /// Parses a symbol. The error explains the format and suggests stored symbols.
     pub(crate) fn symbol(&self, text: &str) -> Result<Symbol, Failure> {
         text.parse().or_else(|_| {
             let store = self.store.as_ref().and_then(suggest::store_for_hints);
@@ -198,20 +198,20 @@ impl CommandContext {
         })
     }
 
-    /// `; did you mean 700.HK?` for a symbol that is not stored, or nothing.
+    /// Returns `; did you mean 700.HK?` for a symbol that is not stored, or an empty string.
     pub(crate) fn symbol_hint(&self, symbol: &Symbol) -> String {
         let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_unknown(symbol, &store)).unwrap_or_default()
     }
 
-    /// The same for a word that is not a symbol.
+    /// Returns suggestions for a word that is not a valid symbol, or an empty string.
     pub(crate) fn word_hint(&self, word: &str) -> String {
         let store = self.store.as_ref().and_then(suggest::store_for_hints);
         store.map(|store| suggest::for_word(word, &store)).unwrap_or_default()
     }
 
-    /// Ticks, fees, settlement days and interest: built-in tables, unless the folder of the
-    /// calendars overrides them.
+    /// Loads the tables of ticks, fees, settlement days and interest. Files in the calendars folder
+    /// override the built-in tables.
     pub(crate) fn tables(&self) -> Result<Tables, Failure> {
         let Some(directory) = &self.calendars else { return Ok(Tables::built_in()?) };
         let mut replaced: Vec<(&str, String)> = Vec::new();
@@ -235,7 +235,7 @@ impl CommandContext {
         Ok(Store::open(self.place()?, access)?)
     }
 
-    /// Opens an existing store for changes. An older schema is migrated; no store is created.
+    /// Opens an existing store for writing. An older schema is migrated, but no store is created.
     pub(crate) fn open_existing(&self) -> Result<Store, Failure> {
         match Store::open(self.place()?, Access::Read) {
             Ok(_) | Err(StoreError::Outdated { .. }) => self.open(Access::Write { now: self.now() }),
@@ -244,16 +244,17 @@ impl CommandContext {
     }
 }
 
-/// Commands that only contact a server, or print something, and use no store.
+/// Commands that use no store, or, like `demo`, one of their own.
 const WITHOUT_STORE: [&str; 6] = ["login", "logout", "auth", "demo", "man", "completions"];
 
-/// Adds the store of this command line to every command that a message suggests. A store from the
-/// environment also applies to the next command. One given by a flag does not, so the command would
-/// use the default store.
+/// Adds `--store` to every command suggested in a message, if the current command was given the
+/// flag. A store from the environment needs no flag, because it applies to the next command as
+/// well.
 pub(crate) fn with_store(message: &str, matches: &ArgMatches) -> String {
     let named = NamedFlags::of(matches).store;
     let store = matches.try_get_one::<String>("store").ok().flatten().filter(|_| named);
-    // Not as typed: a malformed address may contain a password.
+    // The parsed store is used rather than the typed text, because a malformed address may contain
+    // a password.
     match store.and_then(|store| place(store, "--store").ok()) {
         Some(store) => naming_store(message, &store_word(&store)),
         None => message.to_owned(),
@@ -276,22 +277,22 @@ fn naming_store(message: &str, store: &str) -> String {
     text
 }
 
-/// Quotes a word for a shell, if it has special characters.
+/// Quotes a word for a shell if it contains special characters.
 pub(crate) fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }
 
-/// Parses a symbol without a store for suggestions.
+/// Parses a symbol, without suggestions.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Failure> {
     text.parse().map_err(usage)
 }
 
-/// Parses a store from the command line or the environment. A directory is written with `sqlite:`,
-/// so that a mistyped address is not mistaken for one.
+/// Parses a store from the command line or the environment. A directory requires the prefix
+/// `sqlite:`, so that a mistyped address is not treated as a directory.
 pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
     let wrong = || {
-        // The part after the first colon of an address may contain a password.
+        // The part of an address after the first colon may contain a password.
         let shown = text.split_once(':').map_or(text, |(word, _)| word);
         usage(format!(
             "{shown:?} is not a store: write {flag} sqlite:DIR, or {flag} postgres://USER@HOST/DATABASE"
@@ -306,12 +307,12 @@ pub(crate) fn place(text: &str, flag: &str) -> Result<Place, Failure> {
     }
 }
 
-/// A path that is not empty.
+/// Converts a non-empty string to a path.
 fn named_file(text: Option<String>) -> Option<PathBuf> {
     text.filter(|text| !text.is_empty()).map(PathBuf::from)
 }
 
-/// A store in the syntax of `--store`.
+/// Formats a store in the syntax of `--store`.
 pub(crate) fn store_word(place: &Place) -> String {
     match place.path() {
         Some(path) => format!("sqlite:{}", path.display()),
@@ -349,7 +350,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_names_the_store_in_every_command_that_needs_it() {
+    fn suggested_commands_include_the_store() {
         let said = |text: &str| naming_store(text, "sqlite:own");
         assert_eq!(said("no commands here"), "no commands here");
         assert_eq!(
@@ -368,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hint_names_the_store_unless_it_is_the_default_one() {
+    fn a_hint_includes_a_store_that_is_not_the_default() {
         let hint = |store: Option<&str>| {
             let flags =
                 Flags { store: store.map(str::to_owned), key_file: None, clock: None, calendars: None };

@@ -1,47 +1,47 @@
-//! The folders of a user on this system. Libraries for this put data under the roaming folder on
-//! Windows and settings under Preferences on macOS, where ours are not, and fall back to the
-//! account's home if `HOME` is not set, which a service must not.
+//! The user's standard folders on this system. Existing crates use other locations (the roaming
+//! folder for data on Windows, Preferences for settings on macOS), and fall back to the account's
+//! home if `HOME` is not set, which a service must not do.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// The variable that names the home of the user.
+/// Variable with the user's home folder.
 pub(crate) const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
-/// The variable that [`data`] needs.
+/// Variable that [`data`] requires.
 pub(crate) const DATA: &str = if cfg!(windows) { "LOCALAPPDATA" } else { HOME };
 
 pub(crate) fn home() -> Option<PathBuf> {
     home_of(&variable)
 }
 
-/// The folder for data: stores.
+/// Returns the folder for data, such as stores.
 pub(crate) fn data() -> Option<PathBuf> {
     data_of(&variable)
 }
 
-/// The folder for settings: logins.
+/// Returns the folder for settings, such as logins.
 pub(crate) fn config() -> Option<PathBuf> {
     config_of(&variable)
 }
 
-/// The folder for data that can be recreated: the local copies of servers.
+/// Returns the folder for data that can be recreated, such as a server's local candle copy.
 pub(crate) fn cache() -> Option<PathBuf> {
     cache_of(&variable)
 }
 
-/// An environment, as a function.
+/// An environment, as a lookup function.
 type Variables<'a> = &'a dyn Fn(&str) -> Option<OsString>;
 
 fn variable(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-/// A variable that is set and not empty, as a path.
+/// Returns a variable as a path. `None` if it is unset or empty.
 fn path(of: Variables<'_>, name: &str) -> Option<PathBuf> {
     of(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// A base directory of the XDG convention, which requires relative paths to be ignored.
+/// Returns an XDG base directory. The specification requires relative paths to be ignored.
 fn base(of: Variables<'_>, name: &str, otherwise: &str) -> Option<PathBuf> {
     let set = path(of, name).filter(|path| path.is_absolute());
     set.or_else(|| home_of(of).map(|home| home.join(otherwise)))

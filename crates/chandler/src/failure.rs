@@ -1,11 +1,11 @@
-//! How a command fails: one line on stderr and an exit code.
+//! Command failures: one line on stderr and an exit code.
 
 use std::fmt;
 use std::process::ExitCode;
 
 use crate::output;
 
-/// Every exit code and its meaning; the manual lists them too.
+/// All exit codes with their meanings, which the manual also lists.
 pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
     (DONE, "It is done."),
     (
@@ -18,25 +18,25 @@ pub(crate) const EXIT_CODES: [(u8, &str); 4] = [
 const DONE: u8 = 0;
 const STOOD_IN_THE_WAY: u8 = 1;
 const WRITTEN_WRONGLY: u8 = 2;
-/// The shell's convention for SIGINT.
+/// Exit code for SIGINT, by shell convention.
 pub(crate) const STOPPED: u8 = 130;
 
-/// A usage error, which the caller can correct (exit 2), or a failure of data or environment (exit
-/// 1).
+/// Error of a command. A usage error can be corrected by the caller (exit code 2); data errors are
+/// problems with the data or the environment (exit code 1).
 #[derive(Debug)]
 pub(crate) enum Failure {
     Usage(String),
     Data(anyhow::Error),
     /// Stopped by the user.
     Interrupted(String),
-    /// Already reported; only the exit code remains.
+    /// Already printed; only the exit code remains.
     Reported,
 }
 
 impl Failure {
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            // `chandler export … | head` ends quietly when the reader closes the pipe.
+            // `chandler export … | head` exits silently when the reader closes the pipe.
             failure if failure.is_reader_gone() => DONE,
             Failure::Usage(_) => WRITTEN_WRONGLY,
             Failure::Data(_) | Failure::Reported => STOOD_IN_THE_WAY,
@@ -44,14 +44,14 @@ impl Failure {
         })
     }
 
-    /// Whether the only failure is that stdout was closed.
+    /// Returns whether the error is only a closed stdout.
     fn is_reader_gone(&self) -> bool {
         matches!(self, Failure::Data(error) if output::is_reader_gone(error))
     }
 }
 
-/// The verdict of a report after it was printed: `chandler check | head -1` fails if `chandler
-/// check` does. A failure to print for another reason than a closed pipe is returned instead.
+/// Returns the verdict of a check after its report was printed, so that `chandler check | head -1`
+/// fails if `chandler check` does. A print error other than a closed pipe is returned instead.
 pub(crate) fn found(report: Result<(), Failure>, verdict: Result<(), Failure>) -> Result<(), Failure> {
     match report {
         Err(failure) if !failure.is_reader_gone() => Err(failure),
@@ -65,8 +65,8 @@ impl fmt::Display for Failure {
             failure if failure.is_reader_gone() => Ok(()),
             Failure::Usage(text) | Failure::Interrupted(text) => f.write_str(text),
             Failure::Data(error) => {
-                // Causes are joined into one line without duplicates: an outer message often quotes
-                // its source.
+                // Causes are joined into one line without repetition, because an outer message
+                // often quotes its source.
                 let mut said = error.to_string();
                 for cause in error.chain().skip(1).map(ToString::to_string) {
                     if !said.contains(&cause) {
@@ -86,7 +86,7 @@ impl<E: Into<anyhow::Error>> From<E> for Failure {
     }
 }
 
-/// A usage error with this message.
+/// Creates a usage error.
 pub(crate) fn usage(text: impl fmt::Display) -> Failure {
     Failure::Usage(text.to_string())
 }

@@ -1,6 +1,6 @@
-//! Translates refusals for the command line: flags instead of the interface's fields.
+//! Translates API error messages for the command line: field names become flags.
 
-/// A name that is part of another one comes after it.
+/// Field names with their flags. A name that contains another one must come first.
 const FLAGS: [(&str, &str); 29] = [
     ("trigger_price_type", "--spread or --percent"),
     ("submitted_price", "--limit"),
@@ -42,7 +42,7 @@ mod tests {
     use super::in_flags;
 
     #[test]
-    fn a_field_is_named_by_its_flag() {
+    fn field_names_become_flags() {
         assert_eq!(
             in_flags("submitted_price required (check 3, fields)"),
             "--limit required (check 3, fields)"

@@ -1,6 +1,6 @@
-//! The names of this machine and its user.
+//! Names of this machine and its user.
 
-/// The user name, from the environment.
+/// Returns the user name from the environment.
 pub(crate) fn user_name() -> Option<String> {
     variable(&["USER", "LOGNAME", "USERNAME"])
 }
@@ -10,7 +10,7 @@ pub(crate) fn host_name() -> Option<String> {
     variable(&["HOSTNAME", "COMPUTERNAME"]).or_else(file).filter(|text| !text.is_empty())
 }
 
-/// The first of these variables that is set and not empty.
+/// Returns the first of these variables that is set and not empty.
 fn variable(names: &[&str]) -> Option<String> {
     names.iter().find_map(|name| std::env::var(name).ok().filter(|text| !text.is_empty()))
 }

@@ -1,4 +1,5 @@
-//! The executable. This file lists the commands; each has its own file under `command/`.
+//! The `chandler` executable. This file lists the commands; each is implemented in a file under
+//! `command/`.
 
 // The print macros panic when a pipe is closed or a disk is full; `output` does not.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
@@ -156,12 +157,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The tree of commands.
+/// Returns the command tree.
 fn commands() -> clap::Command {
     tree::complete(Arguments::command())
 }
 
-/// The matches of the innermost command, and the names on the path to it.
+/// Returns the innermost command's matches, and the path of names to it.
 fn innermost(matches: &ArgMatches) -> (&ArgMatches, Vec<&str>) {
     let (mut inner, mut path) = (matches, Vec::new());
     while let Some((name, below)) = inner.subcommand() {

@@ -1,6 +1,6 @@
-//! The output of commands: aligned tables for people, JSON for programs. Everything goes through
-//! one buffered stdout or into a file that is replaced atomically, notes and errors go to stderr,
-//! and no failed write panics.
+//! Command output: aligned tables for people, JSON for programs. Everything goes through one
+//! buffered stdout or into a file that is replaced atomically. Notes and errors go to stderr, and
+//! no failed write panics.
 
 use std::fmt::Display;
 use std::fs::File;
@@ -30,8 +30,8 @@ pub(crate) fn stdout() -> BufWriter<Out<Stdout>> {
     BufWriter::with_capacity(1 << 16, Out { inner: io::stdout(), to: None })
 }
 
-/// Writes a line to stderr. An error is ignored, because the work and its exit code matter more. A
-/// server writes it through the queue of its log, in order with the log's lines.
+/// Writes a line to stderr. Errors are ignored, because the result and its exit code are more
+/// important. In a server the line goes through the log queue, so it is in order with the log.
 pub(crate) fn note(text: impl Display) {
     let line = format!("{text}\n");
     if !log::push(line.as_bytes()) {
@@ -39,16 +39,15 @@ pub(crate) fn note(text: impl Display) {
     }
 }
 
-/// How long a server waits for the reader of its stdout before it serves.
+/// Maximum time that a server waits for its stdout to be read before it starts to serve.
 const READER_MAX: Duration = Duration::from_secs(1);
 
-/// Writes the ready message of a server to stdout. If stdout is not read, the server runs
-/// nevertheless.
+/// Writes a server's ready message to stdout. If stdout is not read, the server starts anyway.
 pub(crate) fn announce(text: String) -> Result<(), Failure> {
     let (done, written) = mpsc::channel();
     let write = move || {
         let mut out = stdout();
-        // The receiver is gone if this took too long.
+        // The receiver no longer exists if writing took too long.
         done.send(out.write_all(text.as_bytes()).and_then(|()| out.flush())).ok();
     };
     thread::Builder::new().name("stdout".to_owned()).spawn(write)?;
@@ -61,7 +60,7 @@ pub(crate) fn announce(text: String) -> Result<(), Failure> {
     }
 }
 
-/// Standard output or a file. Its errors name which.
+/// Standard output or a file. Errors name the destination.
 #[derive(Debug)]
 pub(crate) struct Out<W> {
     inner: W,
@@ -97,8 +96,8 @@ impl<W: Write> Write for Out<W> {
     }
 }
 
-/// Whether an error was caused by the reader of our stdout closing it. Other broken pipes and
-/// connections are errors like any other.
+/// Returns whether an error was caused by a closed stdout. Other broken pipes and connections are
+/// ordinary errors.
 pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let io = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
@@ -107,9 +106,9 @@ pub(crate) fn is_reader_gone(error: &anyhow::Error) -> bool {
     })
 }
 
-/// Writes a file atomically: an older file of that name stays until the new one is complete, and if
-/// writing fails. A pipe or a device is written directly: it must not be replaced by a file. A
-/// symbolic link stays one.
+/// Writes a file atomically: an existing file is replaced only when the new one is complete. Pipes
+/// and devices are written directly, because they must not be replaced by a file. Symbolic links
+/// are followed.
 pub(crate) fn file<T>(
     path: &Path,
     write: impl FnOnce(&mut (dyn Write + Send)) -> Result<T, Failure>,
@@ -129,7 +128,7 @@ pub(crate) fn file<T>(
     let written = into(File::create(&partial).map_err(cannot)?);
     let written = written.and_then(|value| std::fs::rename(&partial, path).map_err(cannot).map(|()| value));
     if written.is_err() {
-        // Removes the partial file; if that fails, the first error matters more.
+        // If the partial file cannot be removed, the first error is more important.
         std::fs::remove_file(&partial).ok();
     }
     written
@@ -139,25 +138,25 @@ pub(crate) fn stdout_is_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// One JSON document and a line end.
+/// Prints a value as a JSON document with a newline.
 pub(crate) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
     let mut out = stdout();
-    // Converted back to an I/O error: serde's does not identify a broken pipe.
+    // Converted back to an I/O error, because serde's error does not identify a broken pipe.
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     out.flush()?;
     Ok(())
 }
 
-/// A column's heading and alignment.
+/// Heading and alignment of a column.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Column {
     Left(&'static str),
     Right(&'static str),
 }
 
-/// A plain table: no borders, two spaces between columns, a heading that can be cut off with
-/// `tail`.
+/// Returns a plain table: no borders, two spaces between columns, and a one-line heading that
+/// `tail` can remove.
 pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<String>>) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);
@@ -178,13 +177,13 @@ pub(crate) fn table(columns: &[Column], rows: impl IntoIterator<Item = Vec<Strin
     table
 }
 
-/// A table as text, without trailing spaces.
+/// Formats a table without trailing spaces.
 pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>().join("\n")
 }
 
-/// Makes untrusted text safe for a terminal: control characters become spaces, and so do characters
-/// that would reverse or break the rest of the line.
+/// Makes untrusted text safe for a terminal. Control characters become spaces, as do characters
+/// that reverse or break the line.
 pub(crate) fn printable(text: &str) -> String {
     let steers = |c: char| {
         c.is_control()
@@ -193,17 +192,18 @@ pub(crate) fn printable(text: &str) -> String {
     text.chars().map(|c| if steers(c) { ' ' } else { c }).collect()
 }
 
-/// 1234567 as `1,234,567`.
+/// Formats 1234567 as `1,234,567`.
 pub(crate) fn thousands(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
-/// A number with the singular or plural of a noun.
+/// Formats a number with the singular or plural of a noun.
 pub(crate) fn count(number: u64, one: &str) -> String {
     format!("{} {one}{}", thousands(number), if number == 1 { "" } else { "s" })
 }
 
-/// Bytes in a readable unit, with one decimal; the type of the progress bars has two.
+/// Formats a number of bytes in a readable unit with one decimal. The progress bars' formatter uses
+/// two.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
     if bytes < 1000 {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn text_from_files_cannot_steer_the_terminal() {
+    fn control_characters_become_spaces() {
         assert_eq!(printable("a\u{1b}[31mb\tc"), "a [31mb c");
         assert_eq!(printable("a\u{202e}b\u{2066}c\u{2028}d"), "a b c d");
     }

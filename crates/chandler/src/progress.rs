@@ -1,5 +1,5 @@
-//! Progress of long operations: a bar on stderr, if that is a terminal and `--quiet` was not given.
-//! Nothing here is written to stdout.
+//! Progress of long operations: a bar on stderr, if it is a terminal and `--quiet` was not given.
+//! Nothing is written to stdout.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ pub(crate) struct Flags {
     pub(crate) quiet: bool,
 }
 
-/// A bar, or nothing.
+/// A progress bar, or nothing if progress is not shown.
 #[derive(Debug)]
 pub(crate) struct Bar {
     bar: Option<ProgressBar>,
@@ -28,12 +28,12 @@ pub(crate) struct Bar {
 }
 
 impl Flags {
-    /// A bar that counts items of some kind: securities, blocks, candles.
+    /// Creates a bar that counts items such as securities, blocks or candles.
     pub(crate) fn count(self, total: u64, of: &'static str) -> Bar {
         self.styled(total, &format!("{{bar:30}} {{human_pos}}/{{human_len}} {of}  {{msg}}  ETA {{eta}}"))
     }
 
-    /// A bar that counts bytes.
+    /// Creates a bar that counts bytes.
     pub(crate) fn bytes(self, total: u64) -> Bar {
         self.styled(total, "{bar:30} {bytes}/{total_bytes}  {msg}  {bytes_per_sec}  ETA {eta}")
     }
@@ -72,7 +72,7 @@ impl Bar {
         }
     }
 
-    /// The text beside the bar; computed only if there is one.
+    /// Sets the text next to the bar. `text` is not called if there is no bar.
     pub(crate) fn say(&self, text: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(text());
@@ -88,7 +88,7 @@ impl Bar {
         }
     }
 
-    /// Runs an import, showing the bytes and rows it has read.
+    /// Runs an import and shows the bytes and rows read so far.
     pub(crate) fn over_import<T>(&self, progress: &Progress, total: u64, work: impl FnOnce() -> T) -> T {
         let Some(bar) = &self.bar else { return work() };
         let done = AtomicBool::new(false);
@@ -110,7 +110,7 @@ impl Bar {
 }
 
 impl Drop for Bar {
-    /// Removes the bar from the screen, however the work ended.
+    /// Removes the bar from the screen, whether or not the work succeeded.
     fn drop(&mut self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

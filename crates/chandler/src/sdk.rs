@@ -1,4 +1,4 @@
-//! The environment variables of the public SDKs: the addresses of the server, and the credentials.
+//! Environment variables of the public SDKs: server addresses and credentials.
 
 use std::net::IpAddr;
 
@@ -8,7 +8,7 @@ use server::{ParsePublicUrlError, PublicUrl};
 
 use crate::failure::{Failure, usage};
 
-/// The credentials of a client. Printed once, when an account is created.
+/// A client's credentials, printed once when an account is created.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Credentials {
@@ -19,7 +19,7 @@ pub(crate) struct Credentials {
     pub(crate) access_token: Secret,
 }
 
-/// The address of a server, as its clients see it: `http://host:port`, without a trailing slash.
+/// Address of a server as seen by its clients: `http://host:port`, without a trailing slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Url(String);
 
@@ -30,8 +30,8 @@ impl Url {
             return Err(usage("the address of the server has a user name in it: write the address alone"));
         }
         let address = match text.parse::<PublicUrl>() {
-            // The parser trims spaces around an address; here they are more likely a mistake in a
-            // script.
+            // The parser trims spaces around an address, but here they are more likely a mistake in
+            // a script.
             Ok(address) if text.trim() == text => address,
             Err(ParsePublicUrlError::Port(_)) => {
                 return Err(usage(format!("{text:?} has a port that there is not: ports are 1 to 65535")));
@@ -53,7 +53,8 @@ impl Url {
         &self.0
     }
 
-    /// `http` becomes `ws`, `https` becomes `wss`. Any path is a socket; SDKs use this one.
+    /// Returns the WebSocket address: `http` becomes `ws`, and `https` becomes `wss`. The server
+    /// accepts any path; SDKs use `/v2`.
     fn socket(&self) -> String {
         format!("{}/v2", self.0.replacen("http", "ws", 1))
     }
@@ -67,15 +68,15 @@ impl Url {
         }
     }
 
-    /// Whether it is this machine, by a loopback name or address.
+    /// Returns whether the host is a loopback name or address.
     pub(crate) fn is_loopback(&self) -> bool {
         let host = self.host();
         host.eq_ignore_ascii_case("localhost") || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
     }
 }
 
-/// The variables of all SDKs, in reading order. The older packages know only the second prefix; the
-/// Go package has its own names for the sockets.
+/// Returns the variables for all SDKs, in reading order. Older packages know only the `LONGPORT`
+/// prefix, and the Go package has different names for the socket addresses.
 pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, String)> {
     let Credentials { app_key, app_secret, access_token } = credentials;
     let values = [
@@ -86,12 +87,12 @@ pub(crate) fn environment(url: &Url, credentials: &Credentials) -> Vec<(String, 
     variables(url, &values)
 }
 
-/// The same without credentials, for programs that have a token file.
+/// Returns the variables without credentials, for programs that have a token file.
 pub(crate) fn addresses(url: &Url) -> Vec<(String, String)> {
     variables(url, &[])
 }
 
-/// The same with only an app key.
+/// Returns the variables with an app key as the only credential.
 pub(crate) fn with_app_key(url: &Url, app_key: Option<&str>) -> Vec<(String, String)> {
     let key: Vec<(&str, &str)> = app_key.map(|key| ("APP_KEY", key)).into_iter().collect();
     variables(url, &key)
@@ -111,24 +112,25 @@ fn variables(url: &Url, credentials: &[(&str, &str)]) -> Vec<(String, String)> {
         let values = credentials.iter().chain(&addresses);
         lines.extend(values.map(|(name, value)| (format!("{prefix}_{name}"), (*value).to_owned())));
     }
-    // The SDKs use proxy settings for HTTP, which would prevent access to a local server.
+    // The SDKs use the proxy settings for HTTP, which would prevent access to a local server.
     lines.push(("NO_PROXY".to_owned(), url.host().to_owned()));
     lines
 }
 
-/// A warning about packages that ignore these addresses in some programs. It has no shell
-/// metacharacters: some shells execute pasted comments.
+/// Warning about packages that ignore these addresses in some programs. It contains no shell
+/// metacharacters, because some shells execute pasted comments.
 pub(crate) const HEEDLESS: &str = "longport up to 3.0.18 and longbridge 0.2 ignore these addresses where a program hands its keys to Config, \
                                    and send app key and token to the host of their makers";
 pub(crate) const HEEDLESS_ADVICE: &str = "write Config.from_env there, hand over http_url, quote_ws_url and trade_ws_url too, or use chandler sdk-env --python-shim: docs/sdk-python.md";
 
-/// Lines for a shell; the SDKs read the same from a file named `.env`.
+/// Returns the variables as shell lines, with a warning. The SDKs can also read them from a file
+/// named `.env`.
 pub(crate) fn exports(url: &Url, credentials: &Credentials) -> String {
     let lines = export_lines(&environment(url, credentials));
     format!("# Careful: {HEEDLESS}:\n# {HEEDLESS_ADVICE}\n{lines}")
 }
 
-/// Variables as lines for a shell.
+/// Formats variables as shell lines.
 pub(crate) fn export_lines(variables: &[(String, String)]) -> String {
     variables.iter().map(|(name, value)| format!("export {name}='{value}'\n")).collect()
 }
@@ -173,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn shell_lines_warn_about_packages_that_ignore_them_without_metacharacters() {
+    fn the_shell_warning_has_no_metacharacters() {
         let secret = || Secret::new("x".to_owned());
         let credentials =
             Credentials { app_key: "key".to_owned(), app_secret: secret(), access_token: secret() };
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_name_is_refused_and_its_password_is_not_shown() {
+    fn the_error_for_a_user_name_does_not_show_the_password() {
         for text in ["http://127.0.0.1:80@example.org", "https://ann:hush@example.org", "https://a/@"] {
             let Err(Failure::Usage(says)) = Url::parse(text) else { panic!("{text:?}") };
             assert!(says.contains("user name") && !says.contains("hush"), "{says}");

@@ -1,5 +1,5 @@
-//! Periods by their many names, and "did you mean": suggestions for symbols, from the store. Those
-//! for anything else are clap's.
+//! Parses periods by their many names, and suggests stored symbols ("did you mean"). Other
+//! suggestions are clap's.
 
 use std::ffi::OsStr;
 use std::sync::LazyLock;
@@ -11,12 +11,13 @@ use store::{Access, Place, Security, Store};
 
 use crate::failure::{Failure, usage};
 
-/// The maximum number of suggestions: more would be a list, not a hint.
+/// Maximum number of suggestions.
 const SHOWN: usize = 3;
-/// The maximum length of typed text that is compared; no security has a longer name.
+/// Maximum length of typed text that is compared. No security has a longer name.
 const TYPED_MAX: usize = 40;
 
-/// Parses a period by any unambiguous name, and lists all of them for completion and in errors.
+/// Parses a period by any unambiguous name, and lists all periods for completion and error
+/// messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PeriodParser;
 
@@ -43,11 +44,11 @@ impl TypedValueParser for PeriodParser {
     }
 }
 
-/// The names of periods in answers, shortest first.
+/// Names of all periods, in ascending order of length.
 static NAMES: LazyLock<Vec<String>> =
     LazyLock::new(|| Period::all().map(|period| period.to_string()).collect());
 
-/// All periods, for the help of a flag: `1m 2m …, day, week, month, quarter or year`.
+/// Lists all periods for a flag's help text: `1m 2m …, day, week, month, quarter or year`.
 pub(crate) fn periods() -> String {
     let (minutes, mut spans): (Vec<Period>, Vec<Period>) =
         Period::all().partition(|period| period.is_clock());
@@ -71,13 +72,13 @@ const ALIASES: [(&str, &[&str]); 8] = [
     ("year", &["years", "1year", "1yr", "12mo", "annual"]),
 ];
 
-/// The period of a name, or `None` for an unknown one.
+/// Parses the name of a period. `None` if it is unknown.
 fn period(text: &str) -> Result<Option<Period>, ParsePeriodError> {
     let typed: String =
         text.chars().take(TYPED_MAX).filter(|letter| !matches!(letter, '-' | '_' | ' ')).collect();
     match typed.parse() {
         Ok(period) => Ok(Some(period)),
-        // In lower case it would be parsed as minutes.
+        // Must not be converted to lower case, where it would mean minutes.
         Err(error @ ParsePeriodError::Ambiguous { .. }) => Err(error),
         Err(ParsePeriodError::Unknown(_)) => {
             let plain = typed.to_lowercase();
@@ -96,7 +97,7 @@ pub(crate) fn symbol(text: &str, store: Option<&Store>) -> Result<Symbol, Failur
     })
 }
 
-/// Adds a hint to a failure about an unknown symbol.
+/// Adds suggestions to an error about an unknown symbol.
 pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     let Failure::Data(error) = &failure else { return failure };
     let Some(HistoryError::UnknownSecurity(symbol)) = error.downcast_ref() else { return failure };
@@ -108,7 +109,7 @@ pub(crate) fn hinted(failure: Failure, store: &Store) -> Failure {
     anyhow::anyhow!("{error}{}", question(&names)).into()
 }
 
-/// Suggestions for a symbol that is not stored, as a question; empty for a stored one.
+/// Returns suggestions for a symbol that is not stored. Empty for a stored one.
 pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     if stored.iter().any(|security| security.symbol == *symbol) {
@@ -117,13 +118,13 @@ pub(crate) fn for_unknown(symbol: &Symbol, store: &Store) -> String {
     question(&nearest(symbol.as_str(), stored.iter()))
 }
 
-/// The same for a word that is not a symbol.
+/// Returns suggestions for a word that is not a valid symbol.
 pub(crate) fn for_word(word: &str, store: &Store) -> String {
     let stored = securities(store).unwrap_or_default();
     question(&nearest(word, stored.iter()))
 }
 
-/// `; did you mean 700.HK or 701.HK?`, or empty.
+/// Formats suggestions as `; did you mean 700.HK or 701.HK?`. Empty if there are none.
 pub(crate) fn question(names: &[String]) -> String {
     match names {
         [] => String::new(),
@@ -136,12 +137,12 @@ fn securities(store: &Store) -> Result<Vec<Security>, store::StoreError> {
     store.reader()?.snapshot()?.securities()
 }
 
-/// The store, only for suggestions; `None` if it cannot be opened.
+/// Opens the store for suggestions. `None` if it cannot be opened.
 pub(crate) fn store_for_hints(place: &Place) -> Option<Store> {
     Store::open(place, Access::Read).ok()
 }
 
-/// The symbols closest to a text, best first.
+/// Returns the symbols closest to a text, best match first.
 pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>) -> Vec<String> {
     let typed: String = typed.trim().chars().take(TYPED_MAX).collect::<String>().to_ascii_uppercase();
     let (ticker, region) = match typed.rsplit_once('.') {
@@ -157,13 +158,13 @@ pub(crate) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a Security>
         })
         .collect();
     found.sort_unstable();
-    // With an exact match, near matches are noise.
+    // If there is an exact match, near matches are dropped.
     let exact = found.first().is_some_and(|(distance, ..)| *distance == 0);
     let fits = found.iter().filter(|(distance, ..)| !exact || *distance == 0);
     fits.take(SHOWN).map(|(.., symbol)| (*symbol).to_owned()).collect()
 }
 
-/// The edit distance of two tickers, if it is small.
+/// Returns the edit distance of two tickers. `None` if it is too large for a suggestion.
 fn distance(typed: &str, stored: &str) -> Option<usize> {
     let bare = |text: &str| text.trim_start_matches('0').replace(['-', '.', ' ', '_'], "");
     let (typed, stored) = (bare(typed), bare(stored));
@@ -171,12 +172,13 @@ fn distance(typed: &str, stored: &str) -> Option<usize> {
         return None;
     }
     let apart = strsim::osa_distance(&typed, &stored);
-    // One letter in four may differ, and at least one; but not the only letter.
+    // One letter in four may differ, and at least one, but not the only letter.
     let allowed = (typed.len().max(stored.len()) / 4).max(1);
     (apart <= allowed && apart < typed.len()).then_some(apart)
 }
 
-/// Whether a word is part of a name; such matches come after similar tickers.
+/// Returns a large distance if the text is part of the security's name, so that such matches follow
+/// similar tickers.
 fn is_named(security: &Security, typed: &str) -> Option<usize> {
     const NAME_LETTERS_MIN: usize = 2;
     if typed.chars().count() < NAME_LETTERS_MIN || typed.chars().all(|c| c.is_ascii_digit()) {
@@ -219,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn completion_and_help_know_every_period() {
+    fn completion_and_help_list_every_period() {
         let completed = PeriodParser.possible_values().unwrap();
         assert_eq!(completed.count(), Period::all().count());
         assert_eq!(
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unserved_period_lists_the_served_ones_and_suggests_a_similar_one() {
+    fn an_unknown_period_suggests_a_similar_one() {
         for (text, means) in [("90m", "60m"), ("wekly", "week"), ("yaer", "year")] {
             let error = parse(text).unwrap_err();
             assert!(error.contains("[possible values: 1m, 2m, "), "{text}: {error}");
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capital_m_is_not_taken_for_minutes() {
+    fn a_capital_m_is_ambiguous() {
         for (text, means) in
             [("1M", "1m or month"), ("1 M", "1m or month"), ("3M", "3m or quarter"), ("12M", "year")]
         {
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_by_their_ticker_whatever_their_region() {
+    fn symbols_are_found_in_any_region() {
         assert_eq!(hints("700"), "700.HK");
         assert_eq!(hints("00700"), "700.HK");
         assert_eq!(hints("700.US"), "700.HK");
@@ -286,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_are_found_despite_a_typing_error_and_by_name() {
+    fn symbols_are_found_by_name_and_despite_typos() {
         assert_eq!(hints("APPL.US"), "AAPL.US");
         assert_eq!(hints("9989.HK"), "9988.HK");
         assert_eq!(hints("702.HK"), "700.HK 701.HK");
@@ -298,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_a_question_at_the_end_of_the_line() {
+    fn suggestions_are_formatted_as_a_question() {
         let names =
             |names: &[&str]| question(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
         assert_eq!(names(&[]), "");

@@ -1,4 +1,4 @@
-//! The properties of stdout: its size, colours and characters.
+//! Properties of stdout: size, colours and characters.
 
 use std::io::IsTerminal;
 
@@ -15,7 +15,7 @@ pub(crate) struct Terminal {
     is_dumb: bool,
 }
 
-/// The size of a chart in a pipe or a file.
+/// Default size of a chart in columns and lines, for output to a pipe or a file.
 const PAGE: (u16, u16) = (100, 30);
 
 impl Terminal {
@@ -42,12 +42,12 @@ impl Terminal {
         Terminal { width, height: height.saturating_sub(1).max(1), colour, glyphs, is_dumb }
     }
 
-    /// Whether it can only write line by line.
+    /// Returns whether the terminal can only write line by line.
     pub(crate) fn is_dumb(&self) -> bool {
         self.is_dumb
     }
 
-    /// The maximum number of candles in a chart of this width, one column each.
+    /// Returns the maximum number of candles in a chart of this width, one per column.
     pub(crate) fn candles_that_fit(&self) -> u16 {
         self.width
     }
@@ -56,13 +56,13 @@ impl Terminal {
         ChartOptions { width: self.width, height: self.height, colour: self.colour, glyphs: self.glyphs }
     }
 
-    /// For a file: no colours, the same size.
+    /// Returns chart options for a file: the same size without colours.
     pub(crate) fn chart_without_colour(&self) -> ChartOptions {
         ChartOptions { colour: false, ..self.chart() }
     }
 }
 
-/// Whether to use colours, on stdout or stderr. A variable that forbids them wins over one that
+/// Returns whether to use colours. A variable that disables them takes precedence over one that
 /// forces them.
 pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> bool {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
@@ -71,8 +71,8 @@ pub(crate) fn colours(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -
     env("NO_COLOR").is_none() && (forced || is_terminal && !dumb)
 }
 
-/// Whether box-drawing characters are supported, by the locale. For a pipe, and a terminal without
-/// a locale, they are assumed to be.
+/// Determines from the locale whether box-drawing characters are supported. They are assumed to be
+/// for a pipe, and for a terminal without a locale.
 pub(crate) fn glyphs(is_terminal: bool, env: impl Fn(&str) -> Option<String>) -> Glyphs {
     let env = |name: &str| env(name).filter(|value| !value.is_empty());
     let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chart_has_the_size_of_the_window_and_leaves_a_line_for_the_prompt() {
+    fn a_chart_leaves_a_line_for_the_prompt() {
         assert_eq!((with(true, &[]).width, with(true, &[]).height), (90, 19));
         let page = with(false, &[("COLUMNS", "70"), ("LINES", "0")]);
         assert_eq!((page.width, page.height), (70, 29));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn box_characters_need_a_locale_that_has_them() {
+    fn box_characters_require_a_utf8_locale() {
         let glyphs = |locale| with(true, &[("LANG", locale)]).glyphs;
         assert_eq!(["en_GB.UTF-8", "C.utf8", ""].map(glyphs), [Glyphs::Unicode; 3]);
         assert_eq!(["C", "POSIX", "de_DE.ISO-8859-1"].map(glyphs), [Glyphs::Ascii; 3]);

@@ -1,11 +1,11 @@
-//! Rules for the whole tree of commands.
+//! Tests over the whole command tree.
 
 use clap::Command;
 
 use crate::commands;
 use crate::tree::GROUPS;
 
-/// Commands that take no `--format json`, and why.
+/// Commands without `--format json`, and the reasons.
 const WITHOUT_JSON: [(&str, &str); 4] = [
     ("chandler export", "its --format is that of the candles; --summary json tells what was written"),
     ("chandler serve", "its one line on stdout is JSON always"),
@@ -56,8 +56,7 @@ fn every_command_and_every_argument_is_described() {
 }
 
 #[test]
-fn no_two_arguments_share_a_variable_with_different_meanings() {
-    // A variable has one meaning, whatever command reads it.
+fn a_variable_sets_the_same_argument_in_all_commands() {
     let mut seen: Vec<(String, String)> = Vec::new();
     for (path, command) in all() {
         for argument in command.get_arguments() {
@@ -72,7 +71,7 @@ fn no_two_arguments_share_a_variable_with_different_meanings() {
 }
 
 #[test]
-fn the_help_has_every_command_under_one_heading() {
+fn help_lists_every_command_under_one_heading() {
     for command in commands().get_subcommands() {
         let name = command.get_name();
         let headings = GROUPS.iter().filter(|(_, names)| names.contains(&name)).count();

@@ -1,9 +1,10 @@
-//! The tree of commands: `-f` for every `--format`, and a help that groups the commands by purpose.
+//! Customizes the command tree: adds `-f` to every `--format`, and groups the commands by purpose
+//! in the help.
 
 use clap::Command;
 use clap::builder::StyledStr;
 
-/// The headings of the help, and the commands under each. A test finds a command that is missing.
+/// Headings in the help, with the commands under each. A test checks that no command is missing.
 pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Your data",
@@ -31,13 +32,13 @@ pub(crate) const GROUPS: [(&str, &[&str]); 6] = [
     ("Shells and manual", &["completions", "man"]),
 ];
 
-/// As clap wraps the help of a command.
+/// Same width as clap's own help texts.
 const WIDTH_MAX: usize = 110;
 const WIDTH_WITHOUT_TERMINAL: usize = 100;
-/// The column where descriptions begin.
+/// Column where descriptions begin.
 const COLUMN: usize = 15;
 
-/// Completes the tree generated from the arguments.
+/// Completes the command tree generated from the argument types.
 pub(crate) fn complete(command: Command) -> Command {
     let command = with_short_format(command);
     let width = terminal_size::terminal_size().map_or(WIDTH_WITHOUT_TERMINAL, |(width, _)| width.0.into());
@@ -45,7 +46,7 @@ pub(crate) fn complete(command: Command) -> Command {
     command.help_template(listed)
 }
 
-/// Adds `-f` to the commands that take `--format`.
+/// Adds `-f` to the commands that accept `--format`.
 fn with_short_format(command: Command) -> Command {
     command
         .mut_args(|argument| {
@@ -55,7 +56,7 @@ fn with_short_format(command: Command) -> Command {
         .mut_subcommands(with_short_format)
 }
 
-/// The help of the program itself: clap has no headings for commands.
+/// Builds the program's own help, because clap does not support headings for commands.
 fn listed(command: &Command, width: usize) -> StyledStr {
     let styles = command.get_styles();
     let (header, literal) = (styles.get_header(), styles.get_literal());

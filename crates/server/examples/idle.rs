@@ -1,7 +1,7 @@
-//! Memory cost of an idle connection: opens many signed-in WebSockets to a server in a separate
-//! process, and prints how much that process grew per connection.
+//! Measures the memory cost of an idle connection: opens many signed-in WebSockets to a server in a
+//! separate process, and prints how much that process grew per connection.
 //!
-//! `cargo run --release -p server --example idle -- 2000`. Both processes need that many
+//! `cargo run --release -p server --example idle -- 2000`. Both processes need that many file
 //! descriptors (`ulimit -n`).
 
 #![expect(

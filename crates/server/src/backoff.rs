@@ -1,6 +1,6 @@
-//! Slows down reading from clients that are refused repeatedly: a refusal costs nearly as much as
-//! an answer from memory, and no rate limiter bounds it. Occasional refusals, or a burst of a few
-//! hundred, cause no delay.
+//! Delays reads from clients whose requests are refused repeatedly. A refusal costs nearly as much
+//! CPU as an answer from memory, and no rate limiter covers refusals. Occasional refusals, or a
+//! burst of a few hundred, cause no delay.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,27 +8,29 @@ use std::time::Duration;
 
 use crate::workers::Who;
 
-/// Refusals that a caller may accumulate before its reads are delayed.
+/// Number of refusals a caller may accumulate before its reads are delayed.
 const AT_ONCE: u32 = 400;
-/// Longest pause. A client may have to answer a ping or close the connection meanwhile.
+/// Maximum delay. It is short because the client may need to answer a ping or close the connection
+/// meanwhile.
 const PAUSE_MAX: Duration = Duration::from_secs(5);
-/// Above the first size, entries without recent refusals are evicted; the second is a hard limit.
+/// Number of entries above which entries without recent refusals are evicted. [`KEPT_MAX`] is the
+/// hard limit.
 const KEPT_SWEEP: usize = 4_096;
 const KEPT_MAX: usize = 65_536;
 
-/// Refusals of each account across all transports, or of each address before sign-in.
+/// Tracks refusals per account across all transports, or per address before sign-in.
 #[derive(Debug)]
 pub(crate) struct Backoff {
-    /// The time that one refusal costs.
+    /// Time charged per refusal.
     each: Duration,
     all: Mutex<Debts>,
 }
 
 #[derive(Debug, Default)]
 struct Debts {
-    /// The uptime at which each caller's refusals are paid off.
+    /// Uptime at which each caller's refusals have expired.
     paid_at: HashMap<Who, Duration>,
-    /// Size that triggers the next eviction, which walks over all entries.
+    /// Table size that triggers the next eviction, which scans all entries.
     sweep_at: usize,
 }
 
@@ -41,15 +43,14 @@ impl Backoff {
         }
     }
 
-    /// Counts a refusal. Returns the delay before the caller's next request is read.
+    /// Counts a refusal and returns the delay before the caller's next request is read.
     pub(crate) fn refused(&self, who: Who, uptime: Duration) -> Duration {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.paid_at.len() >= all.sweep_at.max(KEPT_SWEEP) && !all.paid_at.contains_key(&who) {
             all.sweep(uptime);
         }
         let paid_at = all.paid_at.entry(who).or_insert(uptime);
-        // Capped at the longest pause, however many connections of the caller are refused
-        // concurrently.
+        // Capped, because concurrent connections of one caller may each be refused.
         let most = uptime + self.each * AT_ONCE + PAUSE_MAX;
         *paid_at = ((*paid_at).max(uptime) + self.each).min(most);
         paid_at.saturating_sub(uptime + self.each * AT_ONCE)
@@ -85,25 +86,26 @@ mod tests {
         for number in 0..u64::from(AT_ONCE) {
             assert_eq!(backoff.refused(who, at(number)), Duration::ZERO, "{number}");
         }
-        // A steady rate of two hundred a second is not delayed either.
+        // A steady rate of 200 refusals per second is not delayed either.
         for number in 0..10_000 {
             assert_eq!(backoff.refused(who, at(10_000 + number * 5)), Duration::ZERO, "{number}");
         }
     }
 
     #[test]
-    fn a_flood_is_read_two_hundred_times_a_second() {
+    fn a_flood_is_limited_to_two_hundred_reads_a_second() {
         let backoff = Backoff::new(200);
         let (flood, other) = (Who::Account(AccountId(1)), Who::address(Ipv4Addr::LOCALHOST.into()));
         let (mut now, mut refused) = (Duration::ZERO, 0_u64);
-        // Simulates a connection: wait for the returned delay, then read the next request.
+        // Simulates a connection that waits for the returned delay before it reads the next
+        // request.
         while now < Duration::from_secs(60) {
             now += backoff.refused(flood, now);
             refused += 1;
         }
         assert!((12_300..=12_500).contains(&refused), "{refused} in a minute");
         assert_eq!(backoff.refused(other, now), Duration::ZERO);
-        // Many concurrent connections accumulate a few seconds, not minutes.
+        // Refusals on many concurrent connections accumulate a delay of seconds, not minutes.
         let longest = (0..100_000).map(|_| backoff.refused(flood, now)).max();
         assert_eq!(longest, Some(PAUSE_MAX));
         assert_eq!(backoff.refused(flood, now + Duration::from_secs(60)), Duration::ZERO, "it is forgiven");

@@ -1,25 +1,26 @@
-//! The caller of a request on any transport, and the language of its answers.
+//! The caller of a request on any transport, and the response language.
 
 use history::AsOf;
 use market::Timestamp;
 
 use crate::preferences::preferences;
 
-/// A signed-in client, and its preferences for answers. A long connection has one for all its
+/// A signed-in client and its response preferences. A long connection has one `Client` for all its
 /// requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Client {
     pub(crate) who: access::Caller,
     pub(crate) language: Language,
-    /// The client requested overnight hours. It gets them only if its account has the right.
+    /// Whether the client requested overnight hours. They are included only if its account has the
+    /// right.
     pub(crate) overnight: bool,
-    /// Region of the listener that received the request; `None` if the listener serves every
-    /// region. The listener that issued a one-time password does not matter.
+    /// Region of the listener that received the request, or `None` if the listener serves every
+    /// region. The listener that issued a one-time password is not considered.
     pub(crate) entrance: Option<access::Region>,
 }
 
-/// The caller of one request: its client, and the market's time, which is the same for all parts of
-/// the request. `Core::caller` makes it.
+/// The caller of one request: its client, and the market time, which stays the same for the whole
+/// request. Created by `Core::caller`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Caller {
     pub(crate) who: access::Caller,
@@ -28,12 +29,12 @@ pub(crate) struct Caller {
     pub(crate) overnight: bool,
     /// See [`Client::entrance`].
     pub(crate) entrance: Option<access::Region>,
-    /// The market's time when the request began, and the kind of its clock.
+    /// Market time when the request began, live or replayed.
     pub(crate) as_of: AsOf,
 }
 
 impl Client {
-    /// The caller of a request that begins now.
+    /// Returns the caller of a request that begins at `as_of`.
     pub(crate) fn at(self, as_of: AsOf) -> Caller {
         let Client { who, language, overnight, entrance } = self;
         Caller { who, language, overnight, entrance, as_of }
@@ -41,7 +42,7 @@ impl Client {
 }
 
 impl Caller {
-    /// The market's time.
+    /// Returns the market time of the request.
     pub(crate) fn now(&self) -> Timestamp {
         self.as_of.now()
     }
@@ -56,12 +57,12 @@ pub(crate) enum Language {
 }
 
 impl Language {
-    /// The preferred language, by the weights of `accept-language` (RFC 9110, 12.5.4). SDKs send
-    /// one tag.
+    /// Returns the preferred supported language by the weights in `accept-language` (RFC 9110,
+    /// 12.5.4), English by default. SDKs send a single tag.
     pub(crate) fn preferred(list: &str) -> Language {
         let mut best = (0, Language::En);
-        // A language tag has no parameter except its weight. Tags with other parameters or an
-        // unreadable weight are skipped.
+        // The only parameter a language tag can have is its weight. Tags with other parameters or
+        // an invalid weight are skipped.
         for tag in preferences([list].into_iter()).filter(|tag| !tag.has_parameters) {
             let weight = tag.weight.unwrap_or(0);
             if let Some(language) = Language::of_tag(tag.value).filter(|_| weight > best.0) {
@@ -71,13 +72,13 @@ impl Language {
         best.1
     }
 
-    /// The language for a tag: traditional Chinese for the places where it is written.
+    /// Returns the language for a tag: Traditional Chinese for Hong Kong, Macau and Taiwan.
     fn of_tag(tag: &str) -> Option<Language> {
         let tag = tag.to_ascii_lowercase();
         let mut parts = tag.split(['-', '_']);
         match parts.next() {
             Some("en" | "*") => Some(Language::En),
-            // The script (`hans`, `hant`) comes before the place and decides.
+            // The script subtag (`hans`, `hant`) precedes the region and takes priority.
             Some("zh") => Some(match parts.find(|part| ["hans", "hant", "hk", "mo", "tw"].contains(part)) {
                 Some("hans") | None => Language::ZhCn,
                 Some(_) => Language::ZhHk,

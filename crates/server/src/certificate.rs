@@ -1,4 +1,5 @@
-//! Names and dates of a certificate. Clients decide whether to trust it.
+//! Reads the names and validity dates of a certificate. It does not verify trust, which is up to
+//! clients.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -6,21 +7,21 @@ use std::net::IpAddr;
 use market::Timestamp;
 use x509_parser::prelude::{ASN1Time, FromDer, GeneralName, Validity, X509Certificate};
 
-/// Most names listed; a certificate may have hundreds.
+/// Maximum number of names listed; a certificate may have hundreds.
 const NAMES_MAX: usize = 100;
 const NAME_MAX: usize = 255;
-/// Warn this long before expiry.
+/// Time before expiry at which a warning is reported, in seconds.
 const WARNING_S: i64 = 14 * 86_400;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
-    /// Host names and addresses, in the certificate's order.
+    /// Host names and IP addresses, in certificate order.
     pub names: Vec<String>,
     pub not_before: Timestamp,
     pub not_after: Timestamp,
 }
 
-/// A current or imminent problem with the dates of a certificate.
+/// A current or imminent problem with a certificate's validity dates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Concern {
     Ended(Timestamp),
@@ -40,7 +41,7 @@ impl fmt::Display for Concern {
 }
 
 impl Certificate {
-    /// `None` if the bytes are not a certificate.
+    /// Parses a DER certificate. Returns `None` if the bytes are not a certificate.
     pub(crate) fn read(der: &[u8]) -> Option<Certificate> {
         let (_, certificate) = X509Certificate::from_der(der).ok()?;
         let at = |time: ASN1Time| Timestamp(time.timestamp());
@@ -54,7 +55,8 @@ impl Certificate {
         })
     }
 
-    /// Whether clients accept it now and for the next two weeks, judged by its dates alone.
+    /// Returns a problem with the validity dates at `now`, or `None` if the certificate is valid
+    /// for at least two more weeks.
     pub fn concern(&self, now: Timestamp) -> Option<Concern> {
         let left = self.not_after.0.saturating_sub(now.0);
         if left <= 0 {
@@ -75,7 +77,7 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
     }
 }
 
-/// Accepts only characters that a host name can have, so that nothing else is echoed.
+/// Accepts only characters allowed in host names, so that nothing else is echoed.
 fn is_name(text: &str) -> bool {
     text.len() <= NAME_MAX && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._*".contains(&byte))
 }
@@ -124,7 +126,7 @@ mod tests {
         assert_eq!(concern(9_000_000 - WARNING_S - 1), None);
         assert_eq!(concern(9_000_000 - WARNING_S), Some(Concern::EndsSoon(Timestamp(9_000_000))));
         assert_eq!(concern(9_000_000), Some(Concern::Ended(Timestamp(9_000_000))));
-        // A validity that ends before it begins counts as ended.
+        // A certificate whose validity ends before it begins is reported as expired.
         let never = Certificate { not_after: Timestamp(900), ..certificate };
         assert_eq!(never.concern(Timestamp(950)), Some(Concern::Ended(Timestamp(900))));
     }

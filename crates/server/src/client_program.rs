@@ -1,28 +1,28 @@
-//! The program that sent an HTTP request, from its own headers: `User-Agent`, and `x-cli-cmd` of
-//! command-line clients. Logs and metrics get only values from a closed set, or a plain version
-//! number.
+//! Identifies the program that sent an HTTP request by its `User-Agent` header and, for
+//! command-line clients, `x-cli-cmd`. Logs and metrics receive only values from a closed set, or a
+//! plain version number.
 
 use hyper::header::HeaderMap;
 
 use crate::metrics::{Agent, CliCommand};
 
-/// Longest client version that is logged.
+/// Maximum length of a logged client version.
 const VERSION_MAX: usize = 24;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientProgram {
     pub(crate) agent: Agent,
-    /// The version of a command-line client.
+    /// Version of a command-line client.
     pub(crate) version: Option<Box<str>>,
-    /// The command of a command-line client.
+    /// Command run by a command-line client.
     pub(crate) command: Option<CliCommand>,
 }
 
 impl ClientProgram {
     pub(crate) fn of(headers: &HeaderMap) -> ClientProgram {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
-        // The public command-line client and its SDK each send a `User-Agent` line; the command
-        // line's wins.
+        // The public command-line client and its SDK each send a `User-Agent` line. The client's
+        // line takes priority.
         let named = || {
             let lines = headers.get_all("user-agent").iter().filter_map(|value| value.to_str().ok());
             lines.map(|line| {
@@ -38,7 +38,7 @@ impl ClientProgram {
             (1..=VERSION_MAX).contains(&version.len()) && version.bytes().all(is_letter)
         };
         let version = Some(version).filter(|_| agent == Agent::Cli).filter(is_plain).map(Box::from);
-        // Subcommands follow the command: `account set`.
+        // The header also contains subcommands, as in `account set`. Only the first word is used.
         let command = text("x-cli-cmd").and_then(|words| words.split(' ').next()).map(|word| {
             let known = CliCommand::ALL.iter().copied().find(|command| command.as_str() == word);
             known.unwrap_or(CliCommand::Other)
@@ -47,7 +47,7 @@ impl ClientProgram {
     }
 }
 
-/// The kind of program with this name.
+/// Maps a program name to an [`Agent`].
 fn agent_of(name: &str) -> Agent {
     match name {
         "cli" | "longbridge-cli" => Agent::Cli,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_identified_by_headers_with_closed_sets_of_values() {
+    fn only_known_programs_and_commands_are_reported() {
         let version = |text: &str| Some(text.to_owned());
         assert_eq!(
             program(b"cli/0.9.1", Some(b"kline")),
@@ -96,7 +96,7 @@ mod tests {
             );
         }
         assert_eq!(program(b"\xff", Some(b"\xff")), (Agent::Other, None, None));
-        // Two lines of one request, in either order.
+        // One request with two `User-Agent` lines, in either order.
         for lines in [["cli/0.9.1", "openapi-sdk"], ["openapi-sdk", "longbridge-cli/0.9.1"]] {
             let mut headers = HeaderMap::new();
             for line in lines {

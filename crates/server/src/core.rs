@@ -1,6 +1,6 @@
-//! State that every request may use, on any transport: the store, the market's rules, the accounts,
-//! the cache of encoded pages, the worker threads, two clocks and the counters. It knows no
-//! transport: HTTP and long connections have their own state (`kit/site.rs`, `links.rs`).
+//! State shared by all requests on any transport: the store, market rules, accounts, the cache of
+//! encoded pages, worker threads, two clocks and metrics. It does not depend on a transport: HTTP
+//! and long connections have their own state (`kit/site.rs`, `links.rs`).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -34,12 +34,12 @@ use crate::unsent::Unsent;
 use crate::version_check::VersionCheck;
 use crate::workers::{self, Share, Who, Workers};
 
-/// Returns the current time.
+/// A function that returns the current time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Idle store readers that stay open between requests. More are opened under load.
+/// Maximum number of idle store readers kept open between requests. More are opened under load.
 const READERS_KEPT: usize = 64;
-/// Most symbols in the catalog; a whole market has fewer.
+/// Maximum number of symbols in the catalog; a whole market has fewer.
 const CATALOG_MAX: usize = 100_000;
 
 const STOPPING: &str = "stopping";
@@ -49,11 +49,11 @@ const ACCOUNTS: &str = "accounts";
 const DATABASE: &str = "database";
 /// The disk is full: reads still work, writes fail.
 pub(crate) const DISK: &str = "disk";
-/// The obstacles that readiness checks report.
+/// All obstacles that readiness checks can report.
 pub(crate) const OBSTACLES: [&str; 5] = [STOPPING, STORE, ACCOUNTS, DATABASE, DISK];
-/// Health-check timeout for a database server.
+/// Health-check timeout of a database server.
 const PROBES_WAIT: Duration = Duration::from_secs(1);
-/// Minimum free space for changes: SQLite's log has to grow first.
+/// Minimum free disk space for writes, because SQLite's log must grow first.
 const FREE_BYTES_MIN: u64 = 1 << 20;
 
 pub(crate) struct Core {
@@ -64,49 +64,49 @@ pub(crate) struct Core {
     pub(crate) metrics: Metrics,
     readers: Mutex<Vec<Reader>>,
     seen: VersionCheck,
-    /// Symbols that have candles, for a store version: an instant at which each is known. It is
-    /// known at later instants, too.
+    /// Store version, and the symbols known to have candles in that version, each with an instant
+    /// at which it is visible. A symbol is also visible at every later instant.
     catalog: RwLock<(i64, HashMap<Symbol, AsOf>)>,
-    /// The address that serves every region, named in refusals at the listener of another region.
+    /// Address that serves every region. Sent in refusals by a listener for another region.
     pub(crate) serves_all_at: String,
-    /// The name of this server among the nodes of a database.
+    /// Name of this server among the nodes that share a database.
     pub(crate) node_name: String,
-    /// Where history begins for accounts without their own floors.
+    /// Start of the visible history for accounts without floors of their own.
     pub(crate) floors: FloorTable,
-    /// The shares of turnover that large and medium trades make up.
+    /// Shares of turnover that define large and medium trades.
     pub(crate) class_shares: ClassShares,
     pub(crate) limits: Limits,
-    /// Threads for requests that wait for the disk.
+    /// Threads for requests that block on disk I/O.
     pub(crate) workers: Workers,
     pub(crate) backoff: Backoff,
     pub(crate) unsent: Unsent,
     /// Paper trading accounts.
     pub(crate) paper: Paper,
-    /// Clients that subscribe to order events.
+    /// Clients subscribed to order events.
     pub(crate) listeners: Arc<TradeListeners>,
-    /// Whether and when paper accounts count for levels.
+    /// Whether paper accounts count toward levels, and from when.
     pub(crate) paper_levels: PaperLevels,
     /// Topics and replies about securities.
     pub(crate) community: Community,
-    /// Uploaded files to import.
+    /// Uploaded files and their import.
     pub(crate) intake: Intake,
-    /// The folder for files of this server: the store's, or the cache's if the store is on another
-    /// machine.
+    /// Directory for this server's files: the store directory, or the cache directory if the store
+    /// is on another machine.
     folder: PathBuf,
-    /// Triggers a check for due statements: the market's clock was moved, or an account passed the
-    /// instant of one.
+    /// Triggers a check for due statements after the market clock was moved or an account passed a
+    /// statement's instant.
     pub(crate) statements_due: Arc<Notify>,
-    /// Held while the store is open, so that no restore replaces its files.
+    /// Held while the store is open, so that a restore cannot replace its files.
     pub(crate) server_lock: Option<ServerLock>,
     is_stopping: AtomicBool,
-    /// When the server started, by the machine's clock.
+    /// Machine time at which the server started.
     pub(crate) started_at: Timestamp,
-    /// The market's time, which may be stopped or in the past. Quota months follow it.
+    /// Market time, which may be paused or in the past. Quota months follow it.
     market: MarketClock,
-    /// The machine's time, used for authentication.
+    /// Machine time, used for authentication.
     machine: Clock,
-    /// Origin of uptime: rate limits and one-time passwords must not jump when the machine's clock
-    /// is set.
+    /// Origin of the monotonic uptime. Rate limits and one-time passwords use uptime, so that they
+    /// do not jump when the machine's clock is set.
     started: Instant,
 }
 
@@ -116,7 +116,7 @@ impl fmt::Debug for Core {
     }
 }
 
-/// Paper accounts read the time once they hold their account lock.
+/// Paper accounts read the time after they acquire their account lock.
 impl paper::Clock for Core {
     fn moment(&self, account: AccountId, _: Option<Timestamp>) -> paper::Moment {
         self.paper_moment(self.market_now_of(account))
@@ -137,8 +137,8 @@ impl Core {
         Core::of((store, history, access), page_cache_bytes, (paper, listeners), (market, machine))
     }
 
-    /// For a command line: without cached pages, and with paper accounts that notify no one and
-    /// whose reads write nothing.
+    /// Creates the state for the command line: without a page cache, and with paper accounts that
+    /// send no notifications and whose reads write nothing.
     pub(crate) fn for_command_line(
         store: Store,
         history: History,
@@ -167,13 +167,13 @@ impl Core {
             listeners,
             paper_levels: PaperLevels::default(),
             community: Community::new(access.database()),
-            // For a store without a directory, `with_folder` sets one.
+            // If the store has no directory, `with_folder` sets one.
             folder: store.dir().map_or_else(std::env::temp_dir, Path::to_owned),
-            // Imports merge with the current data, so they bypass the local copy.
+            // Imports merge with current data, so they bypass the local copy.
             intake: Intake::new(store.without_copy(), history.venues().clone(), machine.clone()),
             statements_due: Arc::default(),
             store,
-            // Levels use the same calendar as everything else.
+            // Levels use the same calendar as the rest of the service.
             access: access.with_calendar(history.venues().of(Market::Hk).calendar().clone()),
             history,
             page_cache: PageCache::new(page_cache_bytes),
@@ -209,7 +209,7 @@ impl Core {
         }
     }
 
-    /// Sets the folder for files, unless the store has a directory.
+    /// Sets the directory for this server's files, unless the store has a directory.
     pub(crate) fn with_folder(self, folder: &Path) -> Core {
         if self.store.place().path().is_some() {
             return self;
@@ -217,17 +217,17 @@ impl Core {
         Core { folder: folder.to_owned(), intake: self.intake.in_folder(folder), ..self }
     }
 
-    /// The folder for files of this server.
+    /// Returns the directory for this server's files.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Replaces the tables of ticks, fees and settlement days.
+    /// Replaces the tables of tick sizes, fees and settlement days.
     pub(crate) fn with_tables(self, tables: Tables) -> Core {
         Core { paper: self.paper.with_tables(tables), ..self }
     }
 
-    /// An account's share of the worker threads.
+    /// Returns an account's share of the worker threads.
     pub(crate) fn share(&self, account: &access::Account) -> Share {
         let at_once = match account.terms.rate_rule() {
             access::RateRule::Unlimited => self.workers.most_at_once(),
@@ -236,7 +236,7 @@ impl Core {
         Share { who: Who::Account(account.id), at_once }
     }
 
-    /// The share of a signed-in caller: its account's if the account is in memory, otherwise the
+    /// Returns a signed-in caller's share: its account's if the account is cached, otherwise the
     /// default.
     pub(crate) fn share_of_caller(&self, caller: &access::Caller) -> Share {
         match self.access.known_account(caller) {
@@ -245,7 +245,7 @@ impl Core {
         }
     }
 
-    /// The share of an unauthenticated caller.
+    /// Returns an unauthenticated caller's share.
     pub(crate) fn share_of_address(&self, address: IpAddr) -> Share {
         Share { who: Who::address(address), at_once: self.calls_at_once() }
     }
@@ -258,7 +258,7 @@ impl Core {
         self.with_reader(|reader: &mut Reader| reader.view().last_import())
     }
 
-    /// Reasons why the service cannot answer, one word each; empty if it can.
+    /// Returns the reasons why the service is not ready, one word each. Empty if it is ready.
     pub(crate) fn obstacles(&self) -> Vec<&'static str> {
         let mut obstacles = Vec::new();
         if self.is_stopping() {
@@ -266,7 +266,7 @@ impl Core {
         }
         match self.access.reached(self.uptime()) {
             DatabaseState::Yes | DatabaseState::Settling => {}
-            // Unreachable: serving from cached state.
+            // Requests are served from cached state.
             DatabaseState::Away(_) => return obstacles,
             DatabaseState::Lost(_) => {
                 obstacles.push(DATABASE);
@@ -277,8 +277,8 @@ impl Core {
         obstacles
     }
 
-    /// Reads both databases: cached state says nothing about the files. A database server that does
-    /// not respond is no obstacle, because requests are answered from memory.
+    /// Reads both databases, because cached state does not show whether the files are readable. A
+    /// database server that does not respond is not an obstacle: requests are answered from memory.
     fn probe(&self, obstacles: &mut Vec<&'static str>) {
         if let Err(error) = self.store.probe()
             && !error.is_unanswered()
@@ -294,42 +294,43 @@ impl Core {
         }
     }
 
-    /// Whether the store's disk, if it is a directory, has no room for a change.
+    /// Returns whether the store's disk is too full for a write. Always false if the store is not a
+    /// directory.
     pub(crate) fn is_disk_full(&self) -> bool {
         let disk = self.store.dir().and_then(metrics::disk);
         disk.is_some_and(|disk| disk.free_bytes < FREE_BYTES_MIN)
     }
 
-    /// Whether the service answers with cached state because its database is unreachable.
+    /// Returns whether the service answers from cached state because its database is unreachable.
     pub(crate) fn is_degraded(&self) -> bool {
         !matches!(self.access.reached(self.uptime()), DatabaseState::Yes | DatabaseState::Settling)
     }
 
-    /// The caller of a request that begins now, on any transport. The market's time is read here
-    /// once: every part of the request takes it from the caller.
+    /// Returns the caller of a request that begins now. This is the only place where a request
+    /// reads the market time; every later step takes it from the caller.
     pub(crate) fn caller(&self, client: Client) -> Caller {
         client.at(self.market_now_of(client.who.account()))
     }
 
-    /// The market's time of an account. This alone decides which clock an account follows: the
-    /// server's.
+    /// Returns the market time for an account. All accounts follow the server's clock; this
+    /// function is the only place that decides it.
     pub(crate) fn market_now_of(&self, _account: AccountId) -> AsOf {
         self.market.as_of()
     }
 
-    /// The market's time of the server, for jobs and for pages without a caller. A request takes
+    /// Returns the server's market time, for jobs and for pages without a caller. A request takes
     /// the time from its [`Caller`].
     pub(crate) fn market_now(&self) -> AsOf {
         self.market.as_of()
     }
 
-    /// The times for a paper account at an instant of the market.
+    /// Returns the market and machine time for a paper account operation at `as_of`.
     pub(crate) fn paper_moment(&self, as_of: AsOf) -> paper::Moment {
         paper::Moment { as_of, machine: self.machine_now() }
     }
 
-    /// Tallies a paper account before its level is reported, unless that was done today or is too
-    /// much work for a request: then the job `paper_levels` does it later.
+    /// Tallies a paper account before its level is reported. Skipped if it was tallied today, or if
+    /// the work is too much for a request; in that case the job `paper_levels` tallies it later.
     pub(crate) fn tally(&self, id: AccountId, as_of: AsOf) -> Result<(), PaperError> {
         if !self.access.counts_paper() {
             return Ok(());
@@ -342,7 +343,7 @@ impl Core {
         self.with_reader(|reader| self.paper.at(id, reader, &moment).tally_within_request(&days)).map(drop)
     }
 
-    /// The server's market clock, to move it and for its speed.
+    /// Returns the server's market clock, to move it or read its speed.
     pub(crate) fn market_clock(&self) -> &MarketClock {
         &self.market
     }
@@ -351,7 +352,7 @@ impl Core {
         (self.machine)()
     }
 
-    /// Both times of a request to the accounts, at an instant of the market.
+    /// Returns the market and machine time for a call to `access`.
     pub(crate) fn present(&self, as_of: AsOf) -> Present {
         Present { market: as_of.now(), machine: self.machine_now() }
     }
@@ -360,7 +361,7 @@ impl Core {
         Moment { now: self.machine_now(), uptime: self.uptime() }
     }
 
-    /// Where history begins for an account.
+    /// Returns the start of an account's visible history, by market.
     pub(crate) fn floors_of(&self, account: &Account) -> FloorTable {
         account.terms.floors.unwrap_or(self.floors)
     }
@@ -369,8 +370,7 @@ impl Core {
         self.started.elapsed()
     }
 
-    /// From now on `/readyz` reports that the service is not ready, and an import ends at its next
-    /// checkpoint.
+    /// Starts shutdown: `/readyz` reports not ready, and an import ends at its next checkpoint.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         self.intake.stop();
@@ -380,12 +380,12 @@ impl Core {
         self.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Refuses an account at the listener of another region.
+    /// Refuses the caller's account if the listener serves another region.
     pub(crate) fn own_region_only(&self, caller: &Caller) -> Result<(), WrongRegion> {
         self.at_home_of(caller.who.account(), caller.entrance)
     }
 
-    /// Like `own_region_only`, where there is no [`Caller`], as on a page.
+    /// Like `own_region_only`, for code without a [`Caller`], such as a page.
     pub(crate) fn at_home_of(&self, account: AccountId, entrance: Option<Region>) -> Result<(), WrongRegion> {
         let Some(entrance) = entrance else { return Ok(()) };
         let account = self.access.account(account).map_err(WrongRegion::Unknown)?;
@@ -394,14 +394,14 @@ impl Core {
                 let serves_all_at = self.serves_all_at.clone();
                 Err(WrongRegion::Elsewhere { region, entrance, serves_all_at })
             }
-            // A deleted account is refused elsewhere, with that reason.
+            // A deleted account is refused by a later check, with that reason.
             _ => Ok(()),
         }
     }
 
-    /// The version of the store. Checks whether the databases changed, unless another request just
-    /// did: a check costs more than the rest of an answer from memory. Afterwards, accounts are up
-    /// to date for [`Freshness::Recent`](access::Freshness).
+    /// Returns the store version. Checks whether the databases changed, unless a concurrent request
+    /// just did: a check costs more than everything else in an answer from memory. After this call,
+    /// accounts are current enough for [`Freshness::Recent`](access::Freshness).
     pub(crate) fn version_check(&self) -> Result<i64, Refusal> {
         let look = || {
             let version = self
@@ -414,7 +414,7 @@ impl Core {
         self.seen.version(look)
     }
 
-    /// Refuses a symbol that is unknown or has no candles.
+    /// Refuses a symbol that is unknown or has no visible candles.
     pub(crate) fn known(&self, symbol: &Symbol, version: i64, as_of: AsOf) -> Result<(), Refusal> {
         let is_known = |since: &AsOf| as_of.includes(*since);
         if self.catalog.read().is_ok_and(|all| all.0 == version && all.1.get(symbol).is_some_and(is_known)) {
@@ -445,7 +445,7 @@ impl Core {
         checked.map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Lends a store reader to `ask`.
+    /// Calls `ask` with a pooled store reader.
     pub(crate) fn with_reader<T, E: From<StoreError> + Suspect>(
         &self,
         ask: impl FnOnce(&mut Reader) -> Result<T, E>,
@@ -457,7 +457,7 @@ impl Core {
         };
         let answer = ask(&mut reader);
         if let Some(symbol) = answer.as_ref().err().and_then(Suspect::damaged_symbol) {
-            // On a node, the symbol is fetched again into the local copy.
+            // On a cluster node, the symbol is then fetched again into the local copy.
             reader.view().doubt(symbol);
         }
         if let Ok(mut readers) = self.readers.lock()
@@ -515,7 +515,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn a_symbol_that_one_caller_knows_is_unknown_to_one_whose_clock_is_earlier() {
+    fn a_cached_symbol_is_unknown_at_an_earlier_instant() {
         let rows = "700.HK,2026-11-12,500,501,499,500,1000,500000\n";
         let (site, _dir) = crate::http::tests::site_under(Arc::new(|| AsOf::Live(NOW)), rows);
         let (core, symbol) = (&site.core, "700.HK".parse().unwrap());
@@ -545,7 +545,7 @@ mod tests {
         let caller = core.access.identify(&request, NOW).unwrap();
         elsewhere.revoke(created.account_id, &Actor::Operator, "", NOW).unwrap();
         core.version_check().unwrap();
-        // A second request, a microsecond later.
+        // A second request a microsecond later shares the check.
         let second = core.access.admit_rate_of(&caller, 1, Freshness::Recent, core.uptime());
         assert!(matches!(second, Err(access::Refusal::Revoked)), "{second:?}");
     }

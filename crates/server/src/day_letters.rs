@@ -1,5 +1,5 @@
-//! Cache of coverage letters, one for each security and day. Comparing a whole market with its
-//! calendar takes seconds, so each request computes a part of it.
+//! Cache of coverage letters, one letter per security and day. Comparing a whole market with its
+//! calendar takes seconds, so each request computes only part of it.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,15 +12,15 @@ use store::Reader;
 use crate::core::Core;
 use crate::directory::ListedSecurity;
 
-/// Most securities that one request compares with the calendar.
+/// Maximum number of securities that one request compares with the calendar.
 pub(crate) const COUNTED_MAX: usize = 200;
 /// Number of day ranges whose letters are cached.
 const RANGES_MAX: usize = 4;
-/// Maximum age of letters even if the security's candles have not changed: importing a file again
-/// may explain its gaps.
+/// Maximum age of cached letters, even if the security's candles have not changed: importing a file
+/// again may explain its gaps.
 const KEPT_FOR: Duration = Duration::from_secs(300);
 
-/// The letters of the most recently requested ranges, the latest last.
+/// Letters of the most recently requested ranges, latest last.
 #[derive(Debug, Default)]
 pub(crate) struct DayLetters(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLetters>)>>);
 
@@ -28,21 +28,22 @@ pub(crate) struct DayLetters(Mutex<Vec<(RangeState, BTreeMap<Symbol, CountedLett
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RangeState {
     days: (Date, Date),
-    /// Today in each market, and whether its regular hours are over.
+    /// Today's date in each market, and whether regular hours are over.
     today: [(Date, bool); Market::ALL.len()],
-    /// The minute of a clock that was set: a replay reveals more data as it advances.
+    /// Current minute of a replay clock, which reveals more data as it advances; `None` on a live
+    /// clock.
     minute: Option<i64>,
 }
 
 #[derive(Debug)]
 struct CountedLetters {
-    /// Of the security.
+    /// Version of the security's candles.
     version: i64,
     since: Duration,
     letters: Arc<str>,
 }
 
-/// The days that each market's calendar expects in a range.
+/// Days that each market's calendar expects in a range.
 #[derive(Debug)]
 pub(crate) struct ExpectedDays<'a>([(Market, Expected<'a>); Market::ALL.len()]);
 
@@ -53,7 +54,7 @@ impl<'a> ExpectedDays<'a> {
         )
     }
 
-    /// A letter for each day ([`DayState::letter`]).
+    /// Returns one letter per day ([`DayState::letter`]).
     pub(crate) fn letters(&self, reader: &mut Reader, symbol: &Symbol) -> Result<String, HistoryError> {
         let of_market = self.0.iter().find(|(market, _)| *market == symbol.market());
         let Some((_, expected)) = of_market else { return Ok(String::new()) };
@@ -62,8 +63,8 @@ impl<'a> ExpectedDays<'a> {
 }
 
 impl DayLetters {
-    /// The letters of these securities, in order. Computes at most [`COUNTED_MAX`] that are not
-    /// cached; the rest have none.
+    /// Returns the letters of these securities, in order. Computes at most [`COUNTED_MAX`] that are
+    /// not cached; further ones are `None`.
     pub(crate) fn of(
         &self,
         core: &Core,
@@ -101,7 +102,7 @@ impl DayLetters {
         Ok(found)
     }
 
-    /// Lends the letters of a range, which becomes the latest.
+    /// Calls `work` with the cached letters of a range and marks the range as most recently used.
     fn with<T>(&self, state: RangeState, work: impl FnOnce(&mut BTreeMap<Symbol, CountedLetters>) -> T) -> T {
         let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let place = ranges.iter().position(|(at, _)| *at == state);

@@ -1,5 +1,5 @@
-//! The securities that have candles, in memory as of one store version: a search must answer
-//! between two keystrokes.
+//! In-memory list of the securities that have candles, as of one store version. A search must
+//! answer between two keystrokes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -15,13 +15,13 @@ use crate::caller::Language;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Maximum age of a list. During an import the store version changes about every second, and
-/// reading all securities takes longer than that.
+/// Maximum age of a list from an older store version. During an import the version changes about
+/// every second, and reading all securities takes longer than that.
 const KEPT_FOR: Duration = Duration::from_secs(1);
-/// Securities of one region whose corporate actions are looked up: having some ranks a suggestion
-/// higher.
+/// Maximum number of securities per region whose corporate actions are read. Having actions ranks a
+/// suggestion higher.
 const LOOKED_AT_MAX: usize = 50;
-/// The digits of the longest Hong Kong code.
+/// Digits in the longest Hong Kong code.
 const HK_DIGITS_MAX: usize = 5;
 
 #[derive(Debug)]
@@ -30,40 +30,40 @@ pub(crate) struct ListedSecurity {
     pub(crate) name_en: String,
     pub(crate) name_cn: String,
     pub(crate) name_hk: String,
-    /// Whether there are candles of overnight hours.
+    /// Whether it has overnight candles.
     pub(crate) has_overnight: bool,
-    /// Changes with each import that changes its candles.
+    /// Changes with each import that changes the security's candles.
     pub(crate) version: i64,
-    /// The symbol and the names, normalized for comparison.
+    /// Symbol, normalized for comparison.
     code: String,
     names: Vec<String>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Directory {
-    /// By symbol.
+    /// Sorted by symbol.
     listed: Vec<ListedSecurity>,
-    /// Indexes into the list, best suggestion first. Contains all securities, because those that an
-    /// account may not see are filtered out later.
+    /// Indexes into `listed`, best suggestion first. Contains all securities: those that an account
+    /// may not see are filtered out later.
     suggested: Vec<usize>,
-    /// Responses that list all securities with overnight hours, by language of the names. Built on
-    /// first request: encoding a whole market takes milliseconds.
+    /// Encoded responses that list all securities with overnight hours, by name language. Built on
+    /// first request, because encoding a whole market takes milliseconds.
     overnight_answers: [OnceLock<Bytes>; 4],
 }
 
-/// The languages of names in a list of securities.
+/// Languages of the names in a list of securities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListedNames {
     Of(Language),
     All,
 }
 
-/// The directory of the version last requested.
+/// The most recently requested directory.
 #[derive(Debug, Default)]
 pub(crate) struct DirectoryCache(Mutex<Option<(State, Duration, Arc<Directory>)>>);
 
-/// State that a directory depends on: the store version and, under a clock that was set, the
-/// minute. A replay reveals more securities as it advances.
+/// Inputs that a directory depends on: the store version and, under a replay clock, the current
+/// minute, because a replay reveals more securities as it advances.
 type State = (i64, Option<i64>);
 
 impl DirectoryCache {
@@ -74,7 +74,7 @@ impl DirectoryCache {
             AsOf::Replay(now) => Some(now.0.div_euclid(60)),
         };
         let state = (version, minute);
-        // Held while the list is read: concurrent requests want the same one.
+        // Locked while the list is read, because concurrent requests need the same one.
         let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, since, directory)) = &*cached
             && at.1 == state.1
@@ -104,16 +104,16 @@ impl Directory {
             let (mut lanes, mut rows, mut version) = ([false; Lane::ALL.len()], 0_u64, 0_i64);
             while series.next_if(|info| info.series.symbol < security.symbol).is_some() {}
             while let Some(info) = series.next_if(|info| info.series.symbol == security.symbol) {
-                // Includes hidden series: a plain sum of versions could equal that of an earlier
-                // state.
+                // Hashed rather than summed, because a sum could equal that of an earlier state.
+                // Hidden series are included.
                 version = version.wrapping_mul(31).wrapping_add(info.version);
                 if !as_of.shows(history.venue(&info.series.symbol), &info) {
                     continue;
                 }
                 rows = rows.saturating_add(match as_of {
                     AsOf::Live(_) => info.rows,
-                    // The number of candles would reveal those ahead of the clock; the first candle
-                    // does not.
+                    // The row count would reveal candles later than the replay clock; the first
+                    // candle's time does not.
                     AsOf::Replay(now) => now.0.saturating_sub(info.first.0).max(1).unsigned_abs(),
                 });
                 for (lane, has) in Lane::ALL.iter().zip(&mut lanes) {
@@ -146,7 +146,7 @@ impl Directory {
         Ok(Directory { listed, suggested, ..Directory::default() })
     }
 
-    /// Whether there are no securities at all, for any account.
+    /// Returns whether there are no securities at all, regardless of account.
     pub(crate) fn is_empty(&self) -> bool {
         self.listed.is_empty()
     }
@@ -163,7 +163,8 @@ impl Directory {
         self.place(symbol).ok().and_then(|place| self.listed.get(place))
     }
 
-    /// The encoded response that lists all securities with overnight hours, built once.
+    /// Returns the encoded response that lists all securities with overnight hours. `write` encodes
+    /// it on first use.
     pub(crate) fn overnight_answer(&self, names: ListedNames, write: impl FnOnce() -> Bytes) -> Bytes {
         let [en, cn, hk, all] = &self.overnight_answers;
         let stored = match names {
@@ -175,7 +176,7 @@ impl Directory {
         stored.get_or_init(write).clone()
     }
 
-    /// The securities after a symbol in symbol order, or all.
+    /// Returns the securities after `symbol` in symbol order, or all if it is `None`.
     pub(crate) fn behind(&self, symbol: Option<&Symbol>) -> &[ListedSecurity] {
         let from = match symbol.map(|symbol| self.place(symbol)) {
             None => 0,
@@ -185,8 +186,8 @@ impl Directory {
         self.listed.get(from..).unwrap_or_default()
     }
 
-    /// Every security that matches the typed text, best first; all of them by symbol for an empty
-    /// text. Filtered by `is_wanted`.
+    /// Returns all securities that match the typed text and `is_wanted`, best first. An empty text
+    /// matches everything, in symbol order.
     pub(crate) fn matches(&self, typed: &str, is_wanted: impl Fn(&Symbol) -> bool) -> Vec<&ListedSecurity> {
         if folded(typed).is_empty() {
             return self.listed.iter().filter(|one| is_wanted(&one.symbol)).collect();
@@ -194,8 +195,8 @@ impl Directory {
         self.search(typed, is_wanted, usize::MAX).0
     }
 
-    /// Up to `limit` matches for the typed text, best first, and whether there are more;
-    /// suggestions for an empty text. Filtered by `is_wanted`.
+    /// Returns up to `limit` securities that match the typed text and `is_wanted`, best first, and
+    /// whether there are more. Returns suggestions for an empty text.
     pub(crate) fn search(
         &self,
         typed: &str,
@@ -223,11 +224,11 @@ impl Directory {
     }
 }
 
-/// The typed text, normalized for comparison.
+/// Typed search text, normalized for comparison.
 struct SearchText {
     text: String,
-    /// A number without leading zeros, as Hong Kong codes are stored here. They have at most five
-    /// digits; a longer number is a code of another market.
+    /// The number without leading zeros, as Hong Kong codes are stored. `None` for more than five
+    /// digits, which is a code of another market.
     short: Option<String>,
 }
 
@@ -265,7 +266,7 @@ impl ListedSecurity {
         }
     }
 
-    /// Its name in a language, or else in any other; empty if it has none.
+    /// Returns the name in `language`, else in any other language, or an empty string.
     pub(crate) fn name_in(&self, language: Language) -> &str {
         let ListedSecurity { name_en, name_cn, name_hk, .. } = self;
         let order = match language {
@@ -276,7 +277,7 @@ impl ListedSecurity {
         order.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
     }
 
-    /// Rank of the match, 0 being best; `None` if it does not match.
+    /// Returns the rank of the match, 0 being best, or `None` if it does not match.
     fn rank(&self, wanted: &SearchText) -> Option<u8> {
         let SearchText { text, short } = wanted;
         let short = short.as_ref().filter(|_| self.symbol.region() == Region::Hk);
@@ -284,7 +285,7 @@ impl ListedSecurity {
         let names = |is: &dyn Fn(&str) -> bool| self.names.iter().any(|name| is(name));
         let is_code = |text: &String| self.code == *text || ticker == text;
         let begins_code = |text: &String| self.code.starts_with(text.as_str());
-        // A literal match ranks before a guess.
+        // A literal match ranks before one without leading zeros.
         if is_code(text) {
             Some(0)
         } else if short.is_some_and(is_code) {
@@ -309,7 +310,7 @@ impl ListedSecurity {
     }
 }
 
-/// The suffixes of a name that start at a word: people type several words.
+/// Returns the suffixes of a name that start at a word boundary, so that multi-word searches match.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let mut before = ' ';
     name.char_indices().filter_map(move |(at, letter)| {
@@ -319,7 +320,7 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Normalizes full-width letters to ASCII and upper case to lower case.
+/// Normalizes text for comparison: full-width letters to ASCII, upper case to lower case.
 fn folded(text: &str) -> String {
     text.nfkc().flat_map(char::to_lowercase).collect::<String>().trim().to_owned()
 }
@@ -360,12 +361,12 @@ mod tests {
     }
 
     #[test]
-    fn codes_come_before_names_and_the_nearest_first() {
+    fn code_matches_rank_before_name_matches() {
         check("700", "700.HK 7001.HK 000700.SZ");
         check("700.hk", "700.HK");
         check("0700", "700.HK 7001.HK 000700.SZ");
         check("00700", "700.HK 7001.HK 000700.SZ");
-        // Six digits are not a Hong Kong code, and a literal match ranks before a guess.
+        // Six digits are not a Hong Kong code. A literal match ranks first.
         check("000700", "000700.SZ");
         check("00070", "70.HK 000700.SZ 700.HK 7001.HK");
         check("000001", "000001.SZ");
@@ -385,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn hidden_securities_are_not_found_and_do_not_count_as_more() {
+    fn hidden_securities_are_neither_found_nor_counted() {
         let directory = directory();
         let (found, more) = directory.search("700", |symbol| symbol.market() == Market::Hk, 1);
         assert_eq!((found[0].symbol.as_str(), found.len(), more), ("700.HK", 1, true));
@@ -394,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_text_everything_matches_by_symbol() {
+    fn an_empty_text_matches_everything_by_symbol() {
         let directory = directory();
         let found = |typed: &str| -> Vec<&str> {
             let is_wanted = |symbol: &Symbol| symbol.market() == Market::Hk;
@@ -405,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn listing_continues_after_any_symbol_even_an_unknown_one() {
+    fn a_listing_resumes_after_an_unknown_symbol() {
         let directory = directory();
         let behind = |text: &str| directory.behind(Some(&text.parse().unwrap())).len();
         assert_eq!(directory.behind(None).len(), 7);

@@ -1,5 +1,5 @@
-//! Finds a command by its number, in a table with one row each. Decodes requests from protobuf or
-//! JSON into the command's types, and encodes the answers.
+//! Looks up commands by number in a static table. Decodes requests from protobuf or JSON into the
+//! command's types, and encodes the responses.
 
 use access::Permit;
 use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
@@ -19,7 +19,7 @@ use crate::route::{self, BlockingWork, Memory, Work};
 use crate::versions::Dated;
 use crate::workers::Share;
 
-/// The offered commands, sorted by number.
+/// Supported commands, sorted by number.
 const COMMANDS: &[CommandRow] = &[
     CommandRow::of::<Profile>(),
     CommandRow::of::<TradingSessions>(),
@@ -36,7 +36,7 @@ const COMMANDS: &[CommandRow] = &[
 ];
 const _: () = assert!(COMMANDS.len() <= COMMANDS_MAX);
 
-/// Protocol commands that Chandler does not offer, with their names for the refusal.
+/// Protocol commands that Chandler does not support, with their names for the refusal.
 const NOT_OFFERED: [(u8, &str); 12] = [
     (command::SUBSCRIPTIONS, "subscriptions"),
     (command::SUBSCRIBE, "subscriptions"),
@@ -52,11 +52,11 @@ const NOT_OFFERED: [(u8, &str); 12] = [
     (command::WARRANT_FILTER, "warrants"),
 ];
 
-/// The fields of a history request (query type, offset, dates) that a request for calculated
-/// indexes lacks.
+/// Field numbers of a history request (query type, offset, dates) that a calculated-index request
+/// does not have.
 const HISTORY_ONLY: std::ops::RangeInclusive<u32> = 4..=6;
 
-/// A row of the table: the functions of one command, with its type erased.
+/// Table row with one command's functions, type-erased.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandRow {
     number: u8,
@@ -69,13 +69,13 @@ pub(crate) struct CommandRow {
 type Start = fn(&Core, &Caller, &[u8], &mut Memory) -> Result<Step, Refusal>;
 type AnswerJson = fn(&Core, &Caller, &Permit, Map<String, Value>) -> Result<JsonReply, Refusal>;
 
-/// The state of a request after all work that needs no waiting.
+/// State of a request after all work that does not block.
 pub(crate) enum Step {
     Answered(Reply),
     Waits(Box<dyn BlockingWork>),
 }
 
-/// A response as JSON with the field names of the message, and the number of its candles.
+/// A response as JSON with the protobuf field names, and its number of candles.
 #[derive(Debug)]
 pub(crate) struct JsonReply {
     pub(crate) data: Value,
@@ -93,7 +93,7 @@ impl CommandRow {
         }
     }
 
-    /// The rate limit of a command that is offered.
+    /// Returns a command's rate limit, or `None` if it is not supported.
     pub(crate) const fn pace_of(command: u8) -> Option<Pace> {
         let mut rows = COMMANDS;
         while let [row, others @ ..] = rows {
@@ -105,7 +105,7 @@ impl CommandRow {
         None
     }
 
-    /// The numbers of all offered commands, and their rate limits.
+    /// Returns the numbers of all supported commands with their rate limits.
     pub(crate) fn paces() -> impl Iterator<Item = (u8, Pace)> {
         COMMANDS.iter().map(|row| (row.number, row.pace))
     }
@@ -119,15 +119,15 @@ impl CommandRow {
         })
     }
 
-    /// The command of a packet. Old SDKs (longbridge 0.2) send history requests as 26, which later
-    /// became calculated indexes, so the body decides.
+    /// Returns the command of a packet. Old SDKs (longbridge 0.2) send history requests as 26,
+    /// which was later reassigned to calculated indexes, so the body is inspected too.
     pub(crate) fn of_packet(command: u8, body: &[u8]) -> Result<&'static CommandRow, Refusal> {
         let is_history =
             command == command::CALC_INDEXES && has_field(body, |field, _| HISTORY_ONLY.contains(&field));
         CommandRow::find(if is_history { command::HISTORY } else { command })
     }
 
-    /// Does all work for a request of a long connection that needs no waiting.
+    /// Does all work for a long-connection request that does not block.
     pub(crate) fn start(
         &self,
         core: &Core,
@@ -138,8 +138,8 @@ impl CommandRow {
         (self.start)(core, caller, body, memory)
     }
 
-    /// Answers a JSON message with the protocol's field names, for a caller with a permit for
-    /// market data.
+    /// Answers a JSON message with the protobuf field names. The caller already has a market-data
+    /// permit.
     pub(crate) fn answer_json(
         &self,
         core: &Core,
@@ -151,7 +151,7 @@ impl CommandRow {
     }
 }
 
-/// Whether a message has a field, as far as it can be decoded.
+/// Returns whether a message has a matching field. Stops at the first field that cannot be decoded.
 pub(crate) fn has_field(mut body: &[u8], is_it: impl Fn(u32, WireType) -> bool) -> bool {
     while !body.is_empty() {
         match decode_key(&mut body) {
@@ -185,8 +185,8 @@ fn start<C: Command>(
     }
 }
 
-/// A request that has not been started, because it might wait for the database. It runs entirely on
-/// a worker thread.
+/// A request that was not started because it might block on the database. It runs entirely on a
+/// worker thread.
 pub(crate) struct Deferred {
     pub(crate) row: &'static CommandRow,
     pub(crate) caller: Caller,
@@ -207,7 +207,8 @@ impl BlockingWork for Deferred {
     }
 }
 
-/// Work for an account that is pinned to an API date.
+/// Blocking work for an account pinned to an API date, whose reply is converted to that date's
+/// format.
 struct DatedWork<C> {
     work: Work<C>,
     dated: Dated,
@@ -241,7 +242,7 @@ fn answer_json<C: Command>(
     Ok(JsonReply { data: response.json(), candles: response.candles() })
 }
 
-/// Answers a message, for a caller who has a permit for market data.
+/// Answers a message for a caller with a market-data permit.
 pub(crate) fn answer<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -253,7 +254,8 @@ pub(crate) fn answer<C: Command>(
 }
 
 impl Task {
-    /// The task that a quote gateway command counts as.
+    /// Returns the metrics task of a quote gateway command, or `Task::Other` if it is not
+    /// supported.
     pub(crate) const fn of_command(command: u8) -> Task {
         let (mut rows, mut at) = (COMMANDS, 0);
         while let [row, others @ ..] = rows {
@@ -265,7 +267,7 @@ impl Task {
         Task::Other
     }
 
-    /// All counted tasks, commands first.
+    /// Returns all tasks that metrics count, commands first.
     pub(crate) fn all() -> impl Iterator<Item = Task> {
         let commands = COMMANDS.iter().map(|row| Task::of_command(row.number));
         commands.chain(Task::WITHOUT_COMMANDS.iter().copied())
@@ -277,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_means_one_command_that_is_offered_or_not() {
+    fn a_number_is_at_most_one_command() {
         for number in 0..=u8::MAX {
             let offered = COMMANDS.iter().filter(|row| row.number == number).count();
             let refused = NOT_OFFERED.iter().filter(|(refused, _)| *refused == number).count();

@@ -1,4 +1,4 @@
-//! A page of candles in its wire form, as stored in the page cache.
+//! An encoded page of candles, as stored in the page cache.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use history::Encoded;
 use market::Candles;
 
-/// A page of candles as elements of a response, and the end offset of each.
+/// A page of candles encoded as repeated response elements, and each element's end offset.
 #[derive(Clone, Debug)]
 pub(crate) struct EncodedPage {
     bytes: Bytes,
@@ -29,7 +29,7 @@ impl Encoded for EncodedPage {
     }
 
     fn piece(&self, rows: Range<usize>) -> Bytes {
-        // Most pages are sent whole, which needs no lookup of candle ends.
+        // Most pages are sent whole, which needs no offset lookup.
         if rows.start == 0 && rows.end == self.ends.len() {
             return self.bytes.clone();
         }
@@ -40,7 +40,7 @@ impl Encoded for EncodedPage {
     }
 }
 
-/// The columns as rows, for the encoder.
+/// Converts columns to rows for the encoder.
 pub(crate) fn rows(candles: &Candles) -> impl Iterator<Item = wire::Row> + '_ {
     let prices = candles.open.iter().zip(&candles.high).zip(&candles.low).zip(&candles.close);
     let amounts = candles.volume.iter().zip(&candles.turnover).zip(&candles.session);

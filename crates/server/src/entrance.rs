@@ -1,4 +1,4 @@
-//! The start of a connection: its listener, its remote address, and its connection slots.
+//! A new connection: its listener, its remote address, and its connection slots.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,34 +14,33 @@ use crate::metrics::Connection;
 use crate::proxies::{self, TrustedProxy};
 use crate::unauthenticated::UnauthenticatedSlot;
 
-/// Everything that a connection needs to start: the shared state, the shutdown signal, and its slot
-/// among the open connections.
+/// Everything a new connection needs: the shared state, the shutdown signal, and its slot in the
+/// connection limit.
 #[derive(Clone, Debug)]
 pub(crate) struct Entrance {
     pub(crate) site: Arc<Site>,
-    /// The state of long connections; an HTTP connection may be upgraded to one.
+    /// State of long connections. An HTTP connection may be upgraded to one.
     pub(crate) hub: Arc<Hub>,
     pub(crate) shutdown: watch::Receiver<bool>,
-    /// Long connections outlive the HTTP request that started them; the server waits for them when
-    /// it stops.
+    /// Tracks long connections, which outlive the HTTP request that started them. The server waits
+    /// for them on shutdown.
     pub(crate) tasks: TaskTracker,
     pub(crate) place: Arc<OwnedSemaphorePermit>,
-    /// Its slot among the unauthenticated connections.
+    /// Slot in the limit on unauthenticated connections.
     pub(crate) unauthenticated: UnauthenticatedSlot,
     /// The local address that accepted the connection.
     pub(crate) reached: SocketAddr,
-    /// The other end of the connection; for a request through a trusted proxy, the client behind
-    /// it.
+    /// Remote address, or the client's address for a request through a trusted proxy.
     pub(crate) peer: SocketAddr,
     pub(crate) trusted: Arc<[TrustedProxy]>,
-    /// The region of the listener; `None` if it serves every region.
+    /// Region of the listener, or `None` if it serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) listener_kind: ListenerKind,
 }
 
 impl Entrance {
-    /// Takes a slot among the unauthenticated connections of its address; `None` if all are in use.
-    /// A trusted proxy needs no slot: it has many clients, and limits them itself.
+    /// Takes a slot among the unauthenticated connections from its address. Returns `None` if all
+    /// are in use. A trusted proxy needs no slot: it has many clients and limits them itself.
     pub(crate) async fn with_unauthenticated_slot(mut self) -> Option<Entrance> {
         if !proxies::is_trusted(&self.trusted, self.peer.ip()) {
             self.unauthenticated = self.site.unauthenticated.enter(self.peer.ip()).await?;

@@ -1,5 +1,5 @@
-//! The state of the service: store totals, the end of the calendars, warnings for operators.
-//! `/status` shows it as a document, `/metrics` as numbers.
+//! Service state: store totals, calendar expiry, operator warnings. `/status` returns it as JSON,
+//! `/metrics` as numbers.
 
 use std::collections::BTreeMap;
 
@@ -19,18 +19,18 @@ const CALENDAR_WARNING_S: i64 = CALENDAR_WARNING_DAYS as i64 * DAY_S;
 const FREE_BYTES_MIN: u64 = 1 << 30;
 const FREE_SHARE_MIN: u64 = 20;
 
-/// The document of `/status`.
+/// Response body of `/status`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Status {
     version: &'static str,
     started_at: Instant,
     uptime_s: u64,
-    /// The machine's time.
+    /// Machine time.
     now: Instant,
-    /// The market's time, which may differ from the machine's.
+    /// Market time, which may differ from machine time.
     market_now: Instant,
     ready: bool,
-    /// Memory in use by the process; null if the operating system does not report it.
+    /// Resident memory of the process, or null if the operating system does not report it.
     memory_bytes: Option<u64>,
     requests: RequestsStatus,
     store: StoreStatus,
@@ -46,7 +46,7 @@ pub(crate) struct Status {
     warnings: Vec<String>,
 }
 
-/// Requests since the server started, over HTTP and on long connections.
+/// Requests since server start, over HTTP and on long connections.
 #[derive(Debug, Serialize, JsonSchema)]
 struct RequestsStatus {
     answered: u64,
@@ -102,14 +102,14 @@ struct TlsStatus {
     not_after: Instant,
 }
 
-/// The end of the last day in a market's calendar.
+/// Returns the end of the last day in a market's calendar.
 pub(crate) fn calendar_end(market: Market, venues: &Venues) -> Timestamp {
     let venue = venues.of(market);
     let last = venue.calendar().valid_through();
     venue.zone().midnight(last.tomorrow().unwrap_or(last))
 }
 
-/// Warnings for the operator, in whole sentences.
+/// Returns warnings for the operator, as whole sentences.
 pub(crate) fn warnings(site: &Site) -> Vec<String> {
     let mut warnings = Vec::new();
     for market in Market::ALL {
@@ -138,7 +138,7 @@ pub(crate) fn warnings(site: &Site) -> Vec<String> {
     warnings
 }
 
-/// The document of `/status`. It contains no paths and no account names, because operators share
+/// Returns the body of `/status`. It contains no paths or account names, because operators share
 /// it.
 pub(crate) fn document(site: &Site) -> Result<Status, StoreError> {
     let (now, market_now) = (site.core.machine_now(), site.core.market_now().now());

@@ -6,14 +6,14 @@ use store::{Reader, StoreError, Totals};
 
 use crate::core::Core;
 
-/// The totals of one store version.
+/// Totals of one store version.
 #[derive(Clone, Debug)]
 pub(crate) struct Holdings {
     pub(crate) version: i64,
     pub(crate) totals: Totals,
 }
 
-/// The totals of the version last requested: computing them walks over all series.
+/// Cached totals of the most recently requested version. Computing them scans all series.
 #[derive(Debug, Default)]
 pub(crate) struct HoldingsCache(Mutex<Option<Holdings>>);
 

@@ -1,11 +1,11 @@
 //! The server: listeners, long connections, HTTP, pages. Only this crate and `wire` know protocol
-//! numbers, JSON answers and HTTP statuses; the client in `chandler/src/remote` is their
+//! numbers, JSON responses and HTTP statuses; the client in `chandler/src/remote` is their
 //! counterpart.
 //!
-//! Every request takes one route, whatever its transport ([`route`](crate::route)): it is parsed
-//! into a query, the query is admitted, its command answers it, the answer is encoded. Start with
+//! Every request takes the same route on any transport ([`route`](crate::route)): it is parsed into
+//! a query, the query is admitted, its command answers it, and the answer is encoded. Start with
 //! `route.rs`, then `command/`, one file per command. `link/` is a long connection, `http/`
-//! contains the endpoints, `pages/` the pages for browsers, `listen.rs` the listeners.
+//! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.
 
 mod backoff;
 mod caller;

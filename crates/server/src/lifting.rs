@@ -1,5 +1,5 @@
-//! Hints in refusals on how to lift a limit of an account, shown only to operators with suitable
-//! credentials. Everyone else gets the published text.
+//! Hints in refusals on how to lift an account's limit, shown only to operators with suitable
+//! credentials. All other callers get the published text.
 
 use access::{AccountId, Caller};
 use store::Place;
@@ -7,7 +7,7 @@ use store::Place;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// The refusal, with the command that lifts the limit if the caller is an operator.
+/// Adds the command that lifts the limit to the refusal, if the caller is an operator.
 pub(crate) fn with_hint(refusal: Refusal, who: &Caller, core: &Core) -> Refusal {
     let words = if refusal.is_limit() { words(who, core) } else { None };
     match words {
@@ -16,20 +16,21 @@ pub(crate) fn with_hint(refusal: Refusal, who: &Caller, core: &Core) -> Refusal 
     }
 }
 
-/// `` `chandler …` lifts it ``, for an operator.
+/// Returns `` `chandler …` lifts it `` for an operator, otherwise `None`.
 pub(crate) fn words(who: &Caller, core: &Core) -> Option<String> {
     // If the lookup fails, the refusal is sent without the hint.
     let is_operator = core.access.is_operator(who).unwrap_or(false);
     is_operator.then(|| format!("`{}` lifts it", command(who.account(), core.store.place())))
 }
 
-/// Names the account by number: its name may need quotes that a message could garble.
+/// Returns the command that lifts an account's limits. It uses the account id, because a name may
+/// need quoting that a message could garble.
 fn command(account: AccountId, store: &Place) -> String {
     format!("chandler --store {} account set {} --unlimited", shell_word(&store_name(store)), account.0)
 }
 
-/// The store as `--store` names it, with its absolute path: the command may be typed in another
-/// folder than the server's.
+/// Returns the store's `--store` argument with an absolute path, because the command may be run in
+/// another directory than the server's.
 pub(crate) fn store_name(store: &Place) -> String {
     match store.path() {
         Some(directory) => {
@@ -40,7 +41,7 @@ pub(crate) fn store_name(store: &Place) -> String {
     }
 }
 
-/// A word quoted for a shell.
+/// Quotes a word for a shell.
 fn shell_word(text: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "-_./:@%+,=".contains(letter);
     if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', "'\\''")) }

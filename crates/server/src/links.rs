@@ -1,5 +1,5 @@
-//! The signed-in connections of this server: who may see them, who may close them, and which one is
-//! evicted when an account exceeds its limit.
+//! The server's signed-in connections. They can be listed and closed, and unresponsive ones are
+//! evicted when an account reaches its limit.
 
 use std::collections::{HashMap, HashSet};
 use std::net::SocketAddr;
@@ -14,15 +14,15 @@ use crate::mailbox::{ClosedBy, Kick, Mailbox, MailboxReader};
 use crate::metrics;
 
 /// A connection that has not answered a ping for this long is evicted when another one needs its
-/// slot. That is sooner than it counts as dead: a client that lost its network and reconnects must
-/// not be locked out by its own old connections.
+/// slot. This is shorter than the timeout for dead connections, so that a client that lost its
+/// network and reconnects is not locked out by its own old connections.
 const PONG_WITHIN: Duration = Duration::from_secs(10);
 
-/// Most ids of connections that were superseded before they were registered. Each registers within
-/// milliseconds, or never.
+/// Maximum number of connections that were superseded before they were registered. Each registers
+/// within milliseconds, or never.
 const TOO_EARLY_MAX: usize = 4_096;
 
-/// When the last unanswered ping was sent, in milliseconds of uptime (at least 1); 0 if there is
+/// Uptime in milliseconds (at least 1) at which the last unanswered ping was sent, or 0 if there is
 /// none.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(AtomicU64);
@@ -34,7 +34,7 @@ impl Pulse {
         self.0.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed).ok();
     }
 
-    /// Records that the client has sent something.
+    /// Records that the client has sent data.
     pub(crate) fn heard(&self) {
         self.0.store(0, Ordering::Relaxed);
     }
@@ -51,12 +51,12 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The signed-in connections of this server, one slot each.
+/// Signed-in connections of this server, with one slot each.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Links {
     slots: Arc<Mutex<HashMap<ConnectionId, Slot>>>,
-    /// Connections that were superseded before they were registered: two of one client signed in
-    /// concurrently.
+    /// Connections that were superseded before they were registered, because two connections of one
+    /// client signed in concurrently.
     superseded: Arc<Mutex<HashSet<ConnectionId>>>,
 }
 
@@ -64,21 +64,21 @@ pub(crate) struct Links {
 struct Slot {
     /// Counts against the account's limit while it exists.
     connection: Arc<Connection>,
-    /// Whether other nodes were notified that it does not answer.
+    /// Whether other nodes were notified that the connection does not answer pings.
     is_silent: bool,
     mailbox: Mailbox,
     pulse: Arc<Pulse>,
     info: ConnectionInfo,
 }
 
-/// A connection in the view of its owner and of operators.
+/// A connection as shown to its owner and to operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ConnectionInfo {
     pub(crate) id: ConnectionId,
     pub(crate) account: AccountId,
     pub(crate) transport: TransportKind,
     pub(crate) address: SocketAddr,
-    /// When it signed in, by the machine's clock.
+    /// Machine time of the sign-in.
     pub(crate) since: Timestamp,
 }
 
@@ -123,7 +123,7 @@ impl From<TransportKind> for metrics::Connection {
 }
 
 impl Links {
-    /// The connections of one account, or of all, oldest first.
+    /// Returns the connections of one account, or of all accounts, oldest first.
     pub(crate) fn list(&self, of: Option<AccountId>) -> Vec<ConnectionInfo> {
         let all = self.lock();
         let infos = all.values().map(|slot| slot.info);
@@ -141,12 +141,12 @@ impl Links {
         self.lock().get(&id).map(|slot| slot.info)
     }
 
-    /// The mailbox of a connection. There is none before sign-in, when a connection has no id.
+    /// Returns a connection's mailbox, or `None` if it is not signed in.
     pub(crate) fn mailbox(&self, id: ConnectionId) -> Option<Mailbox> {
         self.lock().get(&id).map(|slot| slot.mailbox.clone())
     }
 
-    /// Closes a connection and frees its slot. Returns whether it was open.
+    /// Closes a connection and releases its slot. Returns whether it was open.
     pub(crate) fn close(&self, id: ConnectionId, by: ClosedBy) -> bool {
         // A separate statement, so that the lock is released before the slot is dropped.
         let slot = self.lock().remove(&id);
@@ -156,8 +156,8 @@ impl Links {
         })
     }
 
-    /// Signs a connection in and gives it a slot. Holds the lock, so that a client that reconnects
-    /// twice concurrently is left with one connection. If all slots are taken, unresponsive
+    /// Signs a connection in and assigns a slot. Holds the lock, so that a client that reconnects
+    /// twice concurrently keeps only one connection. If all slots are taken, unresponsive
     /// connections are evicted first.
     pub(crate) fn sign_in(
         &self,
@@ -177,8 +177,8 @@ impl Links {
         Ok(self.slot(&mut all, (transport, address), moment, signed))
     }
 
-    /// The same if the database stores the slots of all nodes, and serializes sign-ins by account.
-    /// It is called without the lock, so that sign-ins do not wait for each other.
+    /// Like `sign_in`, for a database that stores the slots of all nodes and serializes sign-ins by
+    /// account. Runs without the lock, so that sign-ins do not block each other.
     pub(crate) fn sign_in_among_all(
         &self,
         present: Option<ConnectionId>,
@@ -212,7 +212,7 @@ impl Links {
             }
         }
         if too_early.len() > TOO_EARLY_MAX {
-            // Connections that closed in the meantime never register.
+            // Connections that have closed meanwhile never register.
             too_early.clear();
         }
         let id = connection.id();
@@ -220,7 +220,7 @@ impl Links {
         let pulse = Arc::<Pulse>::default();
         let info = ConnectionInfo { id, account: caller.account(), transport, address, since: moment.now };
         match too_early.remove(&id) {
-            // It was superseded before it was registered.
+            // The connection was superseded before it was registered.
             true => mailbox.close(Kick::Superseded),
             false => {
                 let connection = Arc::new(connection);
@@ -231,8 +231,8 @@ impl Links {
         (SignedIn { who: caller, id, session, lineage, slots }, reader, pulse)
     }
 
-    /// Connections that stopped or resumed answering since the last report: other nodes may need
-    /// their slots.
+    /// Returns connections that stopped or resumed answering pings since the last report, because
+    /// other nodes may need their slots.
     pub(crate) fn changed_silence(&self, uptime: Duration) -> Vec<(ConnectionId, bool)> {
         let all = self.lock();
         let changed = all.iter().filter_map(|(id, slot)| {
@@ -244,7 +244,7 @@ impl Links {
         changed
     }
 
-    /// Records the states reported to other nodes.
+    /// Records the states that were reported to other nodes.
     pub(crate) fn told_silence(&self, report: &[(ConnectionId, bool)]) {
         let mut all = self.lock();
         for (id, is_silent) in report {
@@ -254,7 +254,7 @@ impl Links {
         }
     }
 
-    /// Closes a connection that was ended on another node.
+    /// Closes a connection that another node ended.
     pub(crate) fn end(&self, id: ConnectionId, why: SlotEnding) {
         let kick = match why {
             SlotEnding::Superseded => Kick::Superseded,
@@ -268,10 +268,10 @@ impl Links {
         }
     }
 
-    /// Frees the slot of a closed connection.
+    /// Releases the slot of a closed connection.
     pub(crate) fn leave(&self, id: ConnectionId) {
         let slot = self.lock().remove(&id);
-        // Dropped after the lock is released, so that others do not wait for it.
+        // Dropped after the lock is released, so that other threads do not wait for it.
         drop(slot);
     }
 
@@ -293,7 +293,7 @@ fn give_up_overdue(all: &mut HashMap<ConnectionId, Slot>, uptime: Duration) -> b
     all.len() < before
 }
 
-/// The result of a sign-in. [`Links`] holds the slot.
+/// Result of a sign-in. [`Links`] holds the slot.
 pub(crate) struct SignedIn {
     pub(crate) who: access::Caller,
     pub(crate) id: ConnectionId,

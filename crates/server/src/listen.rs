@@ -1,4 +1,4 @@
-//! The listeners: accept connections, limit how many are open, and shut down in order.
+//! The listeners: accept connections, limit how many are open, and shut down gracefully.
 
 use std::future::Future;
 use std::io;
@@ -32,18 +32,18 @@ use crate::settings::Settings;
 use crate::tls::{Tls, TlsError};
 use crate::unauthenticated::{UnauthenticatedLimits, UnauthenticatedSlot};
 
-/// How long running requests may take after the shutdown signal.
+/// Time limit for running requests after the shutdown signal.
 const DRAIN_MAX: Duration = Duration::from_secs(10);
-/// The pause after a failed accept, for example when the process has no file descriptors left.
+/// Pause after a failed accept, for example when the process has no file descriptors left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// Connections of the internal listener. They are counted separately, so that a server without free
-/// connection slots can still be monitored.
+/// Maximum number of connections to the internal listener. They are counted separately, so that a
+/// server without free connection slots can still be monitored.
 const WATCHERS_MAX: usize = 64;
-/// One account may hold a quarter of all connections open over HTTP, and at least eight.
+/// One account may hold a quarter of all connections over HTTP, and at least eight.
 const EACH_OF_ALL: usize = 4;
 const EACH_MIN: usize = 8;
-/// Unsent bytes that the operating system may buffer for each connection. More wait in this
-/// process, where they count against their account or address.
+/// Maximum unsent bytes that the operating system buffers per connection. The remaining bytes wait
+/// in this process, where they are charged to their account or address.
 #[cfg(target_os = "linux")]
 const UNSENT_BY_SYSTEM_MAX: u32 = 128 << 10;
 
@@ -59,14 +59,14 @@ pub enum ServerError {
     Access(#[from] AccessError),
 }
 
-/// The addresses of the server.
+/// Addresses of the server's main listeners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Addresses {
     pub http: SocketAddr,
     pub tcp: SocketAddr,
 }
 
-/// A server that is bound to its ports but does not serve yet.
+/// A server that is bound to its ports but not yet serving.
 #[derive(Debug)]
 pub struct Server {
     http: TcpListener,
@@ -80,18 +80,19 @@ pub struct Server {
     jobs: Vec<Job>,
 }
 
-/// Triggers a reload of the certificate.
+/// Triggers a certificate reload.
 #[derive(Clone, Debug)]
 pub struct Reloader(Option<Arc<Tls>>);
 
 impl Reloader {
-    /// Returns whether there is a certificate. Open connections continue with the old one.
+    /// Reloads the certificate. Returns false if the server has none. Open connections continue
+    /// with the old certificate.
     pub fn reload(&self) -> bool {
         self.0.as_ref().map(|tls| tls.reload()).is_some()
     }
 }
 
-/// The shared state of all listeners.
+/// Shared state of all listeners.
 #[derive(Clone, Debug)]
 struct ListenerContext {
     site: Arc<Site>,
@@ -103,7 +104,7 @@ struct ListenerContext {
 }
 
 impl Server {
-    /// Binds the ports. `market` is the clock of the market and of quotas, `machine` that of
+    /// Binds the ports. `market` is the clock for market data and quotas, `machine` the clock for
     /// signatures and sessions.
     pub async fn bind(
         settings: &Settings,
@@ -163,8 +164,8 @@ impl Server {
         // A public URL without TLS and without a trusted proxy implies a proxy that cannot be
         // recognized.
         let is_hidden = settings.public_url.is_some() && settings.trusted_proxies.is_empty() && tls.is_none();
-        // With an internal listener for metrics no request of the public ones needs to count as
-        // local.
+        // With an internal listener for metrics, requests to the public listeners need not be
+        // treated as local.
         site.nobody_is_local = is_hidden || settings.internal.is_some();
         site.has_sign_in_links = settings.is_for_this_machine();
         let (is_tls, jobs) = (tls.is_some(), jobs::of_server(&core, &links, tls.as_ref(), settings));
@@ -183,22 +184,22 @@ impl Server {
         Ok(Server { http, tcp, regional, internal, site: Arc::new(site), hub, trusted, places, jobs })
     }
 
-    /// A handle to reload the certificate while the server runs.
+    /// Returns a handle to reload the certificate while the server runs.
     pub fn reloader(&self) -> Reloader {
         Reloader(self.site.tls.clone())
     }
 
-    /// A handle to issue one-time links while the server runs.
+    /// Returns a handle to issue one-time links while the server runs.
     pub fn sign_in_links(&self) -> io::Result<SignInLinks> {
         Ok(SignInLinks::new(self.site.clone(), self.http.local_addr()?))
     }
 
-    /// Warnings for the operator.
+    /// Returns warnings for the operator.
     pub fn warnings(&self) -> Vec<String> {
         crate::facts::warnings(&self.site)
     }
 
-    /// The address of the internal listener, if there is one.
+    /// Returns the address of the internal listener, if there is one.
     pub fn internal_address(&self) -> io::Result<Option<SocketAddr>> {
         self.internal.as_ref().map(TcpListener::local_addr).transpose()
     }
@@ -207,7 +208,7 @@ impl Server {
         Ok(Addresses { http: self.http.local_addr()?, tcp: self.tcp.local_addr()? })
     }
 
-    /// The listeners of single regions, in the order of the settings.
+    /// Returns the regional listeners, in settings order.
     pub fn regional_addresses(&self) -> io::Result<Vec<(Region, SocketAddr)>> {
         self.regional.iter().map(|(region, listener)| Ok((*region, listener.local_addr()?))).collect()
     }
@@ -222,8 +223,8 @@ impl Server {
             ListenerContext { site: site.clone(), hub, shutdown, tasks: tasks.clone(), trusted, places };
         // The internal listener ends after the last connection, the others before it.
         let (mut watchers, mut listeners) = (JoinSet::new(), JoinSet::new());
-        // Connections of the internal listener ignore the signal: monitoring has to see the
-        // shutdown.
+        // Connections to the internal listener ignore the signal, so that monitoring can observe
+        // the shutdown.
         let (_stays_open, never) = watch::channel(false);
         if let Some(listener) = internal {
             watchers.spawn(ListenerContext { shutdown: never, ..context.clone() }.accept_watchers(listener));
@@ -235,7 +236,7 @@ impl Server {
         }
         listeners.spawn(context.accept_tcp(tcp));
         tokio::select! {
-            // A listener ends only by a panic.
+            // A listener ends only if it panics.
             _ = listeners.join_next() => tracing::error!("a listener has ended"),
             () = stop => {}
         }
@@ -274,7 +275,7 @@ impl ListenerContext {
                     let stream = tls.greet(stream, &entrance.site.core.metrics).await;
                     drop(shaking);
                     if let Some(stream) = stream {
-                        // Boxed, so that the task does not retain the size of the handshake.
+                        // Boxed, so that the task does not keep the size of the handshake future.
                         Box::pin(http::serve(stream, entrance)).await;
                     }
                 }),
@@ -282,13 +283,14 @@ impl ListenerContext {
         }
     }
 
-    /// Its connections are dropped with this future; nothing waits for them.
+    /// Accepts connections to the internal listener. They are dropped with this future, without a
+    /// graceful shutdown.
     async fn accept_watchers(self, listener: TcpListener) {
         let places = Arc::new(Semaphore::new(WATCHERS_MAX));
         let mut connections = JoinSet::new();
         loop {
             let (stream, peer, place) = accept(&listener, &places).await;
-            // Removes finished connections; there are never more than slots.
+            // Removes finished connections, so that the set never exceeds the number of slots.
             while connections.try_join_next().is_some() {}
             let entrance =
                 Entrance { listener_kind: ListenerKind::Internal, ..self.enter(peer, place, None) };
@@ -335,7 +337,7 @@ async fn join(core: &Arc<Core>) -> Result<(), access::AccessError> {
     if core.access.is_shared() {
         let core = core.clone();
         let heartbeat = move || core.access.heartbeat(&core.node_name, &[], core.uptime()).map(drop);
-        // A panic is reported by its thread.
+        // The panic hook has already logged a panic.
         return tokio::task::spawn_blocking(heartbeat).await.unwrap_or(Ok(()));
     }
     Ok(())
@@ -352,9 +354,9 @@ async fn leave(core: &Arc<Core>) {
     }
 }
 
-/// The next connection, once there is a slot for it; the rest wait in the system's queue. The slot
-/// is taken after the connection, because an idle listener must not hold one. Dropping this future
-/// may drop a client.
+/// Accepts the next connection and waits for a free slot; further clients wait in the system's
+/// queue. The slot is acquired after the accept, so that an idle listener holds none. Dropping this
+/// future may drop an accepted connection.
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
@@ -365,7 +367,7 @@ async fn accept(
                 let Ok(place) = places.clone().acquire_owned().await else {
                     return std::future::pending().await;
                 };
-                // An answer is one write: waiting to send more in one packet would only delay it.
+                // A response is one write, so Nagle's algorithm would only delay it.
                 stream.set_nodelay(true).ok();
                 bound_unsent(&stream);
                 return (stream, peer, place);
@@ -380,10 +382,11 @@ async fn accept(
 
 #[cfg(target_os = "linux")]
 fn bound_unsent(stream: &TcpStream) {
-    // Without this limit the system buffers more, which is no reason to refuse the client.
+    // If the option cannot be set, the system buffers more, which is no reason to refuse the
+    // client.
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT_BY_SYSTEM_MAX).ok();
 }
 
-/// Other systems have no such limit.
+/// Other systems do not have this socket option.
 #[cfg(not(target_os = "linux"))]
 fn bound_unsent(_: &TcpStream) {}

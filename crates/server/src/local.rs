@@ -1,12 +1,13 @@
-//! Whether a request comes from this machine. Such a request needs no credentials for metrics and
-//! for the pages of the demo.
+//! Detects whether a request comes from this machine. Local requests need no credentials for
+//! metrics and for the demo pages.
 //!
-//! A proxy on this machine forwards requests of remote clients, which must not count as local. So a
-//! request does not count if a proxy may have forwarded it: if it has a header that proxies add, if
-//! it is HTTP/1.0, which proxies use by default, or if its host is not this machine. The last check
-//! also excludes web pages whose host name was pointed here (DNS rebinding). A proxy that uses
-//! HTTP/1.1, adds no header and names this machine as the host is indistinguishable from a local
-//! program; [`Site::nobody_is_local`] covers the settings that reveal it.
+//! A proxy on this machine forwards requests from remote clients, which must not be treated as
+//! local. A request is therefore not local if a proxy may have forwarded it: if it has a header
+//! that proxies add, if it is HTTP/1.0, which proxies use by default, or if its host is not this
+//! machine. The last check also excludes web pages whose host name was pointed here (DNS
+//! rebinding). A proxy that uses HTTP/1.1, adds no header and names this machine as the host is
+//! indistinguishable from a local program; [`Site::nobody_is_local`] covers the settings that imply
+//! one.
 //!
 //! [`Site::nobody_is_local`]: crate::kit::Site::nobody_is_local
 
@@ -43,7 +44,7 @@ const FORWARDING: [&str; 19] = [
     "proxy-client-ip",
     "wl-proxy-client-ip",
 ];
-/// Prefixes of more such headers.
+/// Prefixes of further forwarding headers.
 const FORWARDING_FAMILIES: [&str; 3] = ["x-forwarded", "x-original-forwarded", "cf-"];
 
 pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMap) -> bool {
@@ -53,7 +54,7 @@ pub(crate) fn is_local(entrance: &Entrance, version: Version, headers: &HeaderMa
         && is_for_this_machine(headers)
 }
 
-/// Whether nothing indicates that a proxy has forwarded a request.
+/// Returns whether nothing indicates that a proxy forwarded the request.
 fn is_direct(version: Version, headers: &HeaderMap) -> bool {
     let writes = |name: &str| {
         FORWARDING.contains(&name) || FORWARDING_FAMILIES.iter().any(|family| name.starts_with(family))
@@ -61,7 +62,7 @@ fn is_direct(version: Version, headers: &HeaderMap) -> bool {
     version >= Version::HTTP_11 && !headers.keys().any(|name| writes(name.as_str()))
 }
 
-/// Whether a request has exactly one `Host`, which is a loopback name or address.
+/// Returns whether a request has exactly one `Host` header, which is a loopback name or address.
 fn is_for_this_machine(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
@@ -76,12 +77,12 @@ fn is_for_this_machine(headers: &HeaderMap) -> bool {
     is_here && is_port(port)
 }
 
-/// Empty, or a colon and a port.
+/// Returns whether the text is empty, or a colon and a port.
 fn is_port(text: &str) -> bool {
     text.is_empty() || text.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok())
 }
 
-/// Issues one-time links, which sign in the user of this machine to the pages of this server.
+/// Issues one-time links, which sign in the user of this machine to the server's pages.
 #[derive(Clone, Debug)]
 pub struct SignInLinks {
     site: Arc<Site>,
@@ -93,19 +94,20 @@ impl SignInLinks {
         SignInLinks { site, address }
     }
 
-    /// Whether this server has one-time links: it serves only this machine, without a proxy
+    /// Returns whether one-time links are available, which requires that the server serves only
+    /// this machine, without a proxy
     /// ([`Settings::is_for_this_machine`](crate::Settings::is_for_this_machine)).
     pub fn are_offered(&self) -> bool {
         self.site.has_sign_in_links
     }
 
-    /// The account of the user of this machine, which is created if missing.
+    /// Returns the account of this machine's user, and creates it if it does not exist.
     pub fn local_account(&self) -> Result<Account, AccessError> {
         self.site.core.access.local_account(&Actor::Operator, self.site.core.machine_now())
     }
 
-    /// A new link for an account; `None` if links are not offered. `next` is the page that it leads
-    /// to, such as `/?symbol=700.HK`.
+    /// Issues a new link for an account, or returns `None` if links are not available. `next` is
+    /// the page that the link opens, such as `/?symbol=700.HK`.
     pub fn issue(&self, account: AccountId, next: &str) -> Result<Option<Secret>, AccessError> {
         if !self.are_offered() {
             return Ok(None);
@@ -124,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_names_are_of_this_machine() {
+    fn only_loopback_hosts_are_local() {
         let is = |host: &str| {
             is_for_this_machine(&HeaderMap::from_iter([(HOST, HeaderValue::from_str(host).unwrap())]))
         };

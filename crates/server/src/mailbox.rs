@@ -1,9 +1,9 @@
-//! The mailbox of a signed-in connection: pushes for its client, and requests to close it. Any
-//! thread can put something in without waiting; the connection's task takes it out as fast as its
-//! client reads.
+//! The mailbox of a signed-in connection: a queue of pushes to its client, and requests to close
+//! it. Any thread can put an item without blocking; the connection's task takes items as fast as
+//! its client reads.
 //!
 //! No push is dropped. If the client reads too slowly and the mailbox is full, the connection is
-//! closed; the client reconnects and requests what it missed.
+//! closed; the client reconnects and requests the data it missed.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 
-/// Most queued pushes: two of everything that a client may subscribe to.
+/// Maximum number of queued pushes: two for everything that a client may subscribe to.
 const PUSHES_MAX: usize = 4_096;
-/// Bytes of their bodies together: 256 each, more than a quote or an order change has.
+/// Maximum total bytes of queued bodies: 256 per push, more than a quote or an order change needs.
 const BYTES_MAX: usize = 1 << 20;
-/// An account may subscribe to 500 securities, and to four topics of each: quote, depth, brokers,
-/// trades.
+/// Maximum number of subscriptions: 500 securities with four topics each (quote, depth, brokers,
+/// trades).
 const SUBSCRIBED_MAX: usize = 500 * 4;
 const _: () = assert!(PUSHES_MAX >= 2 * SUBSCRIBED_MAX);
 const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
@@ -26,21 +26,21 @@ const _: () = assert!(BYTES_MAX / PUSHES_MAX >= 256);
 pub(crate) enum Kick {
     /// The client has reconnected on another connection.
     Superseded,
-    /// Evicted: another connection needs the slot, and this one has not answered its ping.
+    /// Evicted because another connection needs the slot, and this one has not answered its ping.
     Silent,
     Closed(ClosedBy),
-    /// The client reads more slowly than pushes come.
+    /// The client reads more slowly than pushes arrive.
     TooSlow,
 }
 
-/// Who has closed a connection.
+/// Who closed a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ClosedBy {
     Owner,
     Operator,
 }
 
-/// A message that is sent to a client without a request.
+/// A message sent to a client without a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Push {
     pub(crate) command: u8,
@@ -57,19 +57,20 @@ pub(crate) enum PushError {
     TooSlow,
 }
 
-/// The senders' end.
+/// The sending half of a mailbox.
 #[derive(Clone, Debug)]
 pub(crate) struct Mailbox(Arc<Mutex<State>>);
 
-/// The connection's end. After it is dropped, senders get [`PushError::Gone`].
+/// The receiving half, owned by the connection. After it is dropped, senders get
+/// [`PushError::Gone`].
 #[derive(Debug)]
 pub(crate) struct MailboxReader(Arc<Mutex<State>>);
 
-/// The content of a mailbox.
+/// State of a mailbox, as seen by its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mail {
     Nothing,
-    /// Bytes of queued pushes.
+    /// Queued pushes, with their total bytes.
     Pushes {
         bytes: usize,
     },
@@ -78,13 +79,13 @@ pub(crate) enum Mail {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Allocated for the first push and freed with the last one: most of the time a connection has
-    /// none.
+    /// Allocated for the first push and freed with the last one, because most mailboxes are empty
+    /// most of the time.
     queue: Option<Box<Queue>>,
     kick: Option<Kick>,
-    /// Accepts no more pushes.
+    /// Whether further pushes are refused.
     is_shut: bool,
-    /// The waker of the connection's task, if it has polled and was not woken since.
+    /// Waker of the connection's task, if it has polled and was not woken since.
     waker: Option<Waker>,
 }
 
@@ -104,7 +105,7 @@ impl Mailbox {
     }
 
     /// Queues a push. `Ok` means that it will be sent, unless the client disconnects or the
-    /// connection is closed before.
+    /// connection is closed first.
     pub(crate) fn put(&self, push: Push) -> Result<(), PushError> {
         let mut state = lock(&self.0);
         if state.is_shut || state.kick.is_some() {
@@ -119,13 +120,13 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Whether pushes would not be sent any more.
+    /// Returns whether the mailbox no longer accepts pushes.
     pub(crate) fn has_ended(&self) -> bool {
         let state = lock(&self.0);
         state.is_shut || state.kick.is_some()
     }
 
-    /// Closes the connection. Only the first reason counts.
+    /// Closes the connection. Only the first reason is used.
     pub(crate) fn close(&self, kick: Kick) {
         let state = lock(&self.0);
         if state.kick.is_none() {
@@ -135,7 +136,7 @@ impl Mailbox {
 }
 
 impl MailboxReader {
-    /// The current content. The task of `cx` is woken when it changes.
+    /// Returns the current state, and registers the task of `cx` to be woken when it changes.
     pub(crate) fn look(&self, cx: &Context<'_>) -> Mail {
         let mut state = lock(&self.0);
         if let Some(kick) = state.kick {
@@ -165,7 +166,7 @@ impl MailboxReader {
         lock(&self.0).queue.is_none()
     }
 
-    /// Refuses further pushes. Queued ones can still be taken.
+    /// Refuses further pushes. Queued pushes can still be taken.
     pub(crate) fn shut(&self) {
         lock(&self.0).is_shut = true;
     }
@@ -183,7 +184,7 @@ impl Drop for MailboxReader {
 impl Queue {
     fn put(&mut self, push: Push) -> Result<(), Full> {
         let (count, bytes) = (self.pushes.len(), self.bytes + push.body.len());
-        // A single push always fits: it does not mean that the reader is slow.
+        // A single push always fits, because one large push does not mean that the reader is slow.
         if count > 0 && (count >= PUSHES_MAX || bytes > BYTES_MAX) {
             return Err(Full);
         }
@@ -203,14 +204,14 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Frees the pushes that will not be sent, before the connection has ended.
+/// Closes the mailbox and immediately frees the queued pushes, which will not be sent.
 fn close(mut state: MutexGuard<'_, State>, kick: Kick) {
     state.kick = Some(kick);
     state.queue = None;
     wake(state);
 }
 
-/// Wakes after the lock is released: the task takes it next.
+/// Wakes the task after releasing the lock, which the task acquires next.
 fn wake(mut state: MutexGuard<'_, State>) {
     let waker = state.waker.take();
     drop(state);

@@ -25,7 +25,7 @@ fn look(reader: &MailboxReader) -> Mail {
 }
 
 #[test]
-fn pushes_are_taken_in_the_order_in_which_they_were_put() {
+fn pushes_are_taken_in_order() {
     let (mailbox, reader) = Mailbox::new();
     for body in ["a", "bb", "a"] {
         mailbox.put(push(body)).unwrap();
@@ -51,7 +51,7 @@ fn a_full_mailbox_closes_the_connection() {
 }
 
 #[test]
-fn bytes_are_bounded_and_a_single_push_always_fits() {
+fn bytes_are_bounded_except_for_a_single_push() {
     let large = |length| Push { command: 18, body: Bytes::from(vec![0; length]) };
     let (mailbox, reader) = Mailbox::new();
     mailbox.put(large(2 * BYTES_MAX)).unwrap();

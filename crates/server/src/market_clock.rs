@@ -1,4 +1,4 @@
-//! The market's clock of a server: its time, its speed, and whether it can be moved.
+//! The server's market clock: its time, its speed, and whether it can be moved.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,10 +6,10 @@ use std::time::Duration;
 use history::AsOf;
 use market::Timestamp;
 
-/// The market's clock. Its [`AsOf`] also determines which stored data is visible.
+/// A shared market clock. Its [`AsOf`] also determines which stored data is visible.
 pub type MarketClock = Arc<dyn MarketTime>;
 
-/// A clock of the market. A closure that returns the time is a clock that cannot be moved.
+/// A market clock. A closure that returns the time is a clock that cannot be moved.
 pub trait MarketTime: Send + Sync {
     fn as_of(&self) -> AsOf;
 
@@ -29,21 +29,21 @@ impl<F: Fn() -> AsOf + Send + Sync> MarketTime for F {
     }
 }
 
-/// The speed of a clock.
+/// Speed of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClockSpeed {
-    /// The machine's clock.
+    /// Follows the machine's clock.
     Machine,
-    /// Stopped; it only changes when it is moved.
+    /// Stopped; the time changes only when the clock is moved.
     Standing,
-    /// Runs from where it was set. `thousandths` is the speed: 1,000 is one market second per
-    /// second, 60,000 is a minute.
+    /// Runs from the time to which it was set. `thousandths` is the speed: 1,000 is one market
+    /// second per second, 60,000 is one market minute per second.
     Running { thousandths: u64 },
 }
 
 impl ClockSpeed {
-    /// How long until a clock that shows `now` shows `at`; `None` if it does not get there by
-    /// itself.
+    /// Returns how long a clock that shows `now` takes to reach `at`, or `None` if the clock is
+    /// stopped before `at`.
     pub fn wait(self, now: Timestamp, at: Timestamp) -> Option<Duration> {
         let seconds = u64::try_from(at.0.saturating_sub(now.0)).unwrap_or(0);
         match self {
@@ -72,12 +72,12 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A clock that moves on by an hour whenever it is read.
+    /// A clock that advances by an hour each time it is read.
     #[derive(Debug, Default)]
     pub(crate) struct Ticking(AtomicI64);
 
     impl Ticking {
-        /// How often it was read.
+        /// Returns how often the clock was read.
         pub(crate) fn reads(&self) -> i64 {
             self.0.load(Ordering::Acquire)
         }
@@ -90,7 +90,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_wait_follows_from_the_speed() {
+    fn the_wait_depends_on_the_speed() {
         let (now, at) = (Timestamp(1_000), Timestamp(1_060));
         let cases = [
             (ClockSpeed::Machine, Some(60_000)),

@@ -1,4 +1,4 @@
-//! Names of securities in the caller's language.
+//! Security names in the caller's language.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use store::{Reader, Security, Store, StoreError};
 
 use crate::caller::Language;
 
-/// The name of a security in a language, or else in any other.
+/// Returns a security's name in `language`, or else in any other language.
 pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
     let Security { name_en, name_cn, name_hk, .. } = security;
     let order = match language {
@@ -19,29 +19,29 @@ pub(crate) fn name_in(security: &Security, language: Language) -> Option<&str> {
     order.into_iter().flatten().find(|name| !name.is_empty()).map(String::as_str)
 }
 
-/// The same, or the ticker of a security without a name.
+/// Like [`name_in`], but falls back to the ticker if the security has no name.
 pub(crate) fn stock_name(security: Option<&Security>, symbol: &Symbol, language: Language) -> String {
     let name = security.and_then(|security| name_in(security, language));
     name.unwrap_or_else(|| symbol.ticker()).to_owned()
 }
 
-/// Looks up securities for pushes, with its own reader.
+/// Looks up securities for pushes, with a dedicated store reader.
 #[derive(Debug)]
 pub(crate) struct SecurityLookup {
     store: Store,
     reader: Mutex<Option<Reader>>,
 }
 
-/// Names of some securities, looked up once each.
+/// Names of several securities, each looked up once.
 #[derive(Debug)]
 pub(crate) struct Names {
     known: HashMap<Symbol, Option<String>>,
-    /// Whether the ticker stands in for a name.
+    /// Whether the ticker replaces a missing name.
     has_tickers: bool,
 }
 
 impl Names {
-    /// The names of all these symbols.
+    /// Looks up the names of all `symbols`.
     pub(crate) fn of<'a>(
         symbols: impl IntoIterator<Item = &'a Symbol>,
         language: Language,
@@ -58,7 +58,8 @@ impl Names {
         Ok(Names { known, has_tickers: true })
     }
 
-    /// The command line shows no name for a security without one, or describes it.
+    /// Disables the ticker fallback, for the command line, which shows no name or a description
+    /// instead.
     pub(crate) fn without_tickers(self) -> Names {
         Names { has_tickers: false, ..self }
     }
@@ -74,7 +75,8 @@ impl SecurityLookup {
         SecurityLookup { store, reader: Mutex::default() }
     }
 
-    /// The stored security; `None` if the lookup fails, so that the push is sent without its name.
+    /// Returns the stored security, or `None` if the lookup fails, so that the push is sent without
+    /// a name.
     pub(crate) fn security(&self, symbol: &Symbol) -> Option<Security> {
         let mut state = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         let look = |state: &mut Option<Reader>| {

@@ -1,15 +1,15 @@
-//! The host in links if `public_url` is not set. The `Host` of a request is only the client's
-//! claim, and echoing it could send others to a foreign site. So it is used only if it belongs to
-//! this service: a loopback name of the client's own machine, the address that accepted the
-//! connection, or a name of the certificate.
+//! The host in generated links if `public_url` is not set. A request's `Host` header is controlled
+//! by the client, and echoing it could send users to another site. It is used only if it belongs to
+//! this service: a loopback name, the address that accepted the connection, or a name in the
+//! certificate.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Longest host name with a port.
+/// Maximum length of a host name with a port.
 const HOST_MAX: usize = 255;
 
-/// The host for links: the requested one if it belongs to this service, else the local address of
-/// the connection.
+/// Returns the host for links: `requested` if it belongs to this service, otherwise the
+/// connection's local address.
 pub(crate) fn own_host(requested: Option<&str>, reached: SocketAddr, certified: &[String]) -> String {
     match requested.filter(|host| is_own(host, reached, certified)) {
         Some(host) => host.to_owned(),
@@ -30,7 +30,7 @@ fn is_own(host: &str, reached: SocketAddr, certified: &[String]) -> bool {
     certified.iter().any(|ours| is_name_of(name, ours))
 }
 
-/// The name without brackets, and the port.
+/// Returns the host name without brackets, and the port.
 fn split(host: &str) -> Option<(&str, Option<u16>)> {
     if host.is_empty() || host.len() > HOST_MAX {
         return None;
@@ -45,7 +45,7 @@ fn split(host: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether a certificate covers a name; it may use a wildcard.
+/// Returns whether a certificate name, possibly a wildcard, covers a host name.
 fn is_name_of(name: &str, certified: &str) -> bool {
     match certified.strip_prefix("*.") {
         Some(rest) => {
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_hosts_of_this_service_are_echoed() {
+    fn foreign_hosts_are_not_echoed() {
         let names = ["candles.example.com".to_owned(), "*.example.org".to_owned()];
         let reached: SocketAddr = "10.0.0.7:8080".parse().unwrap();
         for own in [

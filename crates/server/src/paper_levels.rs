@@ -1,5 +1,5 @@
-//! Levels that are earned by paper trading: accounts are tallied once for each market day, by a job
-//! (`jobs/paper_levels.rs`) and, if a level is requested before the job has reached it, immediately
+//! Levels earned by paper trading. Accounts are tallied once per market day, by a job
+//! (`jobs/paper_levels.rs`) or, if a level is requested before the job has run, immediately
 //! (`Core::tally`).
 
 use std::sync::Arc;
@@ -13,7 +13,8 @@ pub(crate) struct PaperLevels {
 }
 
 impl PaperLevels {
-    /// Call after the market's clock was moved, or an account's journal was cut.
+    /// Schedules a tally. Call it after the market clock was moved, or an account's journal was
+    /// truncated.
     pub(crate) fn tally_soon(&self) {
         self.due.notify_one();
     }

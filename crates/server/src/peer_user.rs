@@ -1,21 +1,21 @@
-//! The user of this machine at the other end of a loopback connection. Linux lists every socket
-//! with its owner; other systems have no such list that is readable without privileges, so there
-//! users cannot be distinguished.
+//! Identifies the local user at the other end of a loopback connection. Linux lists every socket
+//! with its owner. Other systems have no such list that is readable without privileges, so users
+//! cannot be distinguished there.
 
 #[cfg(any(target_os = "linux", test))]
 use std::net::IpAddr;
 use std::net::SocketAddr;
 
-/// Whether the other end of a connection is known to belong to another user than this process. The
-/// administrator may act as any user, and a server run by the administrator cannot know for whom it
-/// was started, so neither counts as another user.
+/// Returns whether the other end of a connection is known to belong to another user than this
+/// process. Root may act as any user, and a server run by root cannot know for whom it was started,
+/// so neither is treated as another user.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_of_another_user(peer: SocketAddr, reached: SocketAddr) -> bool {
     use std::fs::File;
     use std::io::Read;
     use std::os::unix::fs::MetadataExt;
 
-    /// More than the lines of a hundred thousand connections.
+    /// Maximum number of bytes read, enough for a hundred thousand connections.
     const TABLE_MAX: u64 = 32 << 20;
     let Ok(own) = std::fs::metadata("/proc/self").map(|process| process.uid()) else { return false };
     let path = if peer.ip().to_canonical().is_ipv4() { "/proc/net/tcp" } else { "/proc/net/tcp6" };
@@ -30,7 +30,7 @@ pub(crate) fn is_of_another_user(_: SocketAddr, _: SocketAddr) -> bool {
     false
 }
 
-/// The owner of the open connection from one address to another, in the kernel's table of sockets.
+/// Returns the owner of the open connection between two addresses in the kernel's socket table.
 #[cfg(any(target_os = "linux", test))]
 fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
     const OPEN: &str = "01";
@@ -45,8 +45,8 @@ fn owner_of(table: &str, from: SocketAddr, to: SocketAddr) -> Option<u32> {
         .and_then(|(_, _, _, owner)| owner?.parse().ok())
 }
 
-/// An address in the kernel's format: words of the machine's byte order in hexadecimal, a colon and
-/// the port.
+/// Formats an address as in the kernel's table: hexadecimal words in machine byte order, a colon
+/// and the port.
 #[cfg(any(target_os = "linux", test))]
 fn written(address: SocketAddr) -> String {
     use std::fmt::Write;
@@ -61,7 +61,7 @@ fn written(address: SocketAddr) -> String {
         } else {
             u32::from_be_bytes(*word)
         };
-        // Writing to a string does not fail.
+        // Writing to a `String` never fails.
         write!(text, "{word:08X}").ok();
         text
     });
@@ -82,7 +82,7 @@ mod tests {
 ";
 
     #[test]
-    fn the_owner_of_the_other_end_is_found_in_the_table_of_the_kernel() {
+    fn the_peer_owner_is_found_in_the_socket_table() {
         let at = |text: &str| text.parse::<SocketAddr>().unwrap();
         let owner = |from: &str, to: &str| owner_of(TABLE, at(from), at(to));
         assert_eq!(owner("127.0.0.1:50000", "127.0.0.1:8080"), Some(1001));

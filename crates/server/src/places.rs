@@ -1,5 +1,5 @@
-//! A limited number of slots per key, such as an address or an account: open connections cost
-//! memory.
+//! A limited number of slots per key, such as an address or an account, because open connections
+//! cost memory.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -9,49 +9,49 @@ use std::time::Duration;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
-/// With more keys than this, those without a taken slot are evicted.
+/// Number of keys above which keys without a slot in use are evicted.
 const SWEEP: usize = 4_096;
 
-/// The slots of all keys.
+/// Slots of all keys.
 #[derive(Debug)]
 pub(crate) struct Places<K> {
     each: usize,
-    /// How many may wait for a slot of one key.
+    /// Maximum number of waiters per key.
     waiting: usize,
     all: Mutex<HashMap<K, Weak<KeyPlaces>>>,
 }
 
-/// The slots of one key.
+/// Slots of one key.
 #[derive(Debug)]
 struct KeyPlaces {
     free: Arc<Semaphore>,
-    /// How many more may wait for a slot.
+    /// Permits for further waiters.
     waiting: Semaphore,
 }
 
-/// A slot, taken until this is dropped.
+/// A slot, released when dropped.
 #[derive(Debug)]
 pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
-    /// Retains the slots of its key in memory.
+    /// Keeps the key's entry alive.
     _room: Arc<KeyPlaces>,
 }
 
 impl<K: Copy + Eq + Hash> Places<K> {
-    /// With `each` slots per key, and `waiting` that may wait for one.
+    /// Allows `each` slots per key, and `waiting` waiters per key.
     pub(crate) fn new(each: usize, waiting: usize) -> Places<K> {
         Places { each, waiting, all: Mutex::default() }
     }
 
-    /// A slot, if one is free now.
+    /// Takes a slot, or returns `None` if none is free.
     pub(crate) fn try_take(&self, key: K) -> Option<Place> {
         let room = self.room(key);
         let permit = room.free.clone().try_acquire_owned().ok()?;
         Some(Place { _permit: permit, _room: room })
     }
 
-    /// A slot, if one is free or becomes free in time. The number of waiters is limited: each holds
-    /// a connection open.
+    /// Takes a slot, waiting up to `within` for one. Returns `None` on timeout or if too many are
+    /// waiting: each waiter holds a connection open.
     pub(crate) async fn take(&self, key: K, within: Duration) -> Option<Place> {
         let room = self.room(key);
         let permit = match room.free.clone().try_acquire_owned() {

@@ -1,22 +1,22 @@
-//! Weighted lists of client preferences: the headers `Accept`, `Accept-Encoding` and
-//! `Accept-Language` (RFC 9110, 12.4.2). Each caller decides what an unreadable weight means.
+//! Weighted lists of client preferences in the headers `Accept`, `Accept-Encoding` and
+//! `Accept-Language` (RFC 9110, 12.4.2). Each caller decides how to treat an invalid weight.
 
-/// Most values that are read. Browsers send half a dozen.
+/// Maximum number of values parsed. Browsers send half a dozen.
 pub(crate) const READ_MAX: usize = 32;
-/// The largest weight, and the default. Weights are thousandths.
+/// The maximum and default weight, in thousandths.
 pub(crate) const FULL: u16 = 1_000;
 
-/// One value of a list.
+/// One value in the list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Preference<'a> {
     pub(crate) value: &'a str,
-    /// In thousandths; `None` if it cannot be parsed.
+    /// Weight in thousandths, or `None` if it cannot be parsed.
     pub(crate) weight: Option<u16>,
     /// Whether there are parameters besides the weight.
     pub(crate) has_parameters: bool,
 }
 
-/// The values of all lines of a header, in order.
+/// Parses the values on all lines of a header, in order.
 pub(crate) fn preferences<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iterator<Item = Preference<'a>> {
     let items = lines.flat_map(|line| line.split(',')).map(str::trim).filter(|item| !item.is_empty());
     items.take(READ_MAX).map(|item| {
@@ -30,13 +30,13 @@ pub(crate) fn preferences<'a>(lines: impl Iterator<Item = &'a str>) -> impl Iter
     })
 }
 
-/// The value of a parameter, if it is the weight.
+/// Returns the value of a parameter if it is the weight.
 fn weight(parameter: &str) -> Option<&str> {
     let (name, text) = parameter.split_once('=')?;
     name.trim().eq_ignore_ascii_case("q").then(|| text.trim())
 }
 
-/// A number from 0 to 1 with at most three decimals.
+/// Parses a number from 0 to 1 with at most three decimals.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     if decimals.len() > 3 || !decimals.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn values_have_a_weight_and_may_have_other_parameters() {
+    fn weights_and_other_parameters_are_parsed() {
         assert!(read("").is_empty());
         assert_eq!(read(" ,, a ,"), [("a", Some(1000), false)]);
         assert_eq!(
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_is_at_most_one_and_has_three_decimals_at_most() {
+    fn invalid_weights_are_not_parsed() {
         let weights = ["0", "0.", "0.5", "0.05", "0.999", "1", "1.", "1.000"];
         assert_eq!(weights.map(thousandths), [0, 0, 500, 50, 999, 1000, 1000, 1000].map(Some));
         for wrong in ["", ".5", "0.9999", "1.001", "2", "-1", "+1", "0.+1", "0,5", "x", "é", "0.é"] {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_one_list_of_limited_length() {
+    fn header_lines_are_joined_and_limited() {
         let lines = ["a, b", "c"].into_iter();
         assert_eq!(preferences(lines).map(|one| one.value).collect::<Vec<_>>(), ["a", "b", "c"]);
         assert_eq!(read(&"a,".repeat(READ_MAX + 1)).len(), READ_MAX);

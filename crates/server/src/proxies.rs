@@ -1,6 +1,6 @@
-//! The client behind a proxy. `X-Forwarded-For` and `Forwarded` are trusted only from proxies that
-//! the operator trusts, and only the part that they have written: everything before the first
-//! untrusted hop may be invented by the client.
+//! Determines the client behind a proxy. `X-Forwarded-For` and `Forwarded` are trusted only from
+//! configured proxies, and only the hops that those added: everything before the first untrusted
+//! hop may be forged by the client.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -10,9 +10,9 @@ use hyper::header::{FORWARDED, HeaderMap, HeaderName};
 use ipnet::IpNet;
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
-/// Most hops that are read; no deployment has so many proxies in a row.
+/// Maximum number of hops parsed; no deployment has that many proxies in a row.
 const HOPS_MAX: usize = 16;
-/// Longer than an IPv6 address with brackets and a port.
+/// Maximum length of a hop: longer than an IPv6 address with brackets and a port.
 const HOP_MAX: usize = 64;
 
 /// A proxy, or a network of proxies: `10.0.0.7`, `10.1.0.0/16`, `fd00::/8`.
@@ -43,7 +43,7 @@ impl FromStr for TrustedProxy {
         let prefix = match prefix {
             None => IpNet::from(address).max_prefix_len(),
             Some(digits) if (1..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) => {
-                // 256 and more is longer than any prefix.
+                // Values of 256 and above exceed any prefix length.
                 digits.parse().unwrap_or(u8::MAX)
             }
             Some(_) => return Err(wrong(spelling)),
@@ -67,13 +67,13 @@ impl fmt::Display for TrustedProxy {
     }
 }
 
-/// Whether an address belongs to a trusted proxy.
+/// Returns whether an address belongs to a trusted proxy.
 pub(crate) fn is_trusted(trusted: &[TrustedProxy], address: IpAddr) -> bool {
     trusted.iter().any(|TrustedProxy(network)| network.contains(&address.to_canonical()))
 }
 
-/// The client of a request that came from `peer`: the last hop that is not a trusted proxy. If a
-/// header cannot be parsed, or the two disagree, it is `peer` itself.
+/// Returns the client of a request from `peer`: the last hop that is not a trusted proxy. Returns
+/// `peer` if a header cannot be parsed, or if the two headers disagree.
 pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &HeaderMap) -> SocketAddr {
     let is_trusted = |address: IpAddr| is_trusted(trusted, address);
     if !is_trusted(peer.ip()) {
@@ -81,12 +81,12 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     }
     let hops = |name: HeaderName, read: fn(&str) -> Option<SocketAddr>| {
         let mut lines = headers.get_all(name).iter().rev().peekable();
-        // A missing header is ignored; an unreadable one makes the claim invalid.
+        // A missing header is ignored; an invalid one makes the whole claim invalid.
         lines.peek()?;
         let hops = lines.flat_map(|line| line.to_str().unwrap_or_default().rsplit(','));
         Some(last_stranger(hops.map(read), is_trusted))
     };
-    // A proxy writes one of the two headers, and may forward the other as the client wrote it.
+    // A proxy writes one of the two headers, and may forward the other unchanged from the client.
     let found = match (hops(X_FORWARDED_FOR, hop), hops(FORWARDED, forwarded_hop)) {
         (Some(one), Some(other)) => one.filter(|one| other.is_some_and(|other| one.ip() == other.ip())),
         (one, other) => one.or(other).flatten(),
@@ -94,7 +94,7 @@ pub(crate) fn client(trusted: &[TrustedProxy], peer: SocketAddr, headers: &Heade
     found.unwrap_or(peer)
 }
 
-/// The nearest untrusted hop; if all are trusted, the farthest one.
+/// Returns the nearest untrusted hop or, if all are trusted, the farthest one.
 fn last_stranger(
     hops: impl Iterator<Item = Option<SocketAddr>>,
     is_trusted: impl Fn(IpAddr) -> bool,
@@ -110,7 +110,7 @@ fn last_stranger(
     farthest
 }
 
-/// An address with or without a port; without one the port is 0. Only an IPv6 address may have
+/// Parses an address with an optional port, which defaults to 0. Only an IPv6 address may have
 /// brackets, and with a port it must.
 fn hop(text: &str) -> Option<SocketAddr> {
     let text = text.trim();
@@ -126,7 +126,7 @@ fn hop(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(found.ip().to_canonical(), found.port()))
 }
 
-/// The `for` of one element of RFC 7239.
+/// Parses the `for` parameter of one `Forwarded` element (RFC 7239).
 fn forwarded_hop(element: &str) -> Option<SocketAddr> {
     let mut values = element.split(';').filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;
@@ -137,7 +137,7 @@ fn forwarded_hop(element: &str) -> Option<SocketAddr> {
     hop(bare.unwrap_or(value))
 }
 
-/// An address for display, without the port if the proxy did not report one.
+/// Formats an address for display, without the port if the proxy did not report one.
 pub(crate) fn shown(address: SocketAddr) -> String {
     if address.port() == 0 { address.ip().to_string() } else { address.to_string() }
 }
@@ -150,7 +150,7 @@ mod tests {
         text.split(' ').filter(|text| !text.is_empty()).map(|text| text.parse().unwrap()).collect()
     }
 
-    /// The client of a request from the peer 10.0.0.1; each line is a header.
+    /// Checks the client of a request from the peer 10.0.0.1. Each line is a header.
     #[track_caller]
     fn check(trusted: &str, lines: &[(&str, &str)], expected: &str) {
         let mut headers = HeaderMap::new();
@@ -165,7 +165,7 @@ mod tests {
     const PEER: &str = "10.0.0.1:50000";
 
     #[test]
-    fn a_header_counts_only_from_a_trusted_proxy() {
+    fn headers_from_untrusted_peers_are_ignored() {
         let says = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
         for trusted in ["", "10.0.0.2", "10.1.0.0/16", "::/1 fd00::/8"] {
             check(trusted, &says, PEER);

@@ -4,8 +4,8 @@ use std::str::FromStr;
 
 use hyper::http::uri::Authority;
 
-/// The configured URL at which people and clients reach the service: a proxy in front may have
-/// another name, and TLS.
+/// The configured URL at which users and clients reach the service, which may be that of a proxy
+/// with another name and TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicUrl(String);
 
@@ -20,7 +20,7 @@ pub enum ParsePublicUrlError {
 const LENGTH_MAX: usize = 512;
 
 impl PublicUrl {
-    /// Without a trailing slash.
+    /// Returns the URL without a trailing slash.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -29,7 +29,8 @@ impl PublicUrl {
         self.0.starts_with("https://")
     }
 
-    /// Host and port, and the path under which a proxy serves the service; empty if there is none.
+    /// Returns host and port, and the path under which a proxy serves the service, or an empty
+    /// path.
     pub(crate) fn parts(&self) -> (&str, &str) {
         let rest = self.0.split_once("://").map_or("", |(_, rest)| rest);
         rest.split_at(rest.find('/').unwrap_or(rest.len()))
@@ -66,7 +67,8 @@ impl FromStr for PublicUrl {
         if !is_name || !(port.is_empty() || port.starts_with(':')) {
             return Err(wrong());
         }
-        // Clients that cannot parse the port use the default one, where another service may listen.
+        // Clients that cannot parse the port use the default one, on which another service may
+        // listen.
         if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
             return Err(ParsePublicUrlError::Port(shown()));
         }

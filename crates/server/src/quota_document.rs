@@ -1,4 +1,4 @@
-//! The quota of an account as a document, the same over HTTP and on the command line.
+//! An account's quota as JSON, the same over HTTP and on the command line.
 
 use access::{Account, Quota, Reason, Right, Source, Standing};
 use market::{Market, Timestamp, Zone};
@@ -9,53 +9,53 @@ use serde_json::Value;
 use crate::kit::doc;
 use crate::written::{Day, Instant};
 
-/// Most securities listed in one answer; their number is always given.
+/// Maximum number of securities listed in one response. Their total number is always included.
 const SECURITIES_MAX: usize = 10_000;
 
-/// An account's month, for `GET /v1/quota` and `chandler quota`. Times are those of Hong Kong,
-/// whose months count. `now` is the market's time.
+/// Returns an account's monthly quota, for `GET /v1/quota` and `chandler quota`. Times are in Hong
+/// Kong time, which also defines the months. `now` is the market time.
 pub fn quota_document(quota: &Quota, now: Timestamp) -> Value {
-    // Cannot fail: the fields are texts, numbers and lists.
+    // Cannot fail: the fields are strings, numbers and lists.
     serde_json::to_value(QuotaDocument::of(quota, now)).unwrap_or_default()
 }
 
-/// An account's month.
+/// An account's quota for the current month.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Quota")]
 pub(crate) struct QuotaDocument {
     account_id: i64,
     account: String,
-    /// YYYY-MM, in Hong Kong.
+    /// Month in Hong Kong, YYYY-MM.
     month: String,
     used: u32,
     limit: u32,
     remaining: u32,
     level: QuotaLevel,
     next_trading_day: Day,
-    /// The known change on the next trading day.
+    /// Known change on the next trading day.
     next_change: Option<QuotaChange>,
-    /// When the quota is reset.
+    /// Day on which the quota is reset.
     resets: Day,
     resets_at: Instant,
     resets_at_unix: i64,
     rights: Vec<RightDocument>,
-    /// At most 10,000.
+    /// At most 10,000 securities.
     securities: Vec<ChargedSecurity>,
     securities_omitted: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct QuotaLevel {
-    /// 1 to 6.
+    /// Level number, 1 to 6.
     number: u32,
-    /// Set by the operator, not earned.
+    /// Whether the operator set the level, rather than the account earning it.
     #[serde(rename = "override")]
     is_override: bool,
-    /// The limit is set for the account, not derived from its level.
+    /// Whether the limit is set for the account, rather than derived from its level.
     own_quota: bool,
     reason: String,
     because: LevelReason,
-    /// The trading day in Hong Kong for which this level was determined.
+    /// Trading day in Hong Kong for which the level was determined.
     as_of: Day,
     assets: Option<Assets>,
     orders: MonthOrders,
@@ -63,26 +63,26 @@ struct QuotaLevel {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Assets {
-    /// Truncated to two decimals.
+    /// Amount, truncated to two decimals.
     hkd: String,
-    /// The same amount if it is the paper account's.
+    /// The same amount if it comes from the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper_hkd: Option<String>,
-    /// The day of the amount.
+    /// Day of the amount.
     day: Day,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct MonthOrders {
     count: u64,
-    /// The same number if they are orders of the paper account.
+    /// The same number if the orders come from the paper account.
     #[serde(skip_serializing_if = "Option::is_none")]
     paper: Option<u64>,
-    /// YYYY-MM.
+    /// Month, YYYY-MM.
     month: String,
 }
 
-/// The reason as values, for clients that phrase it themselves.
+/// Reason for a level as structured values, for clients that phrase it themselves.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 enum LevelReason {
@@ -90,22 +90,22 @@ enum LevelReason {
     Opened,
     Assets {
         hkd: String,
-        /// The same amount if it is the paper account's.
+        /// The same amount if it comes from the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper_hkd: Option<String>,
         day: Day,
-        /// The level that it reaches.
+        /// The level that the amount reaches.
         level: u32,
     },
     Orders {
         count: u64,
-        /// The same number if they are orders of the paper account.
+        /// The same number if the orders come from the paper account.
         #[serde(skip_serializing_if = "Option::is_none")]
         paper: Option<u64>,
         month: String,
         /// The threshold that was exceeded.
         exceeded: u32,
-        /// The level that they reach.
+        /// The level that the orders reach.
         level: u32,
     },
     /// Set by the operator.
@@ -124,7 +124,7 @@ struct QuotaChange {
 #[derive(Debug, Serialize, JsonSchema)]
 struct ChargedSecurity {
     symbol: String,
-    /// Hong Kong time.
+    /// Time of the first charge, in Hong Kong time.
     first_used_at: Instant,
     first_used_at_unix: i64,
 }
@@ -136,7 +136,7 @@ pub(crate) struct RightDocument {
     #[schemars(schema_with = "doc::package")]
     package: &'static str,
     granted: bool,
-    /// Granted, started and not expired, by the market's clock.
+    /// Whether the right is granted, started and not expired, by the market clock.
     held: bool,
     from: Option<Instant>,
     until: Option<Instant>,
@@ -228,7 +228,7 @@ fn paper_orders(orders: &access::MonthOrders) -> Option<u64> {
     (orders.source == Source::Paper && orders.count > 0).then_some(orders.count)
 }
 
-/// Every package: whether it is granted, and for which period.
+/// Returns all packages, with whether each is granted and for which period.
 pub(crate) fn rights(account: &Account, now: Timestamp) -> Vec<RightDocument> {
     let described = |right: Right| {
         let validity = account.rights.validity(right);

@@ -1,5 +1,4 @@
-//! The closed list of refusals, and the two tables that map them to the codes of the protocol and
-//! of HTTP.
+//! The closed list of refusals, and the two tables that map them to protocol and HTTP codes.
 
 use std::time::Duration;
 
@@ -10,58 +9,58 @@ use wire::{Status, code};
 
 use crate::metrics::Outcome;
 
-/// The text while the database is unreachable.
+/// Message while the database is unreachable.
 const AWAY: &str = "the database is away: try again later, nothing was charged";
 
-/// The text when the disk is full.
+/// Message when the disk is full.
 const DISK_FULL: &str =
     "the disk of the database is full: nothing was changed or charged, its operator has to free some space";
 
-/// Why a request is refused. Its text is a constant, or made of the caller's own words.
+/// Why a request is refused. The text is a constant, or derived from the caller's input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Refusal {
-    /// The body is not the message of the command.
+    /// The body cannot be decoded as the command's message.
     Malformed(String),
     UnknownCommand(u8),
     /// The connection is not signed in.
     Unauthenticated,
     /// The operator has revoked the account.
     Revoked,
-    /// More requests in a time window than the account may send.
+    /// The account exceeded its request window.
     TooFast {
         text: String,
         retry_after: Duration,
     },
-    /// More calls of all kinds in a second than the account may send.
+    /// The account exceeded its general rate limit in calls per second.
     TooManyCalls {
         text: String,
         retry_after: Duration,
     },
-    /// More concurrent requests than a connection or an account may have.
+    /// The connection or account has too many concurrent requests.
     Busy,
     BadQuery(String),
     NoQuotes(String),
     NoAccess(String),
-    /// The month's quota of securities is used up.
+    /// The account's monthly quota of securities is used up.
     QuotaSpent(String),
-    /// More symbols or candles in one request than a command accepts.
+    /// One request has more symbols or candles than the command accepts.
     TooMany(String),
-    /// A command of the protocol that is not offered here.
+    /// A protocol command that is not supported.
     NotOffered(&'static str),
-    /// The client's own deadline has passed.
+    /// The client's deadline has passed.
     TimedOut,
     /// The database is unreachable, and the request needs it. Nothing was charged.
     Away(String),
-    /// The disk of the database is full, and the request has to write. Nothing was changed or
-    /// charged.
+    /// The database's disk is full, and the request has to write. Nothing was changed or charged.
     DiskFull,
-    /// Not an error: the request must be retried on a thread that may wait. Never sent.
+    /// Not an error: the request must be retried on a thread that may block. Never sent to a
+    /// client.
     Waits,
-    /// A server error; the log has the cause.
+    /// A server error. The cause is logged.
     Internal,
 }
 
-/// An account has come to the listener of another region.
+/// An account used a listener for another region.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WrongRegion {
     #[error(
@@ -74,7 +73,7 @@ pub(crate) enum WrongRegion {
 }
 
 impl Refusal {
-    /// Status and code on a long connection.
+    /// Returns status and code on a long connection.
     pub(crate) fn on_wire(&self) -> (Status, u64) {
         match self {
             Refusal::Malformed(_) | Refusal::UnknownCommand(_) => (Status::BadRequest, code::INVALID),
@@ -82,8 +81,7 @@ impl Refusal {
                 (Status::BadRequest, code::RATE)
             }
             Refusal::Unauthenticated | Refusal::Revoked => (Status::Unauthenticated, code::UNAUTHENTICATED),
-            // The protocol's choice: a body that can be decoded but makes no sense is a server
-            // error.
+            // Defined by the protocol: a body that decodes but is invalid is a server error.
             Refusal::BadQuery(_) => (Status::ServerError, code::INVALID),
             Refusal::NoQuotes(_) => (Status::ServerError, code::NO_QUOTES),
             Refusal::NoAccess(_) => (Status::ServerError, code::NO_ACCESS),
@@ -97,7 +95,7 @@ impl Refusal {
         }
     }
 
-    /// The HTTP status; the envelope carries the code of [`Refusal::on_wire`].
+    /// Returns the HTTP status. The envelope carries the code from [`Refusal::on_wire`].
     pub(crate) fn on_http(&self) -> u16 {
         match self {
             Refusal::Malformed(_) | Refusal::UnknownCommand(_) | Refusal::BadQuery(_) => 400,
@@ -113,8 +111,8 @@ impl Refusal {
         }
     }
 
-    /// Whether it is due to a limit of the account: its rate, its quota or its floors, which an
-    /// operator can lift.
+    /// Returns whether the refusal is due to a limit that an operator can lift: the account's rate,
+    /// quota or floors.
     pub(crate) fn is_limit(&self) -> bool {
         match self {
             Refusal::TooFast { .. } | Refusal::TooManyCalls { .. } | Refusal::QuotaSpent(_) => true,
@@ -136,7 +134,7 @@ impl Refusal {
         }
     }
 
-    /// Appends to the text of a refusal for a limit; every other one is unchanged.
+    /// Appends to the text of a limit refusal. Other refusals are unchanged.
     pub(crate) fn followed_by(self, more: &str) -> Refusal {
         match self {
             Refusal::TooFast { text, retry_after } => Refusal::TooFast { text: text + more, retry_after },
@@ -149,7 +147,7 @@ impl Refusal {
         }
     }
 
-    /// Whether it counts towards the caller's backoff: not if the server is at fault.
+    /// Returns whether the refusal counts toward the caller's backoff. Server errors do not.
     pub(crate) fn is_held_against_them(&self) -> bool {
         !matches!(
             self,
@@ -157,7 +155,7 @@ impl Refusal {
         )
     }
 
-    /// The outcome that metrics count it as.
+    /// Returns the outcome for metrics.
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
             Refusal::Malformed(_) => Outcome::Malformed,
@@ -178,12 +176,12 @@ impl Refusal {
         }
     }
 
-    /// The database is unreachable.
+    /// Returns the refusal while the database is unreachable.
     pub(crate) fn away() -> Refusal {
         Refusal::Away(AWAY.to_owned())
     }
 
-    /// The refusal for an error of `access`.
+    /// Converts an `access` error.
     pub(crate) fn of_access(error: &access::AccessError) -> Refusal {
         match error {
             access::AccessError::Store(error) => Refusal::of_store(error, "cannot check an account"),
@@ -195,13 +193,13 @@ impl Refusal {
         }
     }
 
-    /// The refusal for an error of the store. `what` is for the log.
+    /// Converts a store error. `what` is the log message.
     pub(crate) fn of_store(error: &StoreError, what: &'static str) -> Refusal {
         if error.would_wait() {
             return Refusal::Waits;
         }
         if error.is_away() {
-            // The heartbeat job logs that it is unreachable.
+            // Already logged by the heartbeat job.
             tracing::debug!(%error, "{what}");
             return Refusal::away();
         }
@@ -212,7 +210,7 @@ impl Refusal {
         }
     }
 
-    /// The text for the client.
+    /// Returns the message for the client.
     pub(crate) fn text(&self) -> String {
         match self {
             Refusal::Malformed(text)
@@ -263,7 +261,7 @@ impl From<WrongRegion> for Refusal {
     }
 }
 
-/// The refusal when the store cannot answer.
+/// Converts an error from `history`.
 impl From<HistoryError> for Refusal {
     fn from(error: HistoryError) -> Refusal {
         match error {

@@ -1,8 +1,8 @@
-//! One line for each request: the task, the account, the outcome and the duration. HTTP requests
-//! are logged at `info`. Long connections send tens of thousands of requests a second, and a line
-//! each would be a noticeable part of their cost: they are logged at `debug`, as are monitoring
-//! requests, which come every few seconds. No line contains a query string, a token, a symbol or a
-//! name. The path is the pattern of its route; only an unknown path is logged as sent.
+//! Writes one log line per request: the task, account, outcome and duration. HTTP requests are
+//! logged at `info`. Long connections send tens of thousands of requests per second, and a line
+//! each would be a noticeable part of their cost, so they are logged at `debug`. So are monitoring
+//! requests, which arrive every few seconds. No line contains a query string, a token, a symbol or
+//! a name. The path is the route's pattern; only an unknown path is logged as sent.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -13,27 +13,27 @@ use tokio::time::Instant;
 use crate::client_program::ClientProgram;
 use crate::metrics::{CliCommand, Metrics, Outcome, Task, TransportLabel};
 
-/// The target of these lines, by which a log filter selects them.
+/// Target of these lines, for log filters.
 const TARGET: &str = "requests";
 
-/// How a request ended.
+/// Result of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestEnd {
     pub(crate) outcome: Outcome,
     pub(crate) took: Duration,
-    /// Bytes of the answer.
+    /// Response size in bytes.
     pub(crate) bytes: usize,
     pub(crate) candles: usize,
     pub(crate) account: Option<AccountId>,
 }
 
 impl RequestEnd {
-    /// A request that began at `since` and ends now.
+    /// Creates the result of a request that began at `since` and ends now.
     pub(crate) fn at(since: Instant, outcome: Outcome) -> RequestEnd {
         RequestEnd::by(Instant::now(), since, outcome)
     }
 
-    /// The same at a time that the caller has just read.
+    /// Like `at`, with a time that the caller has just read.
     pub(crate) fn by(now: Instant, since: Instant, outcome: Outcome) -> RequestEnd {
         RequestEnd {
             outcome,
@@ -54,13 +54,13 @@ impl RequestEnd {
         );
     }
 
-    /// In milliseconds, to the microsecond.
+    /// Returns the duration in milliseconds, rounded to the microsecond.
     fn elapsed_ms(&self) -> f64 {
         (self.took.as_secs_f64() * 1e6).round() / 1e3
     }
 }
 
-/// `tracing` fixes the level of a line at compile time, so there is one call for each.
+/// `tracing` fixes a line's level at compile time, so each level needs a separate call.
 macro_rules! http_line {
     ($level:ident, $about:expr, $ended:expr) => {
         tracing::$level!(
@@ -107,14 +107,14 @@ pub(crate) fn of_link(
     );
 }
 
-/// Additional fields of the line of an HTTP request.
+/// Additional fields in the log line of an HTTP request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HttpRequestLine<'a> {
     pub(crate) task: Task,
     pub(crate) method: &'static str,
-    /// The pattern of the path: a value in place of its braces may be a secret.
+    /// Path pattern. A value in place of its braces may be a secret.
     pub(crate) route: &'static str,
-    /// The path as sent, escaped and truncated, if it is unknown.
+    /// Path as sent, escaped and truncated, if it has no route.
     pub(crate) path: Option<&'a str>,
     pub(crate) status: u16,
     pub(crate) program: &'a ClientProgram,
@@ -132,10 +132,10 @@ pub(crate) fn of_http(metrics: &Metrics, about: &HttpRequestLine<'_>, ended: &Re
     }
 }
 
-/// A log line that is written at most once a minute, with the number of times since the last one.
+/// Limits a log line to one per minute, and counts occurrences since the last one.
 #[derive(Debug)]
 pub(crate) struct OncePerMinute {
-    /// The uptime in seconds at which it may be written again.
+    /// Uptime in seconds at which the line may be written again.
     again_at_s: AtomicU64,
     times: AtomicU64,
 }
@@ -147,7 +147,7 @@ impl OncePerMinute {
         OncePerMinute { again_at_s: AtomicU64::new(0), times: AtomicU64::new(0) }
     }
 
-    /// The number of times since the last line, if a line is due now.
+    /// Counts an occurrence. Returns the number since the last line if a line is due.
     pub(crate) fn pass(&self, uptime: Duration) -> Option<u64> {
         self.times.fetch_add(1, Ordering::Relaxed);
         let (now, again_at) = (uptime.as_secs(), self.again_at_s.load(Ordering::Relaxed));

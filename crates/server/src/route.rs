@@ -1,5 +1,5 @@
-//! The single route of every request, whatever its transport: count, parse, admit, answer, charge.
-//! The transport supplies the parser; from there on everything is typed by the command.
+//! The route of every request on any transport: count, parse, admit, answer, charge. The transport
+//! supplies the parser; every later step is typed by the command.
 
 use access::{Actor, AdmissionCache, Demand, Permit, Ticket};
 use history::{AsOf, Paged, Paging};
@@ -19,29 +19,29 @@ pub(crate) struct Work<C> {
     caller: Caller,
     command: C,
     permit: Permit,
-    /// The store's version when the request was admitted.
+    /// Store version when the request was admitted.
     version: i64,
 }
 
-/// Most securities with candles that a connection remembers.
+/// Maximum number of securities that a connection remembers as known.
 const KNOWN_MAX: usize = 16;
 
-/// Cache of a long connection between requests, to avoid locks that all connections share.
+/// Per-connection cache between requests, which avoids locks shared by all connections.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     admission: AdmissionCache,
-    /// Securities that have candles, and the store version for which that is known. The clock of an
-    /// account only moves forward, so they stay known.
+    /// Securities that have candles, and the store version for which this is known. An account's
+    /// clock only moves forward, so they stay known.
     known: (i64, Vec<Symbol>),
 }
 
 impl Memory {
-    /// For a single request, whose caller was just admitted for market data.
+    /// Creates a cache for a single request, whose caller was just admitted for market data.
     pub(crate) fn of(caller: &Caller, permit: &Permit) -> Memory {
         Memory { admission: permit.admission_cache(&caller.who), ..Memory::default() }
     }
 
-    /// Whether a symbol has candles, like [`Core::known`].
+    /// Refuses a symbol without candles, like [`Core::known`], but cached per connection.
     fn known(&mut self, symbol: &Symbol, version: i64, as_of: AsOf, core: &Core) -> Result<(), Refusal> {
         let (at, symbols) = &mut self.known;
         if *at == version && symbols.contains(symbol) {
@@ -57,7 +57,7 @@ impl Memory {
     }
 }
 
-/// Admits a request. For an operator, a refusal for a limit shows how to lift it.
+/// Admits a request. For an operator, a refusal because of a limit also shows how to lift it.
 pub(crate) fn admit<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -69,10 +69,10 @@ pub(crate) fn admit<C: Command>(
     admitted.map_err(|refusal| lifting::with_hint(refusal, &caller.who, core))
 }
 
-/// The order of refusals is the specification's: cannot be decoded, too fast, bad parameters or
-/// unknown symbol, no data, no access, quota. That is why the transport decodes, and `parse` is
-/// called only after the request has been counted. A request whose answer is as long as several
-/// counts as that many `calls`; if the rate limit does not allow them all, it is refused.
+/// Checks in the order that the specification defines: cannot be decoded, too fast, bad parameters
+/// or unknown symbol, no data, no access, quota. Therefore the transport decodes, and `parse` is
+/// called only after the request has been counted. A request whose response is as long as several
+/// counts as that many `calls`; if the rate limit does not allow all of them, it is refused.
 fn admit_in_order<C: Command>(
     core: &Core,
     caller: &Caller,
@@ -82,18 +82,18 @@ fn admit_in_order<C: Command>(
 ) -> Result<Work<C>, Refusal> {
     let version = core.version_check()?;
     let ticket = count(C::PACE, core, caller, calls, memory)?;
-    // A range that begins before the account's floors is refused like any bad parameter, so parsing
-    // needs the floors.
+    // A range that begins before the account's floors is refused like any bad parameter, so the
+    // parser needs the floors.
     let floors = ticket.as_ref().map_or(core.floors, |ticket| core.floors_of(ticket.account()));
     let mut command = parse(&Context { caller, floors, core })?;
     let permit = permit(command.subject(), ticket, core, caller, version, memory)?;
-    // Without the right, overnight candles are omitted; the request is not refused.
+    // Without the right, overnight candles are omitted instead of refusing the request.
     let caller = Caller { overnight: caller.overnight && permit.overnight(), ..*caller };
     command.narrow(&caller, core.floors_of(permit.account()));
     Ok(Work { caller, command, permit, version })
 }
 
-/// Counts a request against the rate limit of its account, and refuses it if the limit is exceeded.
+/// Counts a request against the account's rate limit, and refuses it if the limit is exceeded.
 fn count(
     pace: Pace,
     core: &Core,
@@ -113,7 +113,7 @@ fn count(
     }
 }
 
-/// Checks that data exists, and that the account may see it.
+/// Checks that the data exists, and that the account may see it.
 fn permit(
     subject: Subject<'_>,
     ticket: Option<Ticket>,
@@ -149,8 +149,8 @@ fn permit(
         (Subject::Prices | Subject::Open, _) => access.admit(Demand::Open { caller: &caller.who }, now),
     };
     permit.map_err(|refusal| {
-        // Spending a permit records a change of the account's level. A request over the quota gets
-        // no permit, so the change is recorded here.
+        // Spending a permit records a change of the account's level. A request over quota gets no
+        // permit, so the change is recorded here.
         if matches!(refusal, access::Refusal::QuotaSpent { .. })
             && let Err(error) =
                 access.settle(caller.who.account(), &Actor::Service, core.present(caller.as_of))
@@ -162,14 +162,14 @@ fn permit(
 }
 
 impl<C: Command> Work<C> {
-    /// The API date that the caller is pinned to; `None` for the newest.
+    /// Returns the API date that the caller is pinned to, or `None` for the newest.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.permit.account())
     }
 
-    /// The answer, if it takes no longer than handing the work to another thread: from memory, or
-    /// with one short read. `None` if the work belongs on a worker thread, which is always so if
-    /// the answer is charged.
+    /// Returns the response if it takes no longer than a thread handoff: from memory, or with one
+    /// short read. `None` if the work belongs on a worker thread, which is always the case if the
+    /// response is charged.
     pub(crate) fn reply_at_once(&mut self, core: &Core) -> Option<Result<Reply, Refusal>> {
         if !self.permit.is_free() {
             return None;
@@ -178,8 +178,8 @@ impl<C: Command> Work<C> {
         Some(reply.inspect(|reply| core.metrics.candles(reply.candles)))
     }
 
-    /// The answer as values. A security that is new this month is charged once the answer is ready
-    /// and before it is sent. The transport counts the candles that it sends.
+    /// Returns the response as values. A security that is new this month is charged after the
+    /// response is ready and before it is sent. The transport counts the candles that it sends.
     pub(crate) fn answer(self, core: &Core) -> Result<C::Response, Refusal> {
         let response = self.command.answer(&self.caller, &self.permit, core)?;
         spend(self.permit, core)?;
@@ -188,36 +188,38 @@ impl<C: Command> Work<C> {
 }
 
 impl Work<HistoryCandles> {
-    /// Whether the answer uses part of a limited quota.
+    /// Returns whether the response uses part of a limited quota.
     pub(crate) fn takes_of_quota(&self) -> bool {
         self.permit.is_charged() && self.permit.account().terms.quota != Some(access::QUOTA_MAX)
     }
 
-    /// Candles in columns, more than the thousand of one answer, and where the next page begins.
+    /// Returns candles in columns, possibly more than one protocol response may hold, and the start
+    /// of the next page.
     pub(crate) fn pages(self, paging: Paging, core: &Core) -> Result<Paged, Refusal> {
         let paged = self.command.pages(paging, &self.caller, core)?;
         spend(self.permit, core)?;
         Ok(paged)
     }
 
-    /// Whether the answer may contain overnight candles: the client requested them and the account
-    /// has the right.
+    /// Returns whether the response may contain overnight candles: the client requested them and
+    /// the account has the right.
     pub(crate) fn has_overnight(&self) -> bool {
         self.command.has_overnight()
     }
 
-    /// The floors of its account.
+    /// Returns the account's floors.
     pub(crate) fn floors(&self, core: &Core) -> FloorTable {
         core.floors_of(self.permit.account())
     }
 }
 
-/// Admitted work of any command, for a worker thread that may wait for the disk.
+/// Admitted work of any command, for a worker thread that may block on disk I/O.
 pub(crate) trait BlockingWork: Send {
-    /// Its account's share of the worker threads.
+    /// Returns the account's share of the worker threads.
     fn share(&self, core: &Core) -> Share;
 
-    /// The encoded answer. It is charged only if it is still wanted when it is ready.
+    /// Returns the encoded response. It is charged only if `is_wanted` is still true when it is
+    /// ready.
     fn run_if(self: Box<Self>, core: &Core, is_wanted: &dyn Fn() -> bool) -> Result<Reply, Refusal>;
 }
 
@@ -238,7 +240,7 @@ impl<C: Command> BlockingWork for Work<C> {
     }
 }
 
-/// Charges the account. The charge is on disk before the answer is sent.
+/// Charges the account. The charge is durable before the response is sent.
 fn spend(permit: Permit, core: &Core) -> Result<(), Refusal> {
     let is_charged = permit.is_charged();
     core.access.spend(permit, core.machine_now())?;

@@ -1,4 +1,4 @@
-//! The settings of the server.
+//! Server settings.
 
 use std::num::NonZeroU32;
 use std::path::PathBuf;
@@ -10,69 +10,70 @@ use crate::public_url::PublicUrl;
 use crate::tls::TlsFiles;
 use crate::workers;
 
-/// The settings of the server. The defaults are those of `chandler serve`.
+/// Server settings. The defaults are those of `chandler serve`.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address of HTTP and WebSocket.
+    /// Address for HTTP and WebSocket.
     pub listen: std::net::SocketAddr,
-    /// The address of raw TCP.
+    /// Address for raw TCP.
     pub tcp: std::net::SocketAddr,
-    /// Addresses of HTTP and WebSocket that serve only the accounts of one region.
+    /// Additional addresses for HTTP and WebSocket, each serving only accounts of one region.
     pub regional: Vec<(access::Region, std::net::SocketAddr)>,
-    /// The internal listener: serves health, readiness, metrics and status to everyone who can
-    /// reach it, and nothing else. If set, the other listeners show metrics and status only to
+    /// Address of the internal listener, which serves only health, readiness, metrics and status,
+    /// without authentication. If set, the other listeners show metrics and status only to
     /// operators.
     pub internal: Option<std::net::SocketAddr>,
-    /// The certificate of the listeners for HTTP and WebSocket; `None` for plain HTTP.
+    /// Certificate of the HTTP and WebSocket listeners; `None` for plain HTTP.
     pub tls: Option<TlsFiles>,
-    /// The URL of the service for clients; `None` if they use the host name of their requests.
+    /// URL of the service for clients; `None` to use the host of each request.
     pub public_url: Option<PublicUrl>,
     /// Proxies whose `X-Forwarded-For` and `Forwarded` headers are trusted.
     pub trusted_proxies: Vec<TrustedProxy>,
-    /// The account as which people on this machine are signed in without a password. Only for the
-    /// demo: no configuration has a key for it, and it is ignored if a proxy is trusted.
+    /// Account as which users on this machine are signed in without a password. Only for the demo:
+    /// no configuration key sets it, and it is ignored if a proxy is trusted.
     pub guest: Option<access::AccountId>,
-    /// Where history begins for accounts without their own floors.
+    /// Start of the visible history for accounts without floors of their own.
     pub floors: market::FloorTable,
-    /// The share of turnover in percent that counts as large trades, for capital distribution.
+    /// Share of turnover in percent that defines large trades, for capital distribution.
     pub flow_large_percent: u32,
-    /// The share of large and medium trades together.
+    /// Share of turnover in percent that defines large and medium trades together.
     pub flow_medium_percent: u32,
-    /// Most open connections of all kinds.
+    /// Maximum number of open connections of all kinds.
     pub connections_max: usize,
-    /// Memory for encoded candles; 0 disables the cache.
+    /// Size of the cache of encoded candles in bytes; 0 disables it.
     pub cache_bytes: usize,
     pub limits: Limits,
     /// Which OAuth clients need PKCE.
     pub pkce: access::PkceRule,
-    /// Ticks, fees, settlement days and interest of paper accounts; `None` for the built-in tables.
+    /// Tick sizes, fees, settlement days and interest of paper accounts; `None` for the built-in
+    /// tables.
     pub tables: Option<trading::Tables>,
-    /// Retention of audit rows; `None` for unlimited.
+    /// Retention of audit rows in days; `None` for unlimited.
     pub audit_retention_days: Option<NonZeroU32>,
-    /// The assets and orders that levels are computed from.
+    /// The assets and orders from which levels are computed.
     pub levels_from: access::LevelsFrom,
-    /// How long the download URL of a statement is valid, in seconds.
+    /// Validity of a statement's download URL in seconds.
     pub statement_link_seconds: u32,
-    /// The font for Chinese in PDF statements; `None` to search the usual places.
+    /// Font for Chinese text in PDF statements; `None` to search the usual paths.
     pub statement_font: Option<PathBuf>,
-    /// Size limit of an uploaded file in bytes.
+    /// Maximum size of an uploaded file in bytes.
     pub upload_bytes: usize,
     pub node: NodeSettings,
 }
 
-/// Settings of one of several servers on one PostgreSQL database. Unused for a store in a
+/// Settings of one of several servers that share a PostgreSQL database. Unused if the store is a
 /// directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSettings {
-    /// The folder of the local copy of candles, and of uploaded files; `None` for one in the user's
-    /// cache folder.
+    /// Directory for the local copy of candles and for uploaded files; `None` for one in the user's
+    /// cache directory.
     pub cache: Option<PathBuf>,
-    /// Size limit of that copy in bytes.
+    /// Maximum size of the local copy in bytes.
     pub cache_size: u64,
-    /// The offline window: how long known accounts are served from the local copy while the
-    /// database is unreachable.
+    /// Offline window: how long known accounts are served from the local copy while the database is
+    /// unreachable.
     pub offline_window: Duration,
-    /// The name of this server in reports; `None` for the machine's name.
+    /// Name of this server in reports; `None` for the machine's name.
     pub name: Option<String>,
 }
 
@@ -122,16 +123,18 @@ pub const EXPOSURE_ADVICE: &str = "set tls_cert and tls_key, or put a proxy with
                                    trusted_proxies, or listen on 127.0.0.1";
 
 impl Settings {
-    /// The shares of large and medium trades. The second includes the first, so it is no less.
+    /// Returns the turnover shares of large and medium trades. The second includes the first, so it
+    /// is never smaller.
     pub(crate) fn class_shares(&self) -> market::ClassShares {
         let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
         let (large, medium) = (percent(self.flow_large_percent), percent(self.flow_medium_percent));
         market::ClassShares { large, medium: medium.max(large) }
     }
 
-    /// Whether only this machine is served, and not through a proxy, as far as the settings show.
-    /// One-time links exist only then. With TLS the address is the name on the certificate, and
-    /// with an internal listener no request of the others counts as local.
+    /// Returns whether the settings restrict the server to this machine, without a proxy. One-time
+    /// links require it. TLS excludes it, because links would need the certificate's host name. An
+    /// internal listener excludes it, because no request to the other listeners is then treated as
+    /// local.
     pub fn is_for_this_machine(&self) -> bool {
         let regional = self.regional.iter().map(|(_, address)| *address);
         let mut all = [self.listen, self.tcp].into_iter().chain(regional);
@@ -142,8 +145,8 @@ impl Settings {
             && self.internal.is_none()
     }
 
-    /// A warning if other machines are served and no setting shows that their requests are
-    /// encrypted. A trusted proxy or a public https URL does.
+    /// Returns a warning if other machines are served and no setting shows that their requests are
+    /// encrypted. TLS, a trusted proxy or a public https URL does.
     pub fn exposure(&self) -> Option<String> {
         let is_https = self.public_url.as_ref().is_some_and(PublicUrl::is_https);
         if self.tls.is_some() || is_https || !self.trusted_proxies.is_empty() {
@@ -162,20 +165,19 @@ impl Settings {
     }
 }
 
-/// Resource limits of one account across all transports, or of one address before sign-in.
+/// Resource limits per account across all transports, or per address before sign-in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Quote commands other than history.
+    /// Rate limit on quote commands other than history.
     pub calls: access::CallRule,
-    /// Threads for requests that wait for the disk, for all callers together; at most
+    /// Number of threads for requests that block on disk I/O, shared by all callers. At most
     /// [`THREADS_MAX`](crate::THREADS_MAX).
     pub threads: usize,
-    /// Refusals per second beyond which a caller's connections are read more slowly; 0 for no
-    /// limit.
+    /// Refusals per second above which a caller's connections are read more slowly; 0 for no limit.
     pub refusals_per_second: u32,
-    /// Unsent answers of one caller, in bytes.
+    /// Maximum unsent bytes of responses per caller.
     pub unsent_bytes: usize,
-    /// Unauthenticated connections of one address; further ones wait for a slot.
+    /// Maximum unauthenticated connections per address. Further ones wait for a slot.
     pub unproven_connections: usize,
 }
 
@@ -234,7 +236,7 @@ mod tests {
                 "{own_region_only}"
             );
         }
-        // The data served there is not secret.
+        // The internal listener serves no secret data, so it needs no encryption.
         assert_eq!(Settings { internal: Some(at("0.0.0.0:9090")), ..Settings::default() }.exposure(), None);
         let files = TlsFiles { certificate: "cert.pem".into(), key: "key.pem".into() };
         let public = |text: &str| Some(text.parse().unwrap());

@@ -1,5 +1,5 @@
-//! TLS on the listeners for HTTP and WebSocket: the certificate, the handshake, and replacing the
-//! files while connections stay open. Raw TCP has none: its clients do not support TLS.
+//! TLS on the HTTP and WebSocket listeners: the certificate, the handshake, and reloading the files
+//! while connections stay open. Raw TCP has no TLS, because its clients do not support it.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -22,23 +22,24 @@ use crate::metrics::{Handshake, Metrics, Reload};
 
 /// Handshake timeout.
 const HANDSHAKE_WITHIN: Duration = Duration::from_secs(5);
-/// Maximum file size; a chain of certificates is a few kilobytes.
+/// Maximum file size in bytes; a certificate chain is a few kilobytes.
 const FILE_MAX: u64 = 1 << 20;
-/// The first byte of a handshake; no HTTP method begins with it.
+/// First byte of a TLS handshake record. No HTTP method begins with it.
 const HANDSHAKE_RECORD: u8 = 0x16;
 const PLAIN: &str = "this port speaks TLS: write https:// or wss://\n";
 
-/// The files of certificate and key.
+/// Paths of the certificate and key files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// PEM: the certificate of the server first, then the chain up to the root.
+    /// PEM file with the server certificate first, then the chain up to the root.
     pub certificate: PathBuf,
-    /// PEM, without a password.
+    /// PEM file with the key, not encrypted.
     pub key: PathBuf,
 }
 
 impl TlsFiles {
-    /// Reads and checks the files as a server would. Returns the certificate that it would present.
+    /// Reads and validates the files as a server would. Returns the certificate that it would
+    /// present.
     pub fn check(&self) -> Result<Certificate, TlsError> {
         load(self).map(|shown| shown.certificate)
     }
@@ -62,23 +63,23 @@ pub enum TlsError {
     StillBroken { reason: String },
 }
 
-/// The certificate for new connections, ready for handshakes.
+/// The certificate presented to new connections, ready for handshakes.
 #[derive(Debug)]
 struct ShownCertificate {
     config: Arc<ServerConfig>,
     certificate: Certificate,
 }
 
-/// Length and modification time of each file, by which changes are detected.
+/// Length and modification time of each file, used to detect changes.
 type FileStamps = [Option<(u64, Option<SystemTime>)>; 2];
 
 #[derive(Debug)]
 pub(crate) struct Tls {
     files: TlsFiles,
     shown: RwLock<Arc<ShownCertificate>>,
-    /// The stamps of the files that were last read, valid or not.
+    /// Stamps of the files that were last read, valid or not.
     marks: Mutex<FileStamps>,
-    /// Why those files are invalid, if they are.
+    /// Why those files are invalid, or `None` if they are valid.
     broken: Mutex<Option<String>>,
     demand: Arc<Notify>,
 }
@@ -98,23 +99,24 @@ impl Tls {
         self.shown.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The certificate for new connections.
+    /// Returns the certificate presented to new connections.
     pub(crate) fn certificate(&self) -> Certificate {
         self.shown().certificate.clone()
     }
 
-    /// Requests an immediate reload, changed or not. The job that waits for [`Tls::demand`] does
-    /// it.
+    /// Requests an immediate reload, even if the files have not changed. Performed by the job that
+    /// waits on [`Tls::demand`].
     pub(crate) fn reload(&self) {
         self.demand.notify_one();
     }
 
-    /// Notified when the files are to be read immediately.
+    /// Notified when an immediate reload is requested.
     pub(crate) fn demand(&self) -> Arc<Notify> {
         self.demand.clone()
     }
 
-    /// Reads the files if they have changed or `forced` is set. An invalid pair changes nothing.
+    /// Reloads the files if they have changed or `forced` is set. If they are invalid, the current
+    /// certificate stays in use.
     pub(crate) fn look(&self, forced: bool, metrics: &Metrics) -> Result<(), TlsError> {
         let found = marks(&self.files);
         let before = {
@@ -123,7 +125,7 @@ impl Tls {
         };
         let mut broken = self.broken.lock().unwrap_or_else(PoisonError::into_inner);
         if found == before && !forced {
-            // Invalid files are still a failure while they stay unchanged.
+            // Invalid files remain an error until they change.
             return broken.clone().map_or(Ok(()), |reason| Err(TlsError::StillBroken { reason }));
         }
         let shown = load(&self.files).inspect_err(|error| {
@@ -138,7 +140,7 @@ impl Tls {
         Ok(())
     }
 
-    /// The handshake with one client; `None` if it fails.
+    /// Performs the handshake with one client. Returns `None` if it fails.
     pub(crate) async fn greet(&self, stream: TcpStream, metrics: &Metrics) -> Option<TlsStream<TcpStream>> {
         let config = self.shown().config.clone();
         let (outcome, stream) = match timeout(HANDSHAKE_WITHIN, shake(config, stream)).await {
@@ -155,7 +157,8 @@ impl Tls {
     }
 }
 
-/// `None` for a client that uses plain HTTP, after an error response.
+/// Performs the handshake. A client that uses plain HTTP gets an error response and `None` is
+/// returned.
 async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<Option<TlsStream<TcpStream>>> {
     let mut first = [0];
     stream.peek(&mut first).await?;
@@ -164,8 +167,8 @@ async fn shake(config: Arc<ServerConfig>, mut stream: TcpStream) -> io::Result<O
         let answer = format!("{head}\r\ncontent-length: {}\r\n\r\n{PLAIN}", PLAIN.len());
         stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
-        // Unread bytes would turn the close into a reset, and the client might never see the
-        // answer.
+        // Closing a socket with unread bytes sends a reset, and the client might never see the
+        // response. Read and discard them first.
         tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;
         return Ok(None);
     }
@@ -202,7 +205,7 @@ fn load(files: &TlsFiles) -> Result<ShownCertificate, TlsError> {
             TlsError::Mismatch { certificate: path.clone(), key: key_path.clone() }
         }
         rustls::Error::InvalidCertificate(CertificateError::BadEncoding) => none(),
-        // The error of rustls for an unusable key.
+        // rustls reports an unusable key as a general error.
         rustls::Error::General(_) => TlsError::NoKey { path: key_path.clone() },
         error => unusable(error),
     })?;

@@ -1,7 +1,7 @@
-//! Limits for unauthenticated connections. Each address has a few slots for them; some more
-//! connections wait briefly for a slot, and the rest are closed immediately. A client that opens a
-//! hundred connections and signs in on all of them is not affected. One that never signs in gets no
-//! more than its few slots.
+//! Limits on unauthenticated connections. Each address has a few slots; some more connections wait
+//! briefly for a slot, and all others are closed immediately. A client that opens a hundred
+//! connections and signs in on all of them is not affected. One that never signs in gets only its
+//! few slots.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,35 +10,35 @@ use std::time::Duration;
 
 use crate::places::{Place, Places};
 
-/// How long a connection waits for a slot before it is closed.
+/// Time that a connection waits for a slot before it is closed.
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// Waiters per slot: enough for a program that opens hundreds of connections concurrently and signs
 /// in on each.
 const WAITING: usize = 4;
-/// Minimum slots per address, however few connections the server allows.
+/// Minimum number of slots per address, however few connections the server allows.
 const EACH_MIN: usize = 4;
 
-/// The slots of all addresses.
+/// Slots of all addresses.
 #[derive(Debug)]
 pub(crate) struct UnauthenticatedLimits {
     places: Places<IpAddr>,
     turned_away: AtomicU64,
 }
 
-/// The slot of one connection, until it is authenticated. Clones share the slot.
+/// Slot of one connection until it is authenticated. Clones share the slot.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnauthenticatedSlot(Arc<Mutex<Option<Place>>>);
 
 impl UnauthenticatedLimits {
-    /// With `each` slots per address. One address has at most half of `all` connections, including
-    /// those that wait, which are open as well.
+    /// Allows `each` slots per address. One address gets at most half of `all` connections,
+    /// including waiters, which are open as well.
     pub(crate) fn new(each: usize, all: usize) -> UnauthenticatedLimits {
         let each = each.min(all / 4).max(EACH_MIN);
         let waiting = each.saturating_mul(WAITING).min((all / 2).saturating_sub(each)).max(EACH_MIN);
         UnauthenticatedLimits { places: Places::new(each, waiting), turned_away: AtomicU64::new(0) }
     }
 
-    /// A slot for a connection; `None` if none becomes free in time.
+    /// Waits for a slot. Returns `None` if none becomes free in time.
     pub(crate) async fn enter(&self, address: IpAddr) -> Option<UnauthenticatedSlot> {
         let place = self.places.take(access::network_of(address), WAIT_MAX).await;
         if place.is_none() {
@@ -47,14 +47,14 @@ impl UnauthenticatedLimits {
         place.map(|place| UnauthenticatedSlot(Arc::new(Mutex::new(Some(place)))))
     }
 
-    /// Connections that got no slot, since the start.
+    /// Returns the number of connections that got no slot since server start.
     pub(crate) fn turned_away(&self) -> u64 {
         self.turned_away.load(Ordering::Relaxed)
     }
 }
 
 impl UnauthenticatedSlot {
-    /// Frees the slot after authentication.
+    /// Releases the slot after authentication.
     pub(crate) fn leave(&self) {
         let place = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         drop(place);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn authentication_frees_a_slot_of_the_address() {
+    async fn authentication_releases_the_slot() {
         let places = Arc::new(UnauthenticatedLimits::new(4, 1_000));
         let one = places.enter(address(1)).await.unwrap();
         let two = places.enter(address(1)).await.unwrap();
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_address_never_has_more_than_half_of_all_connections() {
+    async fn one_address_gets_at_most_half_of_all_connections() {
         for (each, all, open) in
             [(128, 16_384, 640), (128, 400, 200), (128, 40, 20), (128, 1, 8), (4, 100, 20)]
         {
@@ -102,7 +102,7 @@ mod tests {
                     tokio::spawn(async move { places.enter(address(1)).await })
                 })
                 .collect();
-            // By then all of them have tried, and none has timed out.
+            // By then all connections have tried to enter, and none has timed out.
             tokio::time::sleep(WAIT_MAX / 2).await;
             let turned_away = usize::try_from(places.turned_away()).unwrap();
             assert_eq!(waiting.len() - turned_away, open, "{each} of {all}");

@@ -1,6 +1,6 @@
-//! Unsent answers: memory that a client could make the server hold by not reading. The bytes are
-//! counted across all transports per account, or per address before sign-in. A caller with too many
-//! gets no answers until some are sent.
+//! Unsent responses: memory that a client could make the server hold by not reading. The bytes are
+//! counted across all transports per account, or per address before sign-in. A caller at its limit
+//! gets no responses until some are sent.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,17 +10,17 @@ use tokio::sync::Notify;
 
 use crate::workers::Who;
 
-/// With more tallies than this, unused ones are evicted.
+/// Number of tallies above which unused ones are evicted.
 const SWEEP: usize = 4_096;
 
-/// The tallies of all callers.
+/// Tallies of all callers.
 #[derive(Debug)]
 pub(crate) struct Unsent {
     each_max: usize,
     all: Mutex<HashMap<Who, Weak<Tally>>>,
 }
 
-/// The unsent bytes of one caller.
+/// Unsent bytes of one caller.
 #[derive(Debug)]
 pub(crate) struct Tally {
     max: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Tally {
     freed: Notify,
 }
 
-/// Bytes that count until this is dropped.
+/// Bytes charged to a tally until dropped.
 #[derive(Debug)]
 pub(crate) struct Held {
     tally: Arc<Tally>,
@@ -53,7 +53,7 @@ impl Unsent {
         tally
     }
 
-    /// The bytes of all callers.
+    /// Returns the total bytes of all callers.
     pub(crate) fn bytes(&self) -> usize {
         let all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         all.values().filter_map(Weak::upgrade).map(|tally| tally.bytes.load(Ordering::Relaxed)).sum()
@@ -70,16 +70,15 @@ impl Tally {
         Held { tally: self.clone(), bytes }
     }
 
-    /// Whether the limit is reached.
+    /// Returns whether the limit is reached.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.max
     }
 
-    /// Waits until there is room.
+    /// Waits until the tally is below its limit.
     pub(crate) async fn room(&self) {
         loop {
-            // Registered before the check, so that bytes that are freed right after it are not
-            // missed.
+            // Registered before the check, so that a release right after it is not missed.
             let freed = self.freed.notified();
             if !self.is_full() {
                 return;
@@ -90,12 +89,12 @@ impl Tally {
 }
 
 impl Held {
-    /// Whether the caller has reached its limit.
+    /// Returns whether the caller has reached its limit.
     pub(crate) fn is_full(&self) -> bool {
         self.tally.is_full()
     }
 
-    /// Sets the number of bytes.
+    /// Sets the number of bytes charged.
     pub(crate) fn set(&mut self, bytes: usize) {
         if bytes > self.bytes {
             self.tally.bytes.fetch_add(bytes - self.bytes, Ordering::Relaxed);

@@ -1,28 +1,28 @@
-//! The time and the result of the last version check of the databases. A check costs more than the
-//! rest of an answer from memory, so requests that come at nearly the same time share one.
+//! Time and result of the last database version check. A check costs more than everything else in
+//! an answer from memory, so requests that arrive at nearly the same time share one.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// How long a check is valid.
+/// Time until a check expires.
 const FRESH_FOR: Duration = Duration::from_micros(500);
-/// From this age on, one request checks again while the others still use the last check. So no
-/// request waits for a check under load, and none uses a check older than [`FRESH_FOR`].
+/// Age at which one request checks again while the others still use the last check. Under load no
+/// request waits for a check, and none uses a check older than [`FRESH_FOR`].
 const LOOK_AFTER: Duration = Duration::from_micros(450);
 const _: () = assert!(LOOK_AFTER.as_nanos() < FRESH_FOR.as_nanos());
 
-/// The version of the store at the last check. Every request reads it, so reading takes no lock and
-/// writes nothing.
+/// The store version at the last check. Every request reads it, so reading takes no lock and writes
+/// nothing.
 #[derive(Debug)]
 pub(crate) struct VersionCheck {
-    /// Origin of the timing, by the machine's own clock: checks are about other processes, so they
-    /// continue in tests that pause the server's clock.
+    /// Origin of the timestamps, by the machine's monotonic clock. Checks detect changes by other
+    /// processes, so they must not stop in tests that pause tokio's clock.
     began: Instant,
-    /// Nanoseconds from there, plus one; 0 before the first check.
+    /// Nanoseconds since `began`, plus one; 0 before the first check.
     at: AtomicU64,
     version: AtomicI64,
-    /// Held by the request that checks.
+    /// Held by the request that performs a check.
     looking: Mutex<()>,
 }
 
@@ -38,7 +38,8 @@ impl Default for VersionCheck {
 }
 
 impl VersionCheck {
-    /// The version as of at most [`FRESH_FOR`] ago, from another request's check or from `look`.
+    /// Returns the version as of at most [`FRESH_FOR`] ago, from another request's check or from
+    /// `look`.
     pub(crate) fn version<E>(&self, look: impl FnOnce() -> Result<i64, E>) -> Result<i64, E> {
         self.version_by(|| self.began.elapsed(), look)
     }
@@ -57,20 +58,21 @@ impl VersionCheck {
             },
             None => self.looking.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        // The time before the check: a change during it may have been missed.
+        // Read before the check, because the check may miss a change made while it runs.
         let now = clock();
-        // Another request may have checked while this one waited.
+        // Another request may have checked while this one waited for the lock.
         if let Some((version, _)) = self.seen(now).filter(|(_, age)| *age < LOOK_AFTER) {
             return Ok(version);
         }
         let version = look()?;
-        // The time is stored last: a request that sees it sees a version at least as new.
+        // The time is stored last, so that a request that sees it also sees a version at least as
+        // new.
         self.version.store(version, Ordering::Relaxed);
         self.at.store(nanoseconds(now), Ordering::Release);
         Ok(version)
     }
 
-    /// The last result and its age, if it is recent enough.
+    /// Returns the last result and its age, if it is recent enough.
     fn seen(&self, now: Duration) -> Option<(i64, Duration)> {
         let at = self.at.load(Ordering::Acquire);
         let age = Duration::from_nanos(nanoseconds(now).saturating_sub(at));
@@ -90,8 +92,8 @@ mod tests {
 
     const MICROSECOND: Duration = Duration::from_micros(1);
 
-    /// The version that is returned at a time, and whether that checked the database, which has
-    /// version `database`.
+    /// Returns the version reported at `at` while the database has version `database`, and whether
+    /// the database was checked.
     fn ask(version_check: &VersionCheck, at: Duration, database: i64) -> (i64, bool) {
         let looked = Cell::new(false);
         let version = version_check.version_by::<()>(
@@ -119,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn during_a_check_other_requests_use_the_last_one_if_recent() {
+    fn requests_use_the_last_check_while_another_runs() {
         let version_check = VersionCheck::default();
         ask(&version_check, Duration::ZERO, 1);
         let during = version_check.version_by::<()>(

@@ -1,9 +1,9 @@
-//! The worker threads for requests that wait for the disk: a fixed number, shared fairly between
+//! A fixed number of worker threads for requests that block on disk I/O, shared fairly between
 //! callers.
 //!
-//! A free thread takes one request of the caller that has waited longest, so a caller with a
-//! thousand requests delays the others no more than a caller with one. No caller gets all threads:
-//! one always remains for the next. Queued requests are limited per caller and in total; beyond
+//! A free thread takes one request from the caller that has waited longest, so a caller with a
+//! thousand requests delays others no more than a caller with one. No caller gets all threads: one
+//! always remains for another caller. Queued requests are limited per caller and in total; above
 //! that a request is refused immediately.
 
 use std::collections::{HashMap, VecDeque};
@@ -17,17 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use access::AccountId;
 use tokio::sync::oneshot;
 
-/// Queued requests of one account or address. Each holds at most its own body.
+/// Maximum number of queued requests per account or address. Each holds at most its own body.
 const WAITING_EACH: usize = 512;
-/// Queued requests of all callers.
+/// Maximum number of queued requests of all callers.
 const WAITING_MAX: usize = 8_192;
-/// Threads for each processor: some wait for the disk while others compute.
+/// Threads per processor: some wait for the disk while others compute.
 const THREADS_EACH: usize = 4;
 const THREADS_LEAST: usize = 8;
-/// With the threads that serve connections, the process stays below 64.
+/// Maximum number of threads. Together with the threads that serve connections, the process stays
+/// below 64.
 pub const THREADS_MAX: usize = 24;
 
-/// The default number of threads.
+/// Returns the default number of threads.
 pub(crate) fn threads_of_this_machine() -> usize {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     processors.saturating_mul(THREADS_EACH).clamp(THREADS_LEAST, THREADS_MAX)
@@ -37,7 +38,7 @@ pub(crate) fn threads_of_this_machine() -> usize {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     Account(AccountId),
-    /// An unauthenticated client; an IPv6 address is reduced to its network.
+    /// An unauthenticated client. An IPv6 address is truncated to its network.
     Address(IpAddr),
 }
 
@@ -47,7 +48,7 @@ impl Who {
     }
 }
 
-/// A caller, and the limit of its concurrent requests.
+/// A caller and its limit on concurrent requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
     pub(crate) who: Who,
@@ -60,7 +61,7 @@ pub(crate) struct Full;
 
 type Job = Box<dyn FnOnce() + Send>;
 
-/// Cheap to clone; clones share the threads.
+/// The thread pool. Cheap to clone; clones share the threads.
 #[derive(Clone)]
 pub(crate) struct Workers(Arc<Shared>);
 
@@ -73,10 +74,11 @@ struct Shared {
 #[derive(Default)]
 struct State {
     queues: HashMap<Who, Queue>,
-    /// The callers to serve next. Each that has a queued request and may run one more is here once.
+    /// Callers to serve next. Each caller that has a queued request and may run one more is in the
+    /// queue once.
     turns: VecDeque<Who>,
     waiting: usize,
-    /// Threads that run or are being started.
+    /// Threads that are running or being started.
     active: usize,
 }
 
@@ -88,13 +90,13 @@ struct Queue {
     has_turn: bool,
 }
 
-/// Numbers for metrics.
+/// Current load, for metrics.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Load {
     pub(crate) threads: usize,
     pub(crate) running: usize,
     pub(crate) waiting: usize,
-    /// Requests refused because the queue was full, since the start.
+    /// Requests refused since server start because the queue was full.
     pub(crate) refused: u64,
 }
 
@@ -110,13 +112,14 @@ impl Workers {
         Workers(Arc::new(shared))
     }
 
-    /// Most concurrent requests of a caller without another limit: all threads but one.
+    /// Returns the maximum number of concurrent requests of a caller without another limit: all
+    /// threads but one.
     pub(crate) fn most_at_once(&self) -> usize {
         self.0.threads.saturating_sub(1).max(1)
     }
 
-    /// Runs `work` when the caller is scheduled; not at all if the receiver has been dropped by
-    /// then. An error of the receiver means that the work has panicked.
+    /// Runs `work` when the caller is scheduled, or skips it if the receiver has been dropped by
+    /// then. A receiver error means that the work panicked.
     pub(crate) fn submit<T: Send + 'static>(
         &self,
         share: Share,
@@ -157,7 +160,7 @@ impl Workers {
         }
     }
 
-    /// One thread: runs jobs until none may start.
+    /// Thread loop: runs jobs until none may start.
     fn work(&self) {
         let mut done = None;
         loop {
@@ -192,7 +195,7 @@ impl State {
             return Err(Full);
         }
         let queue = self.queues.entry(who).or_default();
-        // The latest limit of an account counts: an operator may have changed it.
+        // The latest limit applies, because an operator may have changed it.
         queue.at_once = at_once.max(1);
         queue.jobs.push_back(job);
         self.waiting += 1;
@@ -233,7 +236,7 @@ impl State {
         } else {
             self.give_turn(who);
         }
-        // Free the memory of a burst.
+        // Frees the memory used by a burst.
         if self.queues.is_empty() {
             self.queues = HashMap::new();
             self.turns = VecDeque::new();

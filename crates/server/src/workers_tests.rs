@@ -5,7 +5,7 @@ use super::*;
 const ANN: Share = Share { who: Who::Account(AccountId(1)), at_once: 5 };
 const BOB: Share = Share { who: Who::Account(AccountId(2)), at_once: 5 };
 
-/// Requests that report their start and run until released.
+/// Creates requests that report their start and run until released.
 struct Gate {
     begun: mpsc::Receiver<&'static str>,
     sender: mpsc::Sender<&'static str>,
@@ -21,7 +21,7 @@ impl Gate {
         let (open, opened) = mpsc::channel::<()>();
         let sender = self.sender.clone();
         let work = move || {
-            // The receiver may be gone.
+            // The receiver may have been dropped.
             sender.send(name).ok();
             opened.recv().ok();
         };
@@ -39,7 +39,7 @@ impl Gate {
 }
 
 #[tokio::test]
-async fn threads_are_bounded_and_no_caller_exceeds_its_share() {
+async fn no_caller_exceeds_its_share_of_threads() {
     let workers = Workers::new(3);
     let mut gate = Gate::new();
     let mut open = Vec::new();
@@ -68,7 +68,7 @@ async fn threads_are_bounded_and_no_caller_exceeds_its_share() {
 }
 
 #[tokio::test]
-async fn callers_alternate_however_long_their_queues_are() {
+async fn callers_with_long_queues_alternate_with_others() {
     let workers = Workers::new(1);
     let mut gate = Gate::new();
     let (plug, pull) = gate.job("plug");
@@ -92,7 +92,7 @@ async fn callers_alternate_however_long_their_queues_are() {
     let last_of_bob = order.iter().rposition(|name| *name == "bob").unwrap();
     assert!(last_of_bob <= 6, "bob's three were served {last_of_bob} turns late");
     assert_eq!(order.len(), 303);
-    // The thread still has to check for more work.
+    // The thread still has to check for more work before it stops.
     while workers.load().running > 0 {
         tokio::task::yield_now().await;
     }

@@ -1,4 +1,4 @@
-//! Formats of dates and instants in documents.
+//! Date and time formats in JSON documents.
 
 use std::borrow::Cow;
 
@@ -6,11 +6,11 @@ use market::{Date, Timestamp, Zone};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Serialize, Serializer};
 
-/// A date: `2026-11-13`.
+/// A date, such as `2026-11-13`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Day(pub(crate) Date);
 
-/// An instant in RFC 3339: `2026-11-13T01:30:00Z`, or in a market's time zone.
+/// An RFC 3339 instant, such as `2026-11-13T01:30:00Z`, in UTC or a market's time zone.
 #[derive(Clone, Debug)]
 pub(crate) struct Instant(String);
 

@@ -1,7 +1,8 @@
-//! What a question costs the store: `cargo run --release -p store --example measure_store [blocks] [bytes]`.
+//! Benchmark of store reads: `cargo run --release -p store --example measure_store [blocks]
+//! [bytes]`.
 //!
-//! Writes a store of random bytes into a temporary directory and reads it back at random. Each figure is the best,
-//! the median and the worst of seven rounds.
+//! Fills a store in a temporary directory with random blocks and reads them in random order. Each
+//! figure is the minimum, median and maximum of seven rounds.
 #![allow(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -103,7 +104,8 @@ fn main() {
     println!("file {file} bytes for {payload} bytes of blocks: {over:.1} % over");
 }
 
-/// The floor: one statement held for ever, outside this crate's reader.
+/// Measures the lower bound: a prepared statement that is reused for all reads, without this
+/// crate's reader.
 fn held(store: &Store, ids: &[i64]) {
     let conn = rusqlite::Connection::open(store.path().unwrap()).unwrap();
     conn.execute_batch("begin").unwrap();
@@ -127,7 +129,8 @@ fn fill(store: &Store, all: &[Series], each: usize, bytes: usize, random: &mut R
     for series in all {
         let added: Vec<NewBlock> = (0..each)
             .map(|at| {
-                // Real blocks differ in size, and the slack of a page shows only then.
+                // Real blocks vary in size; with equal sizes the unused space at the end of pages
+                // would not show.
                 let len = bytes / 2 + random.below(bytes);
                 payload += len as u64;
                 let first = at as i64 * SPAN;
@@ -165,7 +168,7 @@ fn report(what: &str, count: usize, mut round: impl FnMut()) {
     println!("{what:<45} {:>6.2} / {:>6.2} / {:>6.2} us", us[0], us[ROUNDS / 2], us[ROUNDS - 1]);
 }
 
-/// A small generator of our own: the figures should not depend on anybody's version of one.
+/// An xorshift generator. Results must not depend on the version of an external one.
 struct Random(u64);
 
 impl Random {

@@ -1,6 +1,6 @@
-//! Values that name rows, for all parts of the crate.
+//! Row ids used by all modules of the crate.
 
-/// An account number, never reused. It is also the member id that clients see.
+/// Account number, which is never reused. Clients see it as their member id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AccountId(pub i64);
 

@@ -1,22 +1,22 @@
 //! The databases of a store: candles and accounts, as two SQLite files in one directory or two
-//! schemas of a PostgreSQL database. SQL exists nowhere else.
+//! schemas of a PostgreSQL database. All SQL of the project is in this crate.
 //!
-//! `candles.db` holds blocks of candles and of single trades, securities, corporate actions, margin
-//! factors and the import ledger. One [`Writer`] at a time, in any process, holds `writer.lock`;
-//! [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts, their credentials,
-//! usage, level reports, OAuth clients and tokens, journals of paper accounts, watchlists, and the
-//! audit log. It needs no [`Writer`], so accounts can be changed and charged during an import; see
-//! [`Accounts`].
+//! `candles.db` holds blocks of candles and trades, securities, corporate actions, margin factors
+//! and the import ledger. There is one [`Writer`] at a time across processes, which holds
+//! `writer.lock`; [`Reader`]s take no lock and never wait for it. `accounts.db` holds accounts,
+//! credentials, usage, level reports, OAuth clients and tokens, paper account journals, watchlists,
+//! and the audit log. It does not use the [`Writer`], so accounts can be changed and charged during
+//! an import; see [`Accounts`].
 //!
 //! The crate does not know the contents of a block (bytes in, bytes out), the meaning of a candle
 //! or a right, or the current time.
 //!
 //! Start with [`Store`] (open, reader, writer), then [`View`] (all queries), then [`Batch`] (all
-//! changes). Statements are in modules `sql` beside the code that runs them, in a dialect that
-//! PostgreSQL shares; the schemas are in `migrations/`.
+//! changes). SQL statements are in `sql` modules next to the code that runs them, in a dialect
+//! shared by SQLite and PostgreSQL; the schemas are in `migrations/`.
 //!
-//! Modules import only from below: `ids`, `engine`, `candles`, `cluster`, `accounts`, then `trading` and
-//! `social`, then `backup`, `moving`, `survey`.
+//! Modules only import from modules to their left: `ids`, `engine`, `candles`, `cluster`,
+//! `accounts`, then `trading` and `social`, then `backup`, `moving`, `survey`.
 
 mod accounts;
 mod backup;

@@ -1,10 +1,10 @@
-//! A temporary database on the server of another one.
+//! A temporary database on an existing PostgreSQL server.
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
 use crate::engine::{Db, Fault, Place, Role};
 
-/// The database is dropped with this value.
+/// A temporary database that is dropped with this value.
 #[derive(Debug)]
 pub struct Scratch {
     address: Address,
@@ -12,8 +12,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Creates a database of this name on the server of `beside`. Its locale is C, so that it is
-    /// the same on every machine.
+    /// Creates a database of this name on the server of `beside`. Uses the locale C, so that
+    /// results are the same on every machine.
     pub fn create(beside: &Address, name: &str) -> Result<Scratch, StoreError> {
         let failed = |trouble| StoreError::of(CREATE, &Place::from(beside), Fault::from(trouble));
         let maker =
@@ -33,7 +33,7 @@ const CREATE: &str = "create a database for a moment";
 impl Drop for Scratch {
     fn drop(&mut self) {
         let name = quoted(self.address.database());
-        // If it cannot be dropped, it remains under a name that shows its purpose.
+        // If the database cannot be dropped, it remains; its name shows that it is temporary.
         self.maker.script("remove it", &format!("drop database if exists {name} with (force)")).ok();
     }
 }

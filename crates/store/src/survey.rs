@@ -1,36 +1,37 @@
-//! Status of each server of an address, for operators. Changes nothing.
+//! Status of each server of an address, for operators. Read-only.
 
 use crate::StoreError;
 use crate::engine::postgres::{Address, Pace, Schema, Server};
 use crate::engine::{Db, Fault, Owner, Place, Role, Row, Sql, migrate};
 
-/// One host of an address.
+/// Status of one host of an address.
 #[derive(Debug)]
 pub struct HostSurvey {
-    /// Name and port.
+    /// Host name and port.
     pub at: String,
     pub found: Result<ServerFacts, StoreError>,
 }
 
-/// A server's description of itself. Facts that a merely protocol-compatible database does not
+/// Properties reported by a server. Properties that a merely protocol-compatible database does not
 /// report are `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// In the form `15.18`.
+    /// Server version, such as `15.18`.
     pub version: String,
     pub is_standby: bool,
-    /// Whether it rejects changes although it is not a standby.
+    /// Whether the server rejects changes although it is not a standby.
     pub is_read_only: bool,
-    /// The TLS version of this connection; `None` without TLS.
+    /// TLS version of this connection; `None` without TLS.
     pub tls: Option<String>,
-    /// Whether it detects damaged pages.
+    /// Whether the server detects damaged pages.
     pub checks_pages: Option<bool>,
-    /// How far its clock is ahead of this machine's, in milliseconds, as far as it can be measured.
+    /// How far the server's clock is ahead of the local clock, in milliseconds; limited by the
+    /// network latency.
     pub ahead_ms: i64,
     pub connections: Option<ConnectionCount>,
     pub replication: Option<Replication>,
     pub archiving: Option<Archiving>,
-    /// Of the database; others than `UTF8` are rejected before.
+    /// Encoding of the database. Encodings other than `UTF8` are rejected earlier.
     pub encoding: String,
     /// Whether this user may create what a store needs: schemas in the database, or tables in
     /// existing schemas.
@@ -39,44 +40,44 @@ pub struct ServerFacts {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionCount {
-    /// Connections open now, of all clients.
+    /// Number of open connections of all clients.
     pub open: u32,
-    /// The maximum, without those reserved for superusers.
+    /// Maximum number of connections, without those reserved for superusers.
     pub most: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replication {
-    /// `synchronous_standby_names`
+    /// The setting `synchronous_standby_names`.
     pub synchronous_names: String,
-    /// Standbys connected to a primary, and how many of them a commit waits for.
+    /// Number of standbys connected to a primary, and how many of them a commit waits for.
     pub standbys: u32,
     pub synchronous: u32,
     /// How far a standby is behind, in milliseconds; `None` for a primary, and before the first
-    /// transaction arrived.
+    /// transaction was received.
     pub behind_ms: Option<i64>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Archiving {
     pub is_on: bool,
-    /// Seconds since 1970.
+    /// Times in seconds since 1970.
     pub last_success_at: Option<i64>,
     pub last_failure_at: Option<i64>,
 }
 
-/// The current users of a database.
+/// Current users of a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Occupancy {
-    /// The schema versions of candles and accounts; `None` if there is none yet.
+    /// Schema versions of candles and accounts; `None` if not created yet.
     pub schemas: [Option<i64>; 2],
-    /// Whether it is the incomplete target of a move.
+    /// Whether the database is the incomplete target of a move.
     pub is_half_moved: bool,
-    /// The names of held leases.
+    /// Names of the held leases.
     pub leases: Vec<String>,
-    /// The names of servers seen within the last 15 seconds.
+    /// Names of servers seen within the last 15 seconds.
     pub nodes: Vec<String>,
-    /// Servers last seen before that, within ten minutes, and how many milliseconds ago.
+    /// Servers last seen between 15 seconds and ten minutes ago, and how many milliseconds ago.
     pub silent: Vec<(String, i64)>,
 }
 
@@ -128,12 +129,13 @@ const NODES: Sql = Sql::new(
      order by name limit 1000",
 );
 
-/// A server not seen for this long does not count.
+/// Maximum age of the last heartbeat of a live server, in milliseconds.
 const SEEN_WITHIN_MS: i64 = 15_000;
-/// Servers gone for longer are not listed.
+/// Servers whose last heartbeat is older are not listed, in milliseconds.
 const REMEMBERED_MS: i64 = 600_000;
 
-/// Surveys each host of an address. `now_ms` is this machine's clock, in milliseconds since 1970.
+/// Returns the status of each host of an address. `now_ms` reads the local clock, in milliseconds
+/// since 1970.
 pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
     let hosts = address.hosts().into_iter().enumerate();
     hosts
@@ -144,7 +146,7 @@ pub fn survey(address: &Address, now_ms: &dyn Fn() -> i64) -> Vec<HostSurvey> {
         .collect()
 }
 
-/// The current users of a store on a server; empty if the store does not exist yet.
+/// Returns the current users of a PostgreSQL store; empty if the store does not exist yet.
 pub fn occupancy(address: &Address) -> Result<Occupancy, StoreError> {
     let mut found = Occupancy::default();
     for (schema, steps) in [Schema::Candles, Schema::Accounts].into_iter().zip(&mut found.schemas) {
@@ -191,15 +193,15 @@ fn facts(address: &Address, now_ms: &dyn Fn() -> i64) -> Result<ServerFacts, Sto
             ..ServerFacts::default()
         })
     })?;
-    // The first call warms up: connecting and preparing would count as latency.
+    // The first call is a warm-up: connecting and preparing would be measured as latency.
     let ask = || db.one(CLOCK, [], |row| row.get::<i64>(0));
     ask()?;
     let before = now_ms();
     let there = ask()?;
     let between = before.saturating_add(now_ms().saturating_sub(before) / 2);
     facts.ahead_ms = there.saturating_sub(between);
-    // Facts that cannot be read are omitted: some need the owner's rights, and some databases lack
-    // the views.
+    // Properties that cannot be read are omitted: some require the owner's rights, and some
+    // databases lack the views.
     facts.tls = db.first(TLS, [], |row| row.get(0)).ok().flatten().flatten();
     facts.connections = db.first(CONNECTIONS, [], connections).ok().flatten();
     facts.replication = db.first(REPLICATION, [], replication).ok().flatten();

@@ -2,7 +2,7 @@ use market::{Candle, Date, Period, Span, Zone};
 
 use super::{Columns, Glyphs};
 
-/// A candidate for a label, and its rank.
+/// A possible label of the time axis. Higher ranks are placed first.
 #[derive(Debug)]
 struct LabelCandidate {
     column: usize,
@@ -10,7 +10,8 @@ struct LabelCandidate {
     text: String,
 }
 
-/// Two lines: a rule with a mark at each labelled candle, and the labels in the market's own time.
+/// Draws the time axis as two lines: a rule with a mark at each labelled candle, and the labels in
+/// the market's local time.
 pub(super) fn draw(
     chart: &mut String,
     shown: &[Candle],
@@ -50,8 +51,8 @@ fn wishes(shown: &[Candle], zone: &Zone, period: Period, columns: &Columns) -> V
     each.collect()
 }
 
-/// The label of one candle, and its rank: the larger the unit of time that begins with it, the
-/// higher.
+/// Returns a candle's rank and label. The rank is higher if the candle begins a larger unit of
+/// time.
 fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8, String) {
     let month = |date: Date| (date.year(), date.month());
     let new_year = previous.is_some_and(|p| p.year() != date.year());
@@ -59,7 +60,7 @@ fn wish(period: Period, previous: Option<Date>, date: Date, minute: i64) -> (u8,
     let year_month = format!("{:04}-{:02}", date.year(), date.month());
     match period {
         Period::Clock(_) => match previous {
-            // The leftmost label has the date, or the first times would have none.
+            // The leftmost label shows the date, because the times that follow do not.
             None => (9, month_day(date)),
             Some(previous) if previous != date => (8, month_day(date)),
             _ => {
@@ -96,8 +97,8 @@ fn month_day(date: Date) -> String {
     format!("{:02}-{:02}", date.month(), date.day())
 }
 
-/// Places the best labels that do not touch, and returns them with their start columns, ascending.
-/// A label of a lower rank is placed only where it does not crowd the axis.
+/// Places as many labels as fit, highest rank first, and returns them with their start columns in
+/// ascending order. Low-ranked labels need a wider gap to their neighbours.
 fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, usize)> {
     wishes.sort_by_key(|wish| (std::cmp::Reverse(wish.rank), std::cmp::Reverse(wish.column)));
     let mut placed: Vec<(LabelCandidate, usize)> = Vec::new();
@@ -105,7 +106,8 @@ fn place(mut wishes: Vec<LabelCandidate>, width: usize) -> Vec<(LabelCandidate, 
         let start = wish.column.min(width.saturating_sub(wish.text.len()));
         let end = start + wish.text.len();
         let air = if wish.rank >= 6 { 2 } else { 6 };
-        // An odd time is better than no label at all, and worse than a gap between round ones.
+        // Rank 0 (an uneven time, or a day other than Monday) is used only if there is no other
+        // label.
         if wish.rank == 0 && !placed.is_empty() {
             continue;
         }

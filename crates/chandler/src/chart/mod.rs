@@ -1,8 +1,8 @@
-//! A candlestick chart for the terminal: text in, text out, nothing printed.
+//! Renders candlestick charts as terminal text. This module builds strings and does no output.
 //!
-//! Each candle is one column, the newest at the right. A cell of text is split into two halves, so
-//! heights have twice the resolution of the rows. Start with [`draw`]; `scale.rs` places prices and
-//! their labels, `axis.rs` the labels of time, `text.rs` measures the width of characters.
+//! Each candle is one column, with the newest at the right. A character cell is split into two
+//! halves, which doubles the vertical resolution. Start with [`draw`]; `scale.rs` places prices and
+//! price labels, `axis.rs` time labels, and `text.rs` measures character widths.
 
 mod axis;
 mod scale;
@@ -18,7 +18,7 @@ use scale::Scale;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChartOptions {
-    /// The size of the whole chart, in columns and lines.
+    /// Size of the whole chart, in columns and lines.
     pub(crate) width: u16,
     pub(crate) height: u16,
     pub(crate) colour: bool,
@@ -33,13 +33,13 @@ pub(crate) enum Glyphs {
 
 pub(crate) const WIDTH_MIN: u16 = 20;
 pub(crate) const HEIGHT_MIN: u16 = 8;
-/// Below this width the heading has room for the title only.
+/// Minimum width at which the heading shows more than the title.
 const FACTS_WIDTH: usize = 40;
-/// No screen is larger. Limits the memory that a mistyped size allocates.
+/// Upper limit for each side of the chart. Bounds the memory that a mistyped size allocates.
 const SIDE_MAX: u16 = 1000;
 
-/// Draws the chart as lines of text, each with a line end. If not all candles fit, the newest are
-/// drawn and the heading says how many are left out.
+/// Draws the chart as newline-terminated lines. If not all candles fit, the newest are drawn and
+/// the heading shows how many were omitted.
 pub(crate) fn draw(
     title: &str,
     candles: &Candles,
@@ -68,11 +68,11 @@ pub(crate) fn draw(
 
     let footer = footer(&last, shown.iter().rev().nth(1).or(before.as_ref()), &shown, zone, period, decimals);
     let mut footer = text::wrap(&footer, width, options.glyphs);
-    // On a narrow screen the footer wraps into many lines. The candles retain at least four rows
-    // and half of the screen.
+    // On a narrow screen the footer wraps into many lines. It is truncated so that the candles get
+    // at least four rows and half of the screen.
     footer.truncate(height.saturating_sub(7).min(height / 3));
     let has_volume = shown.iter().any(|candle| candle.volume > 0);
-    // Heading, two lines of time axis, footer; the rest is for prices and volumes.
+    // Besides prices and volumes there are the heading, two lines of time axis and the footer.
     let free = height.saturating_sub(3 + footer.len());
     let volume_rows = if has_volume { (free / 6).clamp(1, 6) } else { 0 };
     let price_rows = free.saturating_sub(volume_rows).max(1);
@@ -87,18 +87,19 @@ pub(crate) fn draw(
     chart
 }
 
-/// Room for the axis and a short volume.
+/// Minimum width of the column for the price axis and an abbreviated volume.
 const GUTTER_MIN: usize = 8;
 // Candles get more than half of the narrowest chart.
 const _: () = assert!(GUTTER_MIN * 2 < WIDTH_MIN as usize);
 
-/// The axis, a blank or a pointer, and the widest price. If that would leave less than a third of
-/// the width for candles, only the axis is drawn: the newest price is shown below the chart as
-/// well.
+/// Returns the width of the price column: the axis, a blank or a pointer, and the widest price. If
+/// candles would get less than a third of the width, only the axis is drawn; the newest price also
+/// appears below the chart.
 fn gutter_width(candles: &Candles, width: usize, decimals: u32) -> usize {
     let visible = candles.len().saturating_sub(width);
     let highest = candles.high.iter().skip(visible).max().copied().unwrap_or(0);
-    // A round label may lie a little above the highest price, but has no more digits than twice it.
+    // A round label may be slightly above the highest price, but it has no more digits than twice
+    // that price.
     let widest = Price(highest.saturating_mul(2)).text(decimals).to_string().len();
     let gutter = (widest + 2).max(GUTTER_MIN);
     if gutter * 3 > width * 2 { 1 } else { gutter }
@@ -117,7 +118,7 @@ fn heading(
     }
     let count = if shown == 1 { "1 candle".to_owned() } else { format!("{shown} candles") };
     let mut facts = format!("{period}, {count}");
-    // On a narrow screen the name matters more than the number of omitted candles.
+    // On a narrow screen the name is more important than the number of omitted candles.
     let wide = width > FACTS_WIDTH + text::width(title).min(FACTS_WIDTH / 2);
     if left_out > 0 && wide {
         let _ = write!(facts, ", {left_out} earlier left out");
@@ -127,7 +128,7 @@ fn heading(
     format!("{title}{:gap$}{}\n", "", text::fit(&facts, width, glyphs))
 }
 
-/// The text below the chart, in pieces; lines break only between pieces.
+/// Returns the text below the chart as pieces that must not be split across lines.
 fn footer(
     last: &Candle,
     before: Option<&Candle>,
@@ -145,7 +146,7 @@ fn footer(
     let prices = [("O", last.open), ("H", last.high), ("L", last.low), ("C", last.close)];
     pieces.extend(prices.map(|(name, value)| format!("{name} {}", price(value))));
     pieces.push(format!("V {}", last.volume));
-    // The first candle of a history has no previous close, so its own open is used.
+    // The first candle in a history has no previous close, so the change is measured from its open.
     let from = before.map_or(last.open, |before| before.close);
     pieces.push(scale::percent(from, last.close));
     let low = shown.iter().map(|c| c.low).min().unwrap_or(last.low);
@@ -162,7 +163,7 @@ enum Direction {
     Unchanged,
 }
 
-/// One candle, measured in halves of rows from the top.
+/// One candle. Positions are half rows, counted from the top.
 #[derive(Clone, Copy, Debug)]
 struct Column {
     high: usize,
@@ -170,12 +171,12 @@ struct Column {
     bottom: usize,
     low: usize,
     direction: Direction,
-    /// The height of its volume, in eighths of a row.
+    /// Height of the volume bar, in eighths of a row.
     volume: usize,
 }
 
-/// The positions of the candles: `margin` empty columns, then each candle followed by `step - 1`
-/// empty columns.
+/// Layout of the candles: `margin` empty columns, then each candle followed by `step - 1` empty
+/// columns.
 #[derive(Debug)]
 struct Columns {
     margin: usize,
@@ -188,7 +189,7 @@ impl Columns {
         let most = shown.iter().map(|candle| candle.volume).max().unwrap_or(0).max(1);
         let eighths = |volume: i64| {
             let height = i128::from(volume) * (volume_rows as i128 * 8) / i128::from(most);
-            // A small volume is drawn as at least one eighth.
+            // Any non-zero volume is drawn as at least one eighth.
             usize::try_from(height).unwrap_or(0).max(usize::from(volume > 0))
         };
         let each = shown.iter().map(|candle| Column {
@@ -203,18 +204,18 @@ impl Columns {
             },
             volume: eighths(candle.volume),
         });
-        // If there is room, leave an empty column between candles.
+        // If there is room, candles are separated by an empty column.
         let step = if shown.len() * 2 <= plot { 2 } else { 1 };
         Columns { margin: plot - shown.len() * step, step, each: each.collect() }
     }
 
-    /// The text column of a candle.
+    /// Returns the text column of the candle at `index`.
     fn place(&self, index: usize) -> usize {
         self.margin + index * self.step
     }
 }
 
-/// The content of one half of a cell.
+/// Content of the upper or lower half of a character cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Half {
     Empty,
@@ -233,7 +234,8 @@ impl Column {
         }
     }
 
-    /// The character of a cell. Without colour, rising bodies are slim and falling ones solid.
+    /// Returns the character for one cell. Without colour, rising bodies are thin and falling
+    /// bodies are solid.
     fn glyph(&self, row: usize, options: ChartOptions) -> char {
         use Half::{Body, Empty, Wick};
         let halves = (self.half(row * 2), self.half(row * 2 + 1));
@@ -288,7 +290,8 @@ impl Column {
         }
     }
 
-    /// A candle that closed where it opened is a dash, crossed by its wicks.
+    /// Returns the character for a candle whose close equals its open: a dash, crossed by its
+    /// wicks.
     fn cross(&self, row: usize) -> char {
         match (self.high / 2 < row || self.high < self.top, self.low / 2 > row || self.low > self.bottom) {
             (true, true) => '┼',
@@ -308,12 +311,12 @@ impl Column {
     }
 }
 
-/// Writes rows, and emits a colour code only where the colour changes.
+/// Writes chart rows. Emits a colour code only where the colour changes.
 #[derive(Clone, Copy, Debug)]
 struct Pen {
     options: ChartOptions,
     decimals: u32,
-    /// Whether there is room for more than the axis.
+    /// Whether there is room for price labels next to the axis.
     labels: bool,
 }
 

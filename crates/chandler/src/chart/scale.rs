@@ -1,13 +1,13 @@
 use market::{Candle, DECIMALS_MAX, Price};
 
-/// Maps prices to halves of rows, counted from the top. Integers throughout: an axis label is an
-/// exact price.
+/// Maps prices to half rows, counted from the top. Uses integers only, so axis labels are exact
+/// prices.
 #[derive(Debug)]
 pub(super) struct Scale {
     low: i128,
     high: i128,
     halves: i128,
-    /// The smallest difference that can be written.
+    /// Smallest price step that can be displayed.
     unit: i128,
 }
 
@@ -27,7 +27,7 @@ impl Scale {
         usize::try_from(half.clamp(0, self.halves - 1)).unwrap_or(0)
     }
 
-    /// Round prices about two rows apart or more, with their rows.
+    /// Returns round prices that are at least about two rows apart, each with its row.
     pub(super) fn labels(&self, rows: usize) -> Vec<(usize, Price)> {
         let wanted = (rows / 2).max(1) as i128;
         let least = ((self.high - self.low) / wanted).max(self.unit);
@@ -43,7 +43,7 @@ impl Scale {
     }
 }
 
-/// The smallest of 1, 2, 5, 10, 20, 50 … units that is not below `least`.
+/// Returns the smallest of 1, 2, 5, 10, 20, 50 … units that is at least `least`.
 fn round_step(least: i128, unit: i128) -> i128 {
     let mut decade = unit;
     loop {
@@ -56,7 +56,8 @@ fn round_step(least: i128, unit: i128) -> i128 {
     }
 }
 
-/// The change from one price to another, in percent with two decimals, rounded half away from zero.
+/// Formats the change between two prices in percent, with two decimals, rounded half away from
+/// zero.
 pub(super) fn percent(from: Price, to: Price) -> String {
     let (from, change) = (i128::from(from.0), i128::from(to.0) - i128::from(from.0));
     if from <= 0 {
@@ -71,8 +72,8 @@ pub(super) fn percent(from: Price, to: Price) -> String {
     format!("{sign}{}.{:02}%", hundredths / 100, hundredths % 100)
 }
 
-/// A volume in few characters: `980`, `12.3K`, `4.5M`. Truncated, not rounded, so it never
-/// overstates.
+/// Formats a volume in few characters: `980`, `12.3K`, `4.5M`. Digits are truncated, so the result
+/// never overstates the volume.
 pub(super) fn short(volume: i64) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "B"), (1_000_000, "M"), (1_000, "K")];
     match units.into_iter().find(|(size, _)| volume >= *size) {

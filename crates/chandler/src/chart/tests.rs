@@ -16,7 +16,8 @@ fn candle(time: Timestamp, prices: [i64; 4], volume: i64) -> Candle {
     Candle { time, open, high, low, close, volume, turnover: Turnover(0), session: Session::Intraday }
 }
 
-/// Days from 2026-01-05 on, weekends included: a rise, a fall and a rest.
+/// Returns daily candles from 2026-01-05, weekends included. The price trend changes direction
+/// every 20 days.
 fn days(count: usize) -> Candles {
     let first = zone().midnight(date(2026, 1, 5)).0;
     let mut price = 20_000;
@@ -46,7 +47,7 @@ fn minutes(count: i64) -> Candles {
     (0..count).map(make).collect()
 }
 
-/// The largest prices that are allowed.
+/// Replaces the prices of a candle with values near the maximum.
 fn huge(c: Candle) -> Candle {
     let prices = [9_000_000_000_000_000, 9_200_000_000_000_000, 8_999_999_999_999_999, 9_100_000_000_000_000];
     candle(c.time, prices, i64::MAX)
@@ -67,7 +68,7 @@ fn check_days(title: &str, candles: &Candles, options: ChartOptions, expected: E
 }
 
 #[test]
-fn a_chart_shows_candles_prices_volumes_and_time() {
+fn a_chart_shows_prices_volumes_and_times() {
     check_days(
         "9001.HK Lamplight Harbour",
         &days(40),
@@ -96,7 +97,7 @@ fn a_chart_shows_candles_prices_volumes_and_time() {
 }
 
 #[test]
-fn plain_ascii_shows_the_same() {
+fn an_ascii_chart_shows_the_same() {
     check_days(
         "9001.HK Lamplight Harbour",
         &days(40),
@@ -125,7 +126,7 @@ fn plain_ascii_shows_the_same() {
 }
 
 #[test]
-fn candles_that_do_not_fit_are_omitted_from_the_left_and_counted() {
+fn omitted_candles_are_counted_in_the_heading() {
     let options = ChartOptions { width: 50, height: 14, ..PLAIN };
     check_days(
         "9001.HK",
@@ -151,7 +152,7 @@ fn candles_that_do_not_fit_are_omitted_from_the_left_and_counted() {
 }
 
 #[test]
-fn a_name_in_wide_characters_does_not_push_the_facts_off_the_line() {
+fn a_wide_name_does_not_overflow_the_heading() {
     let chart = draw("9001.HK 燈港控股", &days(5), &zone(), Period::DAY, 3, PLAIN);
     let heading = chart.lines().next().unwrap();
     assert_eq!(heading, "9001.HK 燈港控股                                  day, 5 candles");
@@ -163,14 +164,14 @@ fn a_name_in_wide_characters_does_not_push_the_facts_off_the_line() {
 }
 
 #[test]
-fn a_name_cannot_steer_the_terminal() {
+fn control_characters_in_a_name_are_removed() {
     let chart = draw("x\x1b[2Jy\r\n", &days(5), &zone(), Period::DAY, 3, PLAIN);
     assert!(chart.starts_with("x[2Jy "), "{chart}");
     assert!(!chart.contains('\x1b') && !chart.contains('\r'));
 }
 
 #[test]
-fn one_candle_is_a_chart() {
+fn a_single_candle_is_drawn() {
     let options = ChartOptions { width: 40, height: 12, ..PLAIN };
     check_days(
         "X",
@@ -194,7 +195,7 @@ fn one_candle_is_a_chart() {
 }
 
 #[test]
-fn flat_prices_are_a_line_in_the_middle() {
+fn flat_prices_are_drawn_in_the_middle() {
     let flat: Candles = days(8).iter().map(|c| candle(c.time, [1_000; 4], 0)).collect();
     let options = ChartOptions { width: 40, height: 12, ..PLAIN };
     check_days(
@@ -298,7 +299,7 @@ fn a_narrow_window_still_shows_candles_prices_and_the_title() {
 }
 
 #[test]
-fn a_terminal_that_is_too_small_gets_the_required_size() {
+fn a_too_small_terminal_reports_the_required_size() {
     let options = ChartOptions { width: 19, height: 10, ..PLAIN };
     let small = draw("x", &days(5), &zone(), Period::DAY, 3, options);
     assert_eq!(small, "a chart needs 20 columns and 8 lines; here are 19 and 10\n");
@@ -317,7 +318,7 @@ fn colour_is_opt_in_and_changes_only_the_bodies() {
         bare = bare.replace(code, "");
     }
     assert!(!bare.contains('\x1b'));
-    // Falling bodies are solid only without colour; with colour all bodies are slim.
+    // Falling bodies are solid only without colour; with colour all bodies are thin.
     let volumes_from = plain.lines().position(|line| line.contains('▁')).unwrap();
     let prices = |chart: &str| chart.lines().take(volumes_from - 1).collect::<String>();
     assert!(prices(&plain).contains('█') && !prices(&bare).contains('█'));
@@ -331,7 +332,7 @@ fn colour_is_opt_in_and_changes_only_the_bodies() {
 }
 
 #[test]
-fn every_chart_stays_inside_its_frame() {
+fn every_chart_fits_its_width_and_height() {
     let many = days(300);
     let huge: Candles = many.iter().map(huge).collect();
     for (width, height) in
@@ -356,7 +357,7 @@ fn every_chart_stays_inside_its_frame() {
 }
 
 #[test]
-fn halves_of_rows_have_their_own_characters() {
+fn half_rows_have_distinct_glyphs() {
     let column = |direction| Column { high: 1, top: 3, bottom: 4, low: 6, direction, volume: 0 };
     let drawn =
         |direction, options| (0..4).map(|row| column(direction).glyph(row, options)).collect::<String>();
@@ -390,13 +391,13 @@ fn changes_are_rounded_half_away_from_zero() {
 }
 
 #[test]
-fn volumes_are_shortened_downwards() {
+fn abbreviated_volumes_are_rounded_down() {
     let short = [0, 999, 1_000, 12_399, 4_560_000, 7_999_999_999].map(scale::short);
     assert_eq!(short, ["0", "999", "1.0K", "12.3K", "4.5M", "7.9B"]);
 }
 
 #[test]
-fn each_period_labels_the_unit_above_it() {
+fn each_period_labels_larger_units() {
     let labels = |period, step: i64| {
         let first = zone().midnight(date(2025, 10, 1)).0;
         let candles: Candles =

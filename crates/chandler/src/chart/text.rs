@@ -1,6 +1,7 @@
 use super::Glyphs;
 
-/// How many terminal columns a character takes: East Asian ones take two, combining ones none.
+/// Returns the number of terminal columns of a character: two for East Asian characters, none for
+/// combining ones.
 fn char_width(c: char) -> usize {
     match u32::from(c) {
         0x0300..=0x036f | 0x200b..=0x200f | 0xfe00..=0xfe0f => 0,
@@ -22,7 +23,7 @@ pub(super) fn width(text: &str) -> usize {
     text.chars().map(char_width).sum()
 }
 
-/// The ASCII replacement of a character; nothing for combining accents.
+/// Returns the ASCII replacement for a character, or `None` for a combining accent.
 fn plain(c: char) -> Option<char> {
     match c {
         _ if c.is_ascii() => Some(c),
@@ -32,8 +33,8 @@ fn plain(c: char) -> Option<char> {
     }
 }
 
-/// Removes control characters and cuts the text to `columns` with an ellipsis. A name from a file
-/// must not be able to send escape sequences to the terminal.
+/// Removes control characters and truncates the text to `columns` with an ellipsis. Names come from
+/// imported files and must not send escape sequences to the terminal.
 pub(super) fn fit(text: &str, columns: usize, glyphs: Glyphs) -> String {
     let clean = text.chars().filter(|c| !c.is_control());
     let clean: String = match glyphs {
@@ -59,7 +60,7 @@ pub(super) fn fit(text: &str, columns: usize, glyphs: Glyphs) -> String {
     cut
 }
 
-/// Joins pieces into as few lines as possible, with two blanks between them.
+/// Joins the pieces into as few lines as possible, separated by two blanks.
 pub(super) fn wrap(pieces: &[String], columns: usize, glyphs: Glyphs) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for piece in pieces {

@@ -1,4 +1,5 @@
-//! The only module that reads the time. `--clock` fixes it at any instant, or starts it there.
+//! The only module that reads the current time. `--clock` replaces it with a fixed instant, or with
+//! a clock that starts at a given instant.
 
 mod notice;
 
@@ -13,17 +14,17 @@ use server::{CannotStep, ClockSpeed, MarketTime};
 use notice::HeldNotice;
 pub(crate) use notice::{IsServed, NoticePath};
 
-/// The highest speed of a clock: ten days per second.
+/// Maximum speed of a clock, relative to the machine's clock: about eleven days per second.
 const SPEED_MAX: u64 = 1_000_000;
 
-/// Where `now` comes from.
+/// Source of the current time.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) enum Clock {
     #[default]
     Machine,
     /// Does not advance.
     Fixed(Timestamp),
-    /// Started at a given instant and advances at `thousandths` / 1000 of the machine's speed.
+    /// Started at `from` and advances at `thousandths` / 1000 of the machine's speed.
     Running { from: Timestamp, since: Instant, thousandths: u64 },
 }
 
@@ -40,8 +41,8 @@ impl Clock {
         }
     }
 
-    /// The current time, and how much of the stored data is visible: a clock that was set replays,
-    /// fixed or running.
+    /// Returns the current time and which stored data is visible. A clock set with `--clock` hides
+    /// data after its current time, whether it is fixed or running.
     pub(crate) fn as_of(&self) -> AsOf {
         match self {
             Clock::Machine => AsOf::Live(self.now()),
@@ -50,7 +51,7 @@ impl Clock {
     }
 }
 
-/// The machine's clock in milliseconds since 1970, to compare with others.
+/// Returns the machine's time in milliseconds since 1970.
 pub(crate) fn machine_ms() -> i64 {
     #[expect(clippy::disallowed_methods, reason = "this is the clock that everything else is given")]
     jiff::Timestamp::now().as_millisecond()
@@ -81,7 +82,7 @@ impl FromStr for Clock {
     }
 }
 
-/// `@60` or `@0.5`, in thousandths.
+/// Parses a speed such as `@60` or `@0.5` into thousandths.
 fn thousandths(text: &str) -> Result<u64, String> {
     let speed = text.strip_prefix('@').and_then(|speed| market::parse_scaled(speed.as_bytes(), 3).ok());
     let thousandths = speed.and_then(|(speed, is_exact)| u64::try_from(speed).ok().filter(|_| is_exact));
@@ -90,13 +91,13 @@ fn thousandths(text: &str) -> Result<u64, String> {
     })
 }
 
-/// The market clock of a server. A fixed clock can be moved forward.
+/// Market clock of a server. A fixed clock can be moved forward.
 #[derive(Debug)]
 pub(crate) struct ServedClock {
     clock: Clock,
-    /// The instant to which a fixed clock has been moved.
+    /// Instant to which a fixed clock has been moved, or `i64::MIN`.
     moved_to: AtomicI64,
-    /// The file that commands in other shells read.
+    /// Clock file for commands in other shells.
     notice: Option<HeldNotice>,
 }
 
@@ -105,8 +106,8 @@ impl ServedClock {
         ServedClock { clock, moved_to: AtomicI64::new(i64::MIN), notice }
     }
 
-    /// Publishes the clock of a server to commands in other shells. A failure to publish is logged,
-    /// and the server runs on.
+    /// Creates the clock and publishes it to commands in other shells. If publishing fails, the
+    /// error is logged and the server continues.
     pub(crate) fn noted(clock: Clock, notice: &NoticePath) -> ServedClock {
         let held = notice.hold(&clock);
         match &held {
@@ -141,8 +142,8 @@ impl MarketTime for ServedClock {
 
     fn step_to(&self, to: Timestamp) -> Result<(), CannotStep> {
         let Clock::Fixed(at) = self.clock else { return Err(CannotStep::NotStanding) };
-        // Of two concurrent moves the later instant wins; the other caller gets the current time as
-        // an error.
+        // If two moves run concurrently, the later instant wins and the other caller gets an error
+        // with the current time.
         let before = self.moved_to.fetch_max(to.0, Ordering::AcqRel);
         let now = at.max(Timestamp(before));
         if to < now {
@@ -168,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_running_clock_never_goes_back_before_its_start() {
+    fn a_running_clock_starts_at_its_instant() {
         let clock: Clock = "2026-11-15T02:00:00+00:00,run".parse().unwrap();
         assert!(clock.now().0 >= NOON);
         assert!(matches!(clock, Clock::Running { thousandths: 1_000, .. }));
     }
 
     #[test]
-    fn a_running_clock_has_a_speed() {
+    fn the_speed_of_a_running_clock_is_parsed() {
         for (text, expected) in [(",run@60", 60_000), (",run@0.5", 500), (",run@1000000", 1_000_000_000)] {
             let clock: Clock = format!("2026-11-15T02:00:00Z{text}").parse().unwrap();
             assert!(
@@ -188,14 +189,14 @@ mod tests {
         {
             assert!(format!("2026-11-15T02:00:00Z{text}").parse::<Clock>().is_err(), "{text}");
         }
-        // An hour ago at sixty times the speed is sixty hours.
+        // Sixty hours pass in one hour at sixty times the machine's speed.
         let since = Instant::now().checked_sub(std::time::Duration::from_secs(3_600)).unwrap();
         let clock = Clock::Running { from: Timestamp(0), since, thousandths: 60_000 };
         assert!((216_000..216_600).contains(&clock.now().0), "{:?}", clock.now());
     }
 
     #[test]
-    fn a_clock_needs_an_instant_with_its_offset() {
+    fn a_clock_without_a_utc_offset_is_rejected() {
         assert!(matches!("now".parse(), Ok(Clock::Machine)));
         for text in ["", "2026-11-15", "2026-11-15T02:00:00", "now,run", ",run"] {
             assert!(text.parse::<Clock>().is_err(), "{text}");
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fixed_served_clock_only_moves_forward() {
+    fn only_a_fixed_clock_can_be_moved_forward() {
         let served = ServedClock::new("2026-11-15T02:00:00Z".parse().unwrap(), None);
         assert_eq!((served.as_of(), served.pace()), (AsOf::Replay(Timestamp(NOON)), ClockSpeed::Standing));
         assert_eq!(served.step_to(Timestamp(NOON + 15)), Ok(()));

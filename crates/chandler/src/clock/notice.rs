@@ -1,5 +1,6 @@
-//! By which clock the paper accounts of a store go, noted beside the store: a command in another shell must not move an account to another
-//! time. A server holds a lock on its note, which the system releases when the process ends, however it ends.
+//! Publishes a server's market clock in a file of the store's folder. Commands in other shells read
+//! the file, so that they do not advance a paper account to a different time. The server holds an
+//! exclusive lock, which the operating system releases when the process ends.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -12,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use super::{Clock, machine_ms};
 
 const FILE: &str = "market-clock";
-/// A command that looks whether the note is held holds it for a moment itself.
+/// Attempts to take the lock. A command holds a shared lock briefly while it reads the file.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 const NOTE_MAX: usize = 1 << 10;
 
-/// Where the note of a store is.
+/// Paths of a store's clock file and its lock file.
 #[derive(Clone, Debug)]
 pub(crate) struct NoticePath {
     note: PathBuf,
@@ -25,7 +26,7 @@ pub(crate) struct NoticePath {
 }
 
 impl NoticePath {
-    /// In the folder of a store; `of` distinguishes stores that share a folder.
+    /// Returns the paths in the store's folder. `of` distinguishes stores that share a folder.
     pub(crate) fn new(folder: &Path, of: Option<&str>) -> NoticePath {
         let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
         let of: String = of.map(|of| format!("-{of}")).unwrap_or_default();
@@ -33,7 +34,8 @@ impl NoticePath {
         NoticePath { note: folder.join(format!("{name}.json")), lock: folder.join(format!("{name}.lock")) }
     }
 
-    /// The noted clock, and whether the server that noted it is running. `None` if there is no readable note.
+    /// Returns the published clock and whether the server that wrote it is still running. `None` if
+    /// the file is missing or cannot be parsed.
     pub(crate) fn read(&self) -> Option<(NotedClock, IsServed)> {
         let is_served = match File::open(&self.lock).ok()?.try_lock_shared() {
             Err(TryLockError::WouldBlock) => IsServed::Yes,
@@ -43,9 +45,9 @@ impl NoticePath {
         Some((serde_json::from_slice(&text).ok()?, is_served))
     }
 
-    /// Notes the clock of a command, unless a server has noted its own.
+    /// Publishes a command's clock, unless a server has published its own.
     pub(crate) fn leave(&self, clock: &Clock) -> io::Result<()> {
-        // Shared with other commands, so that none of them takes this one for a server.
+        // A shared lock, so that other commands do not mistake this command for a server.
         let lock = self.open_lock()?;
         match lock.try_lock_shared() {
             Ok(()) => HeldNotice { _lock: lock, note: self.note.clone() }.write(clock),
@@ -54,7 +56,8 @@ impl NoticePath {
         }
     }
 
-    /// Notes the clock of a server, for as long as the result lives. `None` if another server has noted its own.
+    /// Publishes a server's clock and holds the lock until the result is dropped. `None` if another
+    /// server holds the lock.
     pub(crate) fn hold(&self, clock: &Clock) -> io::Result<Option<HeldNotice>> {
         let lock = self.open_lock()?;
         let mut tries = 0;
@@ -85,7 +88,7 @@ pub(crate) enum IsServed {
     No,
 }
 
-/// The note of this process. The lock is released when the file is closed.
+/// The lock on a clock file. It is released when the file is closed.
 #[derive(Debug)]
 pub(crate) struct HeldNotice {
     _lock: File,
@@ -93,9 +96,9 @@ pub(crate) struct HeldNotice {
 }
 
 impl HeldNotice {
-    /// Replaces the note. A reader sees the old note or the new one.
+    /// Replaces the file atomically, so readers see either the old or the new clock.
     pub(crate) fn write(&self, clock: &Clock) -> io::Result<()> {
-        // Two commands may write at the same time.
+        // Two commands may write concurrently, so the temporary name includes the process ID.
         let partial = self.note.with_added_extension(format!("{}.partial", std::process::id()));
         std::fs::write(&partial, serde_json::to_vec(&NotedClock::of(clock))?)?;
         std::fs::rename(&partial, &self.note)
@@ -109,7 +112,7 @@ pub(crate) enum NotedClock {
     Standing {
         at: i64,
     },
-    /// It was at `from` when the machine's clock was at `since_ms`.
+    /// The clock was at `from` (seconds) when the machine's clock was at `since_ms`.
     Running {
         from: i64,
         since_ms: i64,
@@ -128,7 +131,7 @@ impl NotedClock {
         }
     }
 
-    /// The clock at this moment.
+    /// Restores the clock, advanced by the time since it was published.
     pub(crate) fn clock(self) -> Clock {
         match self {
             NotedClock::Machine => Clock::Machine,
@@ -148,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_note_is_there_after_its_server_and_is_replaced_by_the_next() {
+    fn a_published_clock_outlives_its_server() {
         let folder = tempfile::tempdir().unwrap();
         let path = NoticePath::new(folder.path(), Some("postgres://me@host:1/x"));
         assert_eq!(path.read(), None);
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_notes_its_clock_is_not_taken_for_a_server() {
+    fn a_command_does_not_count_as_a_running_server() {
         let folder = tempfile::tempdir().unwrap();
         let path = NoticePath::new(folder.path(), None);
         path.leave(&Clock::Machine).unwrap();
@@ -183,8 +186,8 @@ mod tests {
     }
 
     #[test]
-    fn a_running_clock_goes_on_from_its_note() {
-        // A minute ago at sixty times the speed of the machine.
+    fn a_published_running_clock_keeps_running() {
+        // Published a minute ago, at sixty times the machine's speed.
         let noted = NotedClock::Running { from: 1_000, since_ms: machine_ms() - 60_000, thousandths: 60_000 };
         let now = noted.clock().now().0;
         assert!((4_600..5_200).contains(&now), "{now}");

@@ -1,9 +1,9 @@
-//! The command line that repeats an import of the ledger with the same options.
+//! Builds the command line that repeats an import from the ledger with the same options.
 
 use crate::context::{CommandContext, shell_word};
 
-/// Options that are pairs of name and value, as the ledger writes them: `map time=when`. Several
-/// pairs are joined into one flag.
+/// Options that take name-value pairs. The ledger writes one pair per option (`map time=when`); on
+/// the command line, pairs are joined into one flag.
 const PAIRS: [&str; 2] = ["map", "scale"];
 const SWITCHES: [&str; 2] = ["estimate-turnover", "build-candles"];
 const NAMES: [&str; 11] = [
@@ -20,8 +20,8 @@ const NAMES: [&str; 11] = [
     "build-candles",
 ];
 
-/// `flags` is `--again` if the ledger lists the files as imported; `options` is the text in the
-/// ledger.
+/// Returns the command line. `flags` is `--again` if the ledger lists the files as imported;
+/// `options` is the option text from the ledger.
 pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &CommandContext) -> String {
     let mut words = vec!["import".to_owned()];
     words.extend((!flags.is_empty()).then(|| flags.to_owned()));
@@ -30,8 +30,8 @@ pub(crate) fn command(flags: &str, options: &str, files: &[&str], context: &Comm
     context.hint(&words.join(" "))
 }
 
-/// Converts options of the ledger back to flags. A column or a pattern may contain spaces, so a
-/// word that begins no option belongs to the one before.
+/// Converts option text from the ledger back to flags. Column names and patterns may contain
+/// spaces, so a word that does not start an option belongs to the preceding one.
 fn flags_of(options: &str) -> Vec<String> {
     let mut found: Vec<(&str, String)> = Vec::new();
     for word in options.split(' ') {
@@ -68,7 +68,8 @@ fn flags_of(options: &str) -> Vec<String> {
     words.collect()
 }
 
-/// A factor as `--scale` takes it. The ledger stores a fraction, which has at most nine decimals.
+/// Converts the factor in a `scale` pair from the ledger's fraction to the decimal form of
+/// `--scale`, with at most nine decimals.
 fn with_decimals(pair: String) -> String {
     const BILLION: i128 = 1_000_000_000;
     let parts = pair.split_once('=').and_then(|(name, factor)| Some((name, factor.split_once('/')?)));
@@ -88,7 +89,7 @@ mod tests {
     use super::flags_of;
 
     #[test]
-    fn options_of_the_ledger_are_flags_again() {
+    fn ledger_options_become_flags() {
         for (options, flags) in [
             ("", ""),
             ("symbol=700.HK", "--symbol 700.HK"),

@@ -1,4 +1,4 @@
-//! `chandler assets`: the money of a paper account.
+//! `chandler assets`: the cash and assets of a paper account.
 
 use std::io::Write;
 
@@ -48,7 +48,7 @@ fn print(out: &mut impl Write, funds: &Value) -> Result<(), Failure> {
         ("credit", "max_finance_amount"),
     ];
     let mut line = |word: &str, value: &str| writeln!(out, "{word:<12} {value}");
-    // An account that is pinned to an older interface date does not get all of them.
+    // An account pinned to an older interface date does not receive all fields.
     for (word, name) in lines.into_iter().filter(|(_, name)| funds.get(*name).is_some()) {
         line(word, &format!("{currency} {}", amount(funds, name)))?;
     }

@@ -1,4 +1,4 @@
-//! `chandler audit`: who changed which account, how and why. It reads the store, so it works
+//! `chandler audit`: who changed which account, how and why. Reads the store directly, so it works
 //! without a server.
 
 use std::collections::HashMap;

@@ -1,4 +1,4 @@
-//! `chandler auth status`: who is signed in where, until when, and with which rights.
+//! `chandler auth status`: the signed-in account, the expiry of its token, and its rights.
 
 use std::io::Write;
 
@@ -46,28 +46,28 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     }
 }
 
-/// The contents of the login files and the answers of the server.
+/// Contents of the login files and the server's answers.
 struct Status {
     url: Url,
     token: Token,
     server: Result<Answers, ApiError>,
 }
 
-/// The token of the request.
+/// Token that authenticates the requests.
 enum Token {
     Login {
         client_id: String,
         client_name: String,
         file: TokenFile,
     },
-    /// From this variable, which other commands also prefer to the login.
+    /// From an environment variable, which takes precedence over a login in all commands.
     Environment {
         variable: String,
         token: Secret,
     },
 }
 
-/// The server's answers about the account. Parts that a server does not have are null.
+/// The server's answers about the account. Parts that the server does not support are null.
 struct Answers {
     account: Value,
     packages: Vec<String>,
@@ -96,7 +96,7 @@ impl Status {
         let provider = Provider { server: url, http: &network };
         let token = match fresh_token(home, provider, registration, Clock::Machine.now()) {
             Ok(token) => token,
-            // The file is shown even if the token cannot be renewed.
+            // The token file is shown even if the token cannot be renewed.
             Err(failure) => match home.token(&registration.client_id)? {
                 Some(token) => {
                     let error = match failure {
@@ -191,7 +191,7 @@ impl Answers {
     }
 }
 
-/// The packages of the account.
+/// Returns the names of the account's packages.
 fn packages(data: Option<&Value>) -> Vec<String> {
     let held = data.and_then(|data| field(data, "activated_lists").as_array());
     let names = held.into_iter().flatten().filter_map(|package| field(package, "name").as_str());

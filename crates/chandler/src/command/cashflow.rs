@@ -1,4 +1,4 @@
-//! `chandler cashflow`: money that entered and left a paper account.
+//! `chandler cashflow`: money paid into and out of a paper account.
 
 use clap::Args;
 use serde_json::Value;
@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 fn row(flow: &Value) -> Vec<String> {
     let (symbol, name) = (text(flow, "symbol"), text(flow, "transaction_flow_name"));
     let description = text(flow, "description");
-    // The interface repeats the ticker if there is no description, and has a code for a charge.
+    // The API repeats the ticker if there is no description, and uses a code for a charge.
     let is_ticker = symbol.rsplit_once('.').is_some_and(|(ticker, _)| ticker == description);
     let description = match name.as_str() {
         "Fee" => shown::charge(&description),

@@ -21,13 +21,13 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-/// Reads every block, with a progress bar.
+/// Verifies every block, with a progress bar.
 pub(crate) fn watched(
     store: &Store,
     venues: &Venues,
     progress: progress::Flags,
 ) -> Result<CheckReport, StoreError> {
-    // Only for the progress bar: the check itself reports series that cannot be listed.
+    // Used only for the progress bar: the check itself reports series that cannot be listed.
     let blocks =
         store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
     let bar = progress.count(blocks, "blocks");
@@ -58,12 +58,13 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     failure::found(reported, Err(Failure::Reported))
 }
 
-/// How the pages of the database are verified.
+/// How the database's pages were verified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pages {
-    /// By this program: they are files, and were read.
+    /// SQLite files, whose pages this program has read.
     Checked,
-    /// By a database server, with or without page checksums.
+    /// Pages of a database server, with or without checksums. `None` if the server does not report
+    /// it.
     OfServer { has_checksums: Option<bool> },
 }
 
@@ -89,15 +90,15 @@ impl Pages {
     }
 }
 
-/// The state of a store's accounts.
+/// State of a store's accounts.
 enum AccountsReport {
     /// The store has no accounts.
     Absent,
     Whole,
-    /// They have an older schema; the next server migrates them.
+    /// The accounts have an older schema, which the next server start migrates.
     Outdated,
     Damaged(Vec<String>),
-    /// They could not be read, which is not evidence of damage.
+    /// The accounts could not be read, which is not evidence of damage.
     Unread(StoreError),
 }
 
@@ -106,7 +107,7 @@ impl AccountsReport {
         matches!(self, AccountsReport::Absent | AccountsReport::Whole | AccountsReport::Outdated)
     }
 
-    /// The problems; `None` if nothing was checked.
+    /// Returns the problems, or `None` if nothing was checked.
     fn problems(&self) -> Option<Vec<String>> {
         match self {
             AccountsReport::Absent | AccountsReport::Outdated => None,
@@ -116,7 +117,7 @@ impl AccountsReport {
         }
     }
 
-    /// A note, if there is no problem that says it.
+    /// Returns a note for a state without problems.
     fn note(&self) -> Option<&'static str> {
         match self {
             AccountsReport::Whole => Some("all whole"),
@@ -126,8 +127,8 @@ impl AccountsReport {
     }
 }
 
-/// Checks the accounts of a store. The result is printed after that of the candles, and never hides
-/// it.
+/// Checks a store's accounts. An error is part of the result, so it does not hide the result for
+/// the candles.
 fn accounts(place: &Place) -> AccountsReport {
     let found = Accounts::is_there(place).and_then(|is_there| match is_there {
         true => Accounts::look(place)?.check(Depth::Full).map(Some),
@@ -138,7 +139,7 @@ fn accounts(place: &Place) -> AccountsReport {
         Ok(Some(findings)) if findings.is_empty() => AccountsReport::Whole,
         Ok(Some(findings)) => AccountsReport::Damaged(findings.iter().map(ToString::to_string).collect()),
         Err(StoreError::Outdated { .. }) => AccountsReport::Outdated,
-        // A database that cannot be opened is reported as a problem.
+        // A database that cannot be opened is reported as damaged.
         Err(
             error @ (StoreError::Damaged { .. }
             | StoreError::Emptied { .. }

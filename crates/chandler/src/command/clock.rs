@@ -1,4 +1,4 @@
-//! `chandler clock`: shows and moves the market clock of a server. For operators.
+//! `chandler clock`: shows and moves a server's market clock. Requires the operator role.
 
 use std::io::Write;
 
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Arguments, _: &CommandContext) -> Result<(), Failu
     Ok(out.flush()?)
 }
 
-/// How the clock advances, if the server reports it.
+/// Describes how the clock advances. Empty if the server does not report it.
 fn pace(document: &Value) -> String {
     let speed = field(document, "speed").as_f64().unwrap_or(1.0);
     match text(document, "pace").as_str() {
@@ -67,11 +67,11 @@ fn pace(document: &Value) -> String {
     }
 }
 
-/// The target of a move.
+/// Target of a clock move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     To(Timestamp),
-    /// This many seconds forward.
+    /// Seconds to move forward.
     On(i64),
 }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_is_moved_to_an_instant_or_by_a_step() {
+    fn a_clock_move_is_an_instant_or_a_step() {
         for (text, seconds) in [("+15s", 15), ("+5m", 300), ("+1h", 3_600), ("+2d", 172_800)] {
             assert_eq!(Wish::parse(text).unwrap(), Wish::On(seconds));
         }

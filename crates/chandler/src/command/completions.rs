@@ -1,4 +1,4 @@
-//! `chandler completions`: shell completion of commands, flags and their values.
+//! `chandler completions`: shell completions for commands, flags and their values.
 
 use std::io::Write;
 
@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, mut command: clap::Command) -> Result<(), Failure> {
-    // Written to memory first: the generator panics if a write fails, as on a closed pipe.
+    // Written to memory first, because the generator panics if a write fails, as on a closed pipe.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, "chandler", &mut script);
     let mut out = output::stdout();

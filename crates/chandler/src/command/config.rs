@@ -1,4 +1,5 @@
-//! `chandler config`: the settings in effect and where each comes from, and checking a file.
+//! `chandler config`: shows the effective settings with their sources, and checks a configuration
+//! file.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -60,7 +61,7 @@ struct Setting {
     from: Origin,
 }
 
-/// The source of a value, the strongest first.
+/// Source of a value, in order of precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Origin {
     Flag(String),
@@ -168,7 +169,7 @@ impl Check {
     }
 }
 
-/// The source of a global flag.
+/// Returns the source of a global flag's value.
 fn context_from(matches: &ArgMatches, argument: &str) -> Origin {
     let is_known = matches.try_contains_id(argument).is_ok();
     match matches.value_source(argument).filter(|_| is_known) {
@@ -199,7 +200,7 @@ fn toml(settings: &[Setting]) -> Result<(), Failure> {
             writeln!(out, "{before}[{of}]")?;
             table = of;
         }
-        // An unset value is empty text in the file.
+        // An unset value is an empty string in the file.
         let value = match value {
             Value::Null => toml::Value::String(String::new()),
             value => toml::Value::try_from(value)?,

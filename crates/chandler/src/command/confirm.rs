@@ -1,14 +1,13 @@
-//! Confirmation before something is removed.
+//! Confirmation before data is removed.
 
 use std::io::{self, BufRead, IsTerminal, Read, Write};
 
 use crate::failure::{Failure, usage};
 
-/// The longest answer that is read, in bytes.
+/// Maximum length of an answer, in bytes.
 const ANSWER_MAX: u64 = 100;
 
-/// Returns `Ok` with `--yes`, or if the user at the terminal answers yes. Without either it is an
-/// error.
+/// Returns `Ok` if `yes` is set or the user confirms at the terminal, otherwise an error.
 pub(crate) fn confirm(yes: bool, question: &str) -> Result<(), Failure> {
     if yes {
         return Ok(());

@@ -1,5 +1,5 @@
-//! `chandler connections`: the long connections at a server: of this account or, for an operator,
-//! of all accounts.
+//! `chandler connections`: lists the account's long connections to a server, or those of all
+//! accounts for an operator.
 
 use std::io::Write;
 
@@ -66,7 +66,7 @@ fn list(session: &Session, account: Option<&str>, format: Format) -> Result<(), 
 }
 
 fn close(session: &Session, id: &str, format: Format) -> Result<(), Failure> {
-    // Listed ids need no encoding; the server refuses others.
+    // IDs from the list need no encoding; the server rejects other IDs.
     let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
     let data = session.delete(&format!("/v1/connections/{id}")).map_err(|error| session.to_failure(error))?;
     if format == Format::Json {

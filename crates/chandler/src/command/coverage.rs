@@ -1,4 +1,4 @@
-//! `chandler coverage`: stored candles compared with the calendar.
+//! `chandler coverage`: compares stored candles with the trading calendar.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -107,7 +107,7 @@ fn one(
     let mut out = output::stdout();
     let mut columns = vec![Column::Left("date"), Column::Left("day"), Column::Left("daily")];
     columns.extend(["minutes", "expected", "extended"].map(Column::Right));
-    // Minutes alone are the common case, and need no column.
+    // The column is omitted in the common case that all intraday candles are one-minute candles.
     let has_coarse = coverage.days.iter().any(|day| day.grain.is_own());
     columns.extend(has_coarse.then_some(Column::Left("of")));
     columns.push(Column::Left("missing"));
@@ -135,8 +135,8 @@ fn one(
 }
 
 fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
-    // A series counts from the moment a candle of regular hours may be known; candles outside of
-    // them cover nothing.
+    // Only series with a visible candle in regular hours are listed: candles outside regular hours
+    // do not count towards coverage.
     let mut series = reader.snapshot()?.all_series()?;
     series.retain(|info| {
         let venue = context.history.venue(&info.series.symbol);
@@ -196,7 +196,7 @@ fn all(arguments: &Arguments, context: &CommandContext, reader: &mut Reader) -> 
 /// Missing minutes by reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Since the last candle.
+    /// Trading days since the last candle.
     days_after: usize,
     daily_missing: usize,
     expected: u64,
@@ -272,7 +272,7 @@ fn daily(day: &DayCoverage) -> String {
     }
 }
 
-/// The maximum number of gaps of a day that are listed; the rest are counted.
+/// Maximum number of gaps listed per day. Further gaps are only counted.
 const GAPS_SHOWN: usize = 4;
 
 fn missing(day: &DayCoverage, zone: &Zone) -> String {

@@ -1,5 +1,5 @@
-//! `chandler coverage --trades`: which trading days between the first and the last with trades have
-//! none.
+//! `chandler coverage --trades`: lists trading days without trades between a security's first and
+//! last day with trades.
 
 use std::io::Write;
 
@@ -11,10 +11,10 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 
-/// The maximum number of missing days that a line names.
+/// Maximum number of missing days named per line.
 const NAMED: usize = 5;
 
-/// The trades of a security compared with the calendar.
+/// A security's trades compared with the trading calendar.
 struct TradeCoverage {
     symbol: Symbol,
     first: Date,
@@ -50,7 +50,8 @@ pub(super) fn run(
     Ok(out.flush()?)
 }
 
-/// `None` if the security has no trades, or none that may be known yet.
+/// Compares a security's trades with the calendar. `None` if it has no trades in the range, or none
+/// that are visible yet.
 fn of(
     symbol: Symbol,
     (start, end): (Option<Date>, Option<Date>),
@@ -67,7 +68,7 @@ fn of(
     let expected = calendar.days(start.unwrap_or(first).max(first), last).map(|(day, _)| day);
     let missing =
         expected.filter(|day| days.binary_search_by_key(day, |stored| stored.day).is_err()).collect();
-    // The number of trades of a day that has not ended is unknown.
+    // The number of trades on a day that has not ended is unknown.
     let trades = days.iter().filter(|day| day.last <= as_of.now()).map(|day| day.rows).sum();
     Ok(Some(TradeCoverage { symbol, first, last, trades, days: days.len(), missing }))
 }

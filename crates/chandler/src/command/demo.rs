@@ -1,4 +1,5 @@
-//! `chandler demo`: makes a small invented market on first run, imports it like any other files, and shows it.
+//! `chandler demo`: generates a small invented market on first run, imports it like any other
+//! files, and shows it.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -72,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The demo is there when its last file went through, and no trading day has ended since.
+/// Returns whether the store holds the demo data up to the last ended trading day.
 fn is_there(context: &CommandContext, reader: &mut Reader) -> Result<bool, Failure> {
     let snapshot = reader.snapshot()?;
     for security in demo::securities() {
@@ -95,7 +96,7 @@ fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) 
     let directory = context.work_folder(None)?.join(demo_store::FILES);
     let now = context.now();
     let paths = write_files(context, &directory, now, flags)?;
-    // What an older version made is the demo's own to replace.
+    // Candles from an older version of the demo may be replaced.
     let options = Options { replace: true, ..Options::default() };
     let (stop, progress) = (AtomicBool::new(false), Progress::default());
     let clock = || context.now();
@@ -117,12 +118,13 @@ fn make(context: &CommandContext, store: &store::Store, flags: progress::Flags) 
     Ok(reports.iter().filter(is_of_candles).map(|report| report.rows).sum())
 }
 
-/// Whether it is the file that is there to be refused.
+/// Returns whether the report is for the demo file with deliberate errors.
 fn is_faulty(report: &Report) -> bool {
     report.path.ends_with(demo::FAULTY_NAME)
 }
 
-/// The market as the files a user would have: two tables, two Parquet files a security, a table of single trades, and one with mistakes.
+/// Writes the market as the files that a user would have: tables of securities and corporate
+/// actions, two Parquet files per security, a table of trades, and a file with deliberate errors.
 fn write_files(
     context: &CommandContext,
     directory: &Path,
@@ -200,7 +202,7 @@ fn write_files(
     Ok(paths)
 }
 
-/// Minutes, or longer candles of a security that has no minutes.
+/// Writes one-minute candles, or coarser candles for a security without one-minute data.
 fn write_intraday(
     context: &CommandContext,
     directory: &Path,
@@ -244,7 +246,8 @@ fn show(context: &CommandContext, reader: &mut Reader) -> Result<(), Failure> {
     let terminal = Terminal::of_stdout();
     let mut out = output::stdout();
     let hour = Minutes::new(60).map_or(Period::DAY, Period::Clock);
-    // The adjusted days of a name with splits and dividends, then the last hours of another, pre and post included.
+    // Adjusted daily candles of a security with splits and dividends, then hourly candles of
+    // another one, including pre- and post-market.
     let [first, second] = [("9001.HK", Period::DAY), ("CNDL.US", hour)];
     for (code, period) in [first, second] {
         let symbol = symbol(code)?;

@@ -1,4 +1,4 @@
-//! The watchlists and topics of the demo account.
+//! Watchlists and topics of the demo account.
 
 use access::{Access, AccountId, PricedSecurity, WatchlistName};
 use market::{Floors, Timestamp};
@@ -8,13 +8,13 @@ use crate::clock::Clock;
 use crate::context::{CommandContext, symbol};
 use crate::failure::Failure;
 
-/// Groups of a watchlist.
+/// Watchlist groups with their securities.
 const GROUPS: [(&str, &[&str]); 2] = [
     ("Candles", &["CNDL.US", "WICK.US", "WAX.US", ".CHDL.US"]),
     ("烛", &["9001.HK", "609001.SH", "309001.SZ"]),
 ];
 
-/// A topic, and how many hours ago it was written.
+/// A topic with its age in hours.
 struct PastTopic {
     hours: i64,
     title: &'static str,
@@ -22,7 +22,7 @@ struct PastTopic {
     replies: &'static [&'static str],
 }
 
-/// Oldest first.
+/// Topics of the demo account, oldest first.
 const TOPICS: [PastTopic; 3] = [
     PastTopic {
         hours: 50,
@@ -52,7 +52,7 @@ const TOPICS: [PastTopic; 3] = [
     },
 ];
 
-/// Fills the watchlists and topics of an account that has none. Existing ones stay unchanged.
+/// Creates watchlists and topics for an account that has none. Existing ones are not changed.
 pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let lists = access.watchlists(account)?;
     if lists.groups.is_empty() && lists.followed.is_empty() {
@@ -80,7 +80,7 @@ fn follow(context: &CommandContext, access: &Access, account: AccountId) -> Resu
     Ok(())
 }
 
-/// Topics are dated by the machine's clock, like everything that users write.
+/// Creates the topics. Like all user content, they are dated by the machine's clock.
 fn write_topics(community: &Community, account: AccountId) -> Result<(), Failure> {
     let now = Clock::Machine.now();
     for PastTopic { hours, title, body, replies } in TOPICS {

@@ -1,5 +1,5 @@
-//! The paper account of `chandler demo --serve`: cash, a few positions, the orders behind them, and
-//! a grid. They are submitted at past instants, in order, so that every view of an account has
+//! The paper account for `chandler demo --serve`: cash, a few positions with their orders, and a
+//! grid. Everything is submitted at past instants, in order, so that every account page has
 //! content.
 
 use access::{Access, Account, AccountId};
@@ -18,17 +18,17 @@ use crate::context::{CommandContext, symbol};
 use crate::failure::Failure;
 use crate::local::Books;
 
-/// A market order of the past.
+/// A market order submitted in the past.
 struct PastOrder {
-    /// Trading days before the last one of its market in the demo.
+    /// Trading days before the last one in the demo's market data.
     days: u32,
     symbol: &'static str,
     side: Side,
     quantity: i64,
 }
 
-/// Oldest first, each on a different day, so that their instants ascend whatever the markets' hours
-/// are.
+/// Past orders, oldest first. Each is on a different day, so their instants ascend regardless of
+/// market hours.
 const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 44, symbol: "9001.HK", side: Side::Buy, quantity: 2_000 },
     PastOrder { days: 37, symbol: "CNDL.US", side: Side::Buy, quantity: 120 },
@@ -37,24 +37,25 @@ const PAST_ORDERS: [PastOrder; 6] = [
     PastOrder { days: 16, symbol: "9002.HK", side: Side::Buy, quantity: 10_000 },
     PastOrder { days: 9, symbol: "9001.HK", side: Side::Sell, quantity: 1_000 },
 ];
-/// A grid on one of the positions, between the past orders and the resting one. Its quantity is
-/// that of a step.
+/// A grid on one of the positions, started after the past orders and before the resting one.
+/// `quantity` is the quantity per step.
 const GRID: PastOrder = PastOrder { days: 6, symbol: "9003.HK", side: Side::Buy, quantity: 100 };
-/// The distance of its steps, in percent, and of its bounds from the previous close, in hundredths.
+/// Size of the grid's steps in percent, and distance of its bounds from the previous close in
+/// percent.
 const GRID_STEP: &str = "4";
 const GRID_REACH: i64 = 20;
-/// The minimum and the maximum position, in steps.
+/// Minimum and maximum position, in steps.
 const GRID_POSITION: (i64, i64) = (1, 5);
-/// A resting order below the price, submitted a few days ago and good until cancelled.
+/// A good-til-cancelled order below the market price, submitted a few days ago.
 const RESTING: PastOrder = PastOrder { days: 3, symbol: "CNDL.US", side: Side::Buy, quantity: 50 };
-/// The distance below the previous close, in hundredths.
+/// Distance below the previous close, in percent.
 const RESTING_BELOW: i64 = 10;
-/// When past orders are submitted: minutes after midnight, when every market is open, and seconds.
+/// Local time at which past orders are submitted, when every market is open: minutes after midnight
+/// plus seconds.
 const SUBMITTED_MINUTE: i32 = 10 * 60 + 5;
 const SUBMITTED_SECONDS: i64 = 15;
 
-/// Creates the history of an account that has not traded. An account that has begun stays
-/// unchanged.
+/// Creates the trading history of an account that has not begun. Other accounts are not changed.
 pub(crate) fn prepare(context: &CommandContext, access: &Access, account: AccountId) -> Result<(), Failure> {
     let account = access.account(account)?.ok_or_else(|| anyhow!("the demo account is gone"))?;
     let mut books = Books::open(context)?;
@@ -79,8 +80,8 @@ pub(crate) fn prepare(context: &CommandContext, access: &Access, account: Accoun
     submit(context, &mut books, &account, (&RESTING, terms, &mut reader))
 }
 
-/// Submits an order at its instant. One that is refused, because its security was not traded yet,
-/// is skipped.
+/// Submits an order at its instant. Orders that are rejected, because their security was not traded
+/// yet, are skipped.
 fn submit(
     context: &CommandContext,
     books: &mut Books,
@@ -94,7 +95,7 @@ fn submit(
     Ok(())
 }
 
-/// Starts the grid, if its security was traded then.
+/// Starts the grid if its security was already traded at that time.
 fn begin_grid(
     context: &CommandContext,
     books: &mut Books,
@@ -111,7 +112,7 @@ fn begin_grid(
         submitted_base_price: Some(close),
         lower_limit_price: Some(part_of(close, 100 - GRID_REACH)),
         upper_limit_price: Some(part_of(close, 100 + GRID_REACH)),
-        // Steps in percent.
+        // The step size is in percent.
         trigger_price_type: Some(2),
         trigger_percent_up: Some(step),
         trigger_percent_down: Some(step),
@@ -129,14 +130,14 @@ fn begin_grid(
     Ok(())
 }
 
-/// The given hundredths of a price, in whole cents.
+/// Returns the given percentage of a price, truncated to whole cents.
 fn part_of(price: Price, hundredths: i64) -> Price {
     let cent = PRICE_UNIT / 100;
     Price(price.0 * hundredths / 100 / cent * cent)
 }
 
-/// The instant of a past order. It counts from the demo's last day, since the demo may have been
-/// created long ago.
+/// Returns the instant of a past order. Days are counted from the last day of the demo data,
+/// because the data may be old.
 fn instant(
     context: &CommandContext,
     reader: &mut Reader,
@@ -151,13 +152,13 @@ fn instant(
     Ok(day.map(|day| Timestamp(day.at(SUBMITTED_MINUTE).0 + SUBMITTED_SECONDS)))
 }
 
-/// The trading day this many trading days before a date.
+/// Returns the trading day that is `days` trading days before `date`.
 fn day_before(venue: &Venue, date: Date, days: u32) -> Option<Date> {
     let before = |date: Date| date.yesterday().ok().and_then(|date| venue.calendar().on_or_before(date));
     (0..days).try_fold(date, |date, _| before(date))
 }
 
-/// The close of the day before an order.
+/// Returns the close of the day before an order.
 fn close_before(
     context: &CommandContext,
     reader: &mut Reader,

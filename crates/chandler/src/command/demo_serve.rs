@@ -1,4 +1,4 @@
-//! `chandler demo --serve`: the demo market with a server and an account to sign in with.
+//! `chandler demo --serve`: serves the demo market, with an account to sign in with.
 
 use std::fmt::Write as _;
 use std::fs::OpenOptions;
@@ -19,11 +19,11 @@ use crate::local::open_accounts;
 use crate::sdk::{self, Credentials, Url};
 use crate::{log, output, progress};
 
-/// The file with the demo account's credentials, readable only by its owner. Other accounts have no
-/// such file.
+/// File with the demo account's credentials, readable only by its owner. Credentials of other
+/// accounts are never stored in a file.
 pub(super) const FILE: &str = "demo-account.json";
 const FILE_MAX: u64 = 4 << 10;
-/// The number of account names to try: a name whose credentials are lost cannot be used again.
+/// Number of account names to try: a name whose credentials are lost cannot be reused.
 const NAMES_MAX: u32 = 100;
 
 pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::Flags) -> Result<(), Failure> {
@@ -34,7 +34,8 @@ pub(crate) fn run(context: &CommandContext, ports: &Ports, progress: progress::F
     let (account, credentials) = demo_account(&access, &context.work_folder(None)?)?;
     demo_paper::prepare(context, &access, account)?;
     demo_desk::prepare(context, &access, account)?;
-    // A guest has the powers of an operator over all accounts of the store.
+    // Guest access has an operator's rights over all accounts, so it is disabled if the store has
+    // accounts other than the demo's.
     let stranger = access.list()?.into_iter().find(|account| !is_of_demo(account));
     let guest = stranger.is_none().then_some(account);
     let settings = Settings { guest, ..Settings::default() };
@@ -74,7 +75,8 @@ quotes = QuoteContext(Config.from_apikey_env())
 print(*quotes.history_candlesticks_by_offset(\"CNDL.US\", Period.Day, AdjustType.ForwardAdjust, False, 5), sep=\"\\n\")
 ";
 
-/// The account of the last run, or a new one. It is an operator, so that every page is accessible.
+/// Returns the demo account with its credentials, and creates it if necessary. The account is an
+/// operator, so that every page is accessible.
 fn demo_account(access: &Access, directory: &Path) -> Result<(AccountId, Credentials), Failure> {
     let path = directory.join(FILE);
     if let Some(credentials) = read(&path)?
@@ -102,13 +104,13 @@ fn terms() -> Terms {
     Terms { quota: Some(QUOTA_MAX), rate: Some(RateRule::Unlimited), ..Terms::default() }
 }
 
-/// Whether an account is exactly as the demo creates it. One that was created or changed otherwise
-/// does not count, even under the demo's name.
+/// Returns whether an account has the name, role and terms of a demo account. An account with the
+/// demo's name but other terms is not one.
 fn is_of_demo(account: &Account) -> bool {
     account.role == Role::Operator && account.terms == terms() && names().any(|name| name == account.name)
 }
 
-/// The account of these credentials, if it is valid and an operator.
+/// Returns the account that the credentials belong to, if it is an operator and not revoked.
 fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>, Failure> {
     let is_valid = |account: &&Account| account.revoked_at.is_none() && account.role == Role::Operator;
     for account in access.list()?.iter().filter(is_valid) {
@@ -119,12 +121,13 @@ fn owner(access: &Access, credentials: &Credentials) -> Result<Option<AccountId>
     Ok(None)
 }
 
-/// The credentials of a store's demo account, if it has one.
+/// Reads the credentials of a store's demo account. `None` if it has none.
 pub(crate) fn stored_credentials(directory: &Path) -> Result<Option<Credentials>, Failure> {
     read(&directory.join(FILE))
 }
 
-/// Reads the stored credentials; a file that cannot be parsed is written again.
+/// Reads the stored credentials. `None` if the file is missing or cannot be parsed; in that case it
+/// is written again.
 fn read(path: &Path) -> Result<Option<Credentials>, Failure> {
     let file = match std::fs::File::open(path) {
         Ok(file) => file,
@@ -145,7 +148,7 @@ fn write(path: &Path, credentials: &Credentials) -> Result<(), Failure> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let written = || -> std::io::Result<()> {
-        // Removed and created again, because the file mode is set at creation.
+        // The file is removed and created again, because its mode is set on creation.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}

@@ -1,5 +1,5 @@
-//! Replaces a demo store with a schema that this program cannot migrate. Nothing is deleted: the old
-//! databases move into a folder inside the store's directory, in case there is more than the demo.
+//! Replaces a demo store whose schema is too old to migrate. Nothing is deleted: the old databases
+//! are moved to a folder in the store's directory, because they may contain more than the demo.
 
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,12 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output;
 
-/// The folder of the files that the demo generates: only stores filled by it have one.
+/// Folder for the generated files. Only stores filled by the demo have one.
 pub(super) const FILES: &str = "demo";
-/// The directories that the demo uses unless another one is given, the second in the Makefile.
+/// Default directories of the demo: on the command line, and in the Makefile.
 pub(crate) const DEFAULT: &str = "chandler-demo";
 const OF_MAKE: &str = "demo";
-/// The folder for the old databases.
+/// Folder for the old databases.
 const OLDER: &str = "older-store";
 
 pub(super) fn replace_if_too_old(context: &CommandContext) -> Result<(), Failure> {
@@ -51,7 +51,7 @@ fn is_too_old(place: &Place) -> bool {
         || matches!(Accounts::look(place), Err(StoreError::TooOld { .. }))
 }
 
-/// The databases with their logs, and the files that belong to the accounts.
+/// Returns the database files with their WAL files, and the files that belong to the accounts.
 fn files(directory: &Path) -> Vec<PathBuf> {
     let databases = [Part::Candles, Part::Accounts].map(Part::file_name);
     let with_logs = databases.iter().flat_map(|name| ["", "-wal", "-shm"].map(|log| format!("{name}{log}")));

@@ -1,4 +1,4 @@
-//! `chandler executions`: the fills of a paper account.
+//! `chandler executions`: lists the fills of a paper account.
 
 use clap::Args;
 use serde_json::Value;

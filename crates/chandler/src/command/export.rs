@@ -1,4 +1,4 @@
-//! `chandler export`: writes whole series or ranges to files, page by page.
+//! `chandler export`: writes whole series or date ranges to files, page by page.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -90,14 +90,14 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         None => write(&mut output::stdout()).map(drop),
         Some(path) => {
             let rows = output::file(path, write)?;
-            // A pipe or a device gets only the candles; it may be our own stdout.
+            // A pipe or a device gets only the candles, because it may be this process's stdout.
             if path.is_file() { arguments.note(rows, symbols.len(), path) } else { Ok(()) }
         }
     }
 }
 
 impl Arguments {
-    /// The noun for the rows.
+    /// Returns the noun for the exported rows.
     fn rows(&self) -> &'static str {
         if self.trades { "trades" } else { "candles" }
     }
@@ -143,8 +143,8 @@ fn symbols(arguments: &Arguments, context: &CommandContext, store: &Store) -> Re
         .into_iter()
         .filter(|info| {
             let (venue, as_of) = (context.history.venue(&info.series.symbol), context.as_of());
-            // The first candle of a security may still be forming. Candles of options exist for
-            // orders only.
+            // The first candle of a security may still be forming. Option candles exist only to
+            // fill orders.
             history::makes(venue, arguments.period, info, as_of)
                 && !info.series.symbol.is_us_option()
                 && as_of.shows(venue, info)
@@ -195,11 +195,11 @@ fn write(
             period: arguments.period,
             adjust: arguments.adjust.into(),
             sessions: arguments.session.into(),
-            // The command line exports everything that is stored, without floors.
+            // The command line exports all stored data, without floors.
             floors: Floors::NONE,
             select: Select::Dates { start, end },
         };
-        // Always oldest first, independent of the order in which a client would page.
+        // Always oldest first, unlike the paging order of the API.
         let from = start.map_or(Timestamp(i64::MIN), |date| zone.midnight(date));
         let until =
             end.and_then(|date| date.tomorrow().ok()).map_or(Timestamp(i64::MAX), |date| zone.midnight(date));

@@ -1,4 +1,4 @@
-//! `chandler export --trades`: single trades as a table that `chandler import` reads back.
+//! `chandler export --trades`: writes trades as a table that `chandler import` can read.
 
 use std::io::Write;
 
@@ -9,7 +9,7 @@ use store::Store;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 
-/// The securities that have trades.
+/// Returns the securities that have trades.
 pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
     let mut reader = store.reader()?;
     let symbols: Vec<Symbol> =
@@ -17,7 +17,7 @@ pub(super) fn symbols(store: &Store) -> Result<Vec<Symbol>, Failure> {
     if symbols.is_empty() { Err(usage("the store has no trades")) } else { Ok(symbols) }
 }
 
-/// Writes the trades of a range of days, both ends included, and returns how many there were.
+/// Writes the trades of a date range, both ends inclusive, and returns their number.
 pub(super) fn write(
     (start, end): (Option<Date>, Option<Date>),
     format: files::Format,

@@ -1,4 +1,4 @@
-//! `chandler grid`: grid orders of a paper account, in the local store or at a server.
+//! `chandler grid`: a paper account's grid orders, in the local store or on a server.
 
 mod before;
 mod change;

@@ -1,4 +1,4 @@
-//! `chandler imports`: lists the ledger, and undoes imports.
+//! `chandler imports`: lists the import ledger, and undoes imports.
 
 use std::io::Write;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The ledger of the local store, in the form that a server returns.
+/// Returns the local store's ledger in the form that a server returns.
 fn here(count: usize, context: &CommandContext) -> Result<Vec<Value>, Failure> {
     let store = context.open(Access::Read)?;
     let mut reader = store.reader()?;

@@ -1,4 +1,4 @@
-//! `chandler inspect`: stored series with their sizes and sources.
+//! `chandler inspect`: shows stored series with their sizes and sources.
 
 use std::io::Write;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         actions.retain(|action| action.ex_date <= venue.zone().date(now));
     }
     let trades = TradesKnown::of(&snapshot.trade_days(&symbol)?, as_of);
-    // If a file ends after now, its end and its number of rows are not shown.
+    // The end and row count of a file that extends beyond the current time are hidden.
     let ended = |source: &ImportSource| source.last < horizon(source);
     if arguments.format == Format::Json {
         let source = |source: &ImportSource| {
@@ -112,7 +112,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The source files of trades. If one ends after now, its end and its number of rows are not shown.
+/// Returns the files that trades were imported from. The end and row count of a file that extends
+/// beyond the current time are hidden.
 fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Result<Vec<Value>, Failure> {
     let known = snapshot.trade_sources(symbol)?.into_iter().filter(|source| source.first <= as_of.now());
     let source = |source: TradeSource| {
@@ -125,10 +126,10 @@ fn trade_sources(snapshot: &Snapshot<'_>, symbol: &Symbol, as_of: AsOf) -> Resul
     Ok(known.map(source).collect())
 }
 
-/// The trades of a security that may be known as of now.
+/// Trades of a security that are visible at the current time.
 struct TradesKnown {
     days: usize,
-    /// Only of days that have ended.
+    /// Trades on days that have ended.
     rows: u64,
     bytes: u64,
     first: Date,
@@ -166,7 +167,7 @@ impl TradesKnown {
     }
 }
 
-/// The series that may be known as of now.
+/// Returns the series, each limited to the part that is visible at the current time.
 fn known(
     snapshot: &Snapshot<'_>,
     all: Vec<SeriesInfo>,

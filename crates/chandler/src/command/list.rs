@@ -1,4 +1,4 @@
-//! `chandler list`: the stored securities, one line each, from the local store or from a server.
+//! `chandler list`: lists the stored securities, one per line, from the local store or a server.
 
 use std::cmp::Reverse;
 use std::io::Write;
@@ -55,17 +55,17 @@ impl From<MarketArgument> for Market {
     }
 }
 
-/// The first of the matching securities.
+/// One page of the matching securities.
 struct Listed {
     documents: Vec<Value>,
-    /// The number of matching securities.
+    /// Number of matching securities, including those not listed.
     total: u64,
     store_is_empty: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let session = arguments.remote.session(context)?;
-    // Suggested commands name the local store; a server's store is unknown.
+    // Suggested commands include `--store` only for the local store.
     let hint = |command: &str| match &session {
         Some(_) => format!("chandler {command}"),
         None => context.hint(command),
@@ -143,7 +143,7 @@ impl Arguments {
         requested.extend_pairs(&parameters).append_pair("limit", "1");
         let address = format!("{PATH}?{}", requested.finish());
         // Each request makes the server compare a few more securities with the calendar. The order
-        // is known only when all have been compared.
+        // is final only when all have been compared.
         let mut uncounted = u64::MAX;
         let (total, store_is_empty) = loop {
             let data = session.get(&address).map_err(|error| session.to_failure(error))?;
@@ -184,7 +184,7 @@ fn table(documents: &[Value]) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The last day of a security that has had none for some days.
+/// Returns the last date of a security whose data has ended, otherwise an empty string.
 fn end(one: &Value) -> String {
     if field(one, "after_last").as_u64().unwrap_or_default() == 0 {
         return String::new();
@@ -194,7 +194,8 @@ fn end(one: &Value) -> String {
     last.unwrap_or_default().to_owned()
 }
 
-/// The range of its day candles, and its intraday periods.
+/// Formats the date range of a security's daily candles, and its intraday periods with their
+/// ranges.
 fn ranges(series: &Value) -> (String, String) {
     let (mut days, mut intraday) = (String::new(), Vec::new());
     for one in series.as_array().map(Vec::as_slice).unwrap_or_default() {

@@ -1,4 +1,4 @@
-//! A server for the local user: at the usual ports, or at free ones if those are taken.
+//! A server for the local user, on the default ports or on free ones if those are in use.
 
 use std::net::SocketAddr;
 
@@ -33,8 +33,8 @@ impl Ports {
     }
 }
 
-/// Listens on the requested addresses; without them on those of the settings, or on free ports if
-/// they are taken.
+/// Listens on the requested addresses. Without them, it uses the configured addresses, or free
+/// ports if those are in use.
 pub(crate) fn start(
     context: &CommandContext,
     settings: Settings,

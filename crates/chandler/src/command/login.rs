@@ -1,5 +1,5 @@
 //! `chandler login`: the OAuth device flow. The user approves in a browser, and the token is stored
-//! where the public SDKs look.
+//! in the location that the public SDKs read.
 
 use std::io::Write;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
     logins.current = Some(url.as_str().to_owned());
     home.save_logins(&logins)?;
     if let Some(former) = former {
-        // The token could not be stored. If revoking it fails, it expires by itself.
+        // The previous token is no longer used. If revoking it fails, it expires eventually.
         provider.revoke(&former, &registration.client_id).ok();
     }
     let session = Session::new(url.clone(), Box::new(network), token.access_token.clone());
@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<(), Failure> {
 }
 
 impl Arguments {
-    /// Requests a user code, as the client registered before or as a new one.
+    /// Requests a user code, for the existing client registration or a new one.
     fn begin(
         &self,
         provider: Provider<'_>,
@@ -102,17 +102,17 @@ impl Arguments {
                     DeviceStart::Forgotten => {}
                 }
             } else {
-                // Removes the old registration from the server. If that fails, it is useless
-                // anyway.
+                // The client name has changed, so the old registration is removed. A failure leaves
+                // only an unused registration on the server.
                 provider.unregister(known).ok();
             }
-            // Its tokens ended with it. Programs with a built-in client id get the next token under
-            // that id.
+            // The client's tokens are no longer valid. Programs with a built-in client ID receive
+            // the next token under that ID.
             home.remove_tokens(known)?;
             also.clone_from(&known.also);
         }
         let registration = Registration { also, ..provider.register(name.unwrap_or(&default_name()))? };
-        // Saved even if the user does not approve: the next attempt uses the same client.
+        // Saved even if the user does not approve, so that the next attempt uses the same client.
         logins.servers.insert(server.to_owned(), registration.clone());
         home.save_logins(logins)?;
         match provider.begin(&registration.client_id, now)? {
@@ -138,7 +138,7 @@ impl Arguments {
     }
 }
 
-/// The client name, recognisable to the user who approves.
+/// Returns a client name that the approving user can recognise.
 fn default_name() -> String {
     let user = machine::user_name().unwrap_or_else(|| "somebody".to_owned());
     let name = match machine::host_name() {
@@ -154,7 +154,7 @@ fn show(device: &Device, format: Format) -> Result<(), Failure> {
         Format::Json => Box::new(std::io::stderr()),
     };
     let address = device.verification_uri_complete.as_deref().unwrap_or(&device.verification_uri);
-    // A server at a loopback address is reachable only from this machine.
+    // A server on a loopback address is reachable only from this machine.
     let is_here = Url::parse(&device.verification_uri).is_ok_and(|url| url.is_loopback());
     let place = if is_here { "this machine" } else { "any device" };
     writeln!(out, "To sign in, open this page in a browser, on {place}:\n\n    {address}\n")?;
@@ -170,7 +170,7 @@ fn account_name(session: &Session) -> Option<String> {
     field(&data, "account").as_str().map(output::printable)
 }
 
-/// The login as JSON, without the token.
+/// Returns the login as JSON, without the token.
 fn signed_in_json(
     home: &UserFiles,
     url: &Url,

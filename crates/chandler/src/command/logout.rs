@@ -1,5 +1,5 @@
-//! `chandler logout`: revokes the token, and removes the registration and the files. The files are
-//! removed even if the server fails.
+//! `chandler logout`: revokes the token, and removes the registration and the token files. The
+//! files are removed even if the server is unreachable.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
     format: Format,
 }
 
-/// The result, as lines and as a document.
+/// Result of a logout, for text and JSON output.
 #[derive(Default)]
 struct LogoutReport {
     lines: Vec<String>,
@@ -67,7 +67,7 @@ fn end(home: &UserFiles, url: &Url, registration: &Registration) -> Result<Logou
     let network = Network::to(url);
     let provider = Provider { server: url, http: &network };
     let mut report = LogoutReport { was_signed_in: true, ..LogoutReport::default() };
-    // A file that cannot be read does not prevent the removal of the others.
+    // An unreadable token file does not prevent the removal of the other files.
     let revoked = match home.token(&registration.client_id).ok().flatten() {
         Some(token) => match provider.revoke(&token, &registration.client_id) {
             Ok(true) => {

@@ -1,4 +1,4 @@
-//! `chandler man`: the manual, generated from the arguments, one page per command.
+//! `chandler man`: manual pages generated from the command-line definitions, one page per command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, command: Command) -> Result<(), Failure> {
-    // The help command is a copy of everything below it, and needs no page.
+    // The help subcommand duplicates the whole command tree and needs no page.
     let mut command = command.disable_help_subcommand(true);
     command.build();
     if let Some(directory) = &arguments.dir {
@@ -56,7 +56,7 @@ fn write_all(command: &Command, directory: &Path) -> io::Result<()> {
     std::fs::write(directory.join(name), page)
 }
 
-/// The name of a page's file, and the page.
+/// Returns the file name of a manual page and its content.
 fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     let man = Man::new(command.clone());
     let mut page = Vec::new();
@@ -76,7 +76,7 @@ fn page(command: &Command) -> io::Result<(String, Vec<u8>)> {
     Ok((man.get_filename(), page))
 }
 
-/// Variables without a flag.
+/// Environment variables that have no flag.
 const OF_COLOURS: [(&str, &str); 3] = [
     ("NO_COLOR", "If it is not empty, nothing has colours."),
     ("CLICOLOR_FORCE", "If it is neither empty nor 0, there are colours in a pipe too."),
@@ -97,7 +97,8 @@ fn environment(command: &Command) -> Roff {
         let help = argument.get_help().map(ToString::to_string).unwrap_or_default();
         entry(&variable.to_string_lossy(), format!("{help}. The flag --{long} is stronger."));
     }
-    // Commands with this flag send a token, except those that create and revoke one.
+    // Commands with this flag send a token, except `login` and `logout`, which create and revoke
+    // it.
     let asks = arguments.iter().any(|argument| argument.get_long() == Some("insecure-http"));
     if asks && !["login", "logout"].contains(&command.get_name()) {
         entry(OF_SERVERS.0, OF_SERVERS.1.to_owned());

@@ -1,4 +1,4 @@
-//! `chandler move`: copies a store to another place, from a directory to PostgreSQL or back.
+//! `chandler move`: copies a store from a directory to PostgreSQL or back.
 
 use std::io::Write;
 use std::ops::ControlFlow;
@@ -102,7 +102,7 @@ fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copi
     let mut shown: Option<(MoveStage, Bar)> = None;
     moving.run(&mut |progress: MoveProgress<'_>| -> ControlFlow<()> {
         if shown.as_ref().is_none_or(|(stage, _)| *stage != progress.stage) {
-            // The old bar is removed first: two would be drawn over each other.
+            // Remove the old bar first, or the two would be drawn over each other.
             shown = None;
             shown = Some((progress.stage, flags.count(progress.rows_total, "rows")));
         }
@@ -118,9 +118,9 @@ fn copy(moving: &Move<'_>, watched: &Interruptible, flags: Flags) -> Result<Copi
     })
 }
 
-/// The key files of the source and the destination.
+/// Key files of the source and the destination.
 struct Keys {
-    /// `None` if there are no accounts.
+    /// `None` if there is no key to copy.
     files: Option<(PathBuf, PathBuf)>,
 }
 
@@ -131,7 +131,7 @@ impl Keys {
         }
         let file = |place: &Place| key_file(place, context.key_file_of(place).as_deref());
         let (key, target) = (file(from)?, file(to)?);
-        // The key is created when accounts are first opened, which may not have happened.
+        // The key is created when accounts are first opened, so it may not exist yet.
         if Accounts::look(from)?.is_empty()? && !key.exists() {
             return Ok(Keys { files: None });
         }
@@ -139,7 +139,8 @@ impl Keys {
         Ok(Keys { files: Some((key, target)) })
     }
 
-    /// Called before anything is copied, so that an existing key is reported immediately.
+    /// Checks the destination of the key before any data is copied, so that an existing key is
+    /// reported early.
     fn check(&self) -> Result<(), Failure> {
         match &self.files {
             Some((from, to)) => Ok(check_key_target(from, to)?),

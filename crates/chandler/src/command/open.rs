@@ -1,5 +1,5 @@
-//! `chandler open`: from files to a chart in one step. It imports them, serves the store to this
-//! machine, and opens a browser, signed in by a one-time link.
+//! `chandler open`: shows files as a chart in one step. It imports the files, serves the store to
+//! this machine, and opens a browser with a one-time sign-in link.
 
 use std::path::Path;
 
@@ -23,8 +23,8 @@ use crate::output::{self, Format};
 use crate::sdk::Url;
 use crate::{browser, log};
 
-// Without files, or with a symbol instead, it opens the stored data. The group is skipped because
-// the flattened flags of `import` have a group of the same name.
+// `files` is optional: without files, or with a symbol, the stored data is opened. The argument
+// group is skipped because the flattened `import` flags define a group with the same name.
 #[derive(Debug, Args)]
 #[group(skip)]
 #[command(mut_arg("files", |files| files.required(false)))]
@@ -69,8 +69,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Arguments {
-    /// Reports what the files contain, as `import --dry-run` does. Nothing is written, so nothing
-    /// is served.
+    /// Reports what the files contain, like `import --dry-run`. Nothing is written or served.
     fn dry_run(&self, context: &CommandContext) -> Result<(), Failure> {
         if self.import.files.is_empty() {
             return Err(usage("--dry-run says what files would bring: name some, or leave it out"));
@@ -78,8 +77,8 @@ impl Arguments {
         import::run(&self.import, context)
     }
 
-    /// Imports the files. Returns the page to open: the chart of the first security in them, or of
-    /// the symbol given instead.
+    /// Imports the files and returns the page to open: the chart of their first security, or of the
+    /// symbol given instead of a file.
     fn fill(&self, context: &CommandContext) -> Result<String, Failure> {
         if self.import.files.is_empty() {
             return Ok("/".to_owned());
@@ -98,12 +97,12 @@ impl Arguments {
         let read = self.import.options()?.read;
         let venues = context.history.venues();
         let files = import::expand(&self.import.files)?;
-        // The files can be parsed: they were imported just now or before.
+        // The files are known to be readable, because they have been imported.
         let found = files.iter().find_map(|path| first_series(files::open(path, venues, &read).ok()?));
         Ok(found.map_or_else(|| "/".to_owned(), |(symbol, grain)| chart_of(&symbol, grain)))
     }
 
-    /// The account to sign in.
+    /// Returns the account to sign in.
     fn account(&self, links: &SignInLinks, context: &CommandContext) -> Result<AccountId, Failure> {
         let Some(name) = &self.account else { return Ok(links.local_account()?.id) };
         let account = named(&open_accounts(context)?, name)?;
@@ -130,19 +129,20 @@ impl Arguments {
     }
 }
 
-/// A symbol, if the argument is not a file and parses as one.
+/// Parses an argument as a symbol. `None` if a file with that name exists.
 fn symbol_of(word: &Path) -> Option<Symbol> {
     if word.exists() { None } else { word.to_str()?.to_ascii_uppercase().parse().ok() }
 }
 
-/// Suggests stored symbols for an argument that is not a file, as a question: `AAPL.US` for `AAPL`.
+/// Returns suggestions of stored symbols for an argument that is not a file, such as `AAPL.US` for
+/// `AAPL`.
 fn meant(word: &Path, context: &CommandContext) -> Option<String> {
     let text = word.to_str().filter(|text| !text.contains(['/', '\\']))?;
     let hint = if word.exists() { String::new() } else { context.word_hint(text) };
     (!hint.is_empty()).then_some(hint)
 }
 
-/// The page of a symbol with candles.
+/// Returns the chart page of a stored symbol.
 fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> {
     let mut reader = context.open(Access::Read)?.reader()?;
     let series = reader.snapshot()?.series_of(symbol)?;
@@ -158,7 +158,7 @@ fn stored(symbol: &Symbol, context: &CommandContext) -> Result<String, Failure> 
     }
 }
 
-/// The first security of a table of candles or trades, and the grain of its rows.
+/// Returns the first security in a table of candles or trades, with the grain of its rows.
 fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     match table {
         Table::Candles(mut reader) => {
@@ -173,7 +173,7 @@ fn first_series(table: Table) -> Option<(Symbol, Grain)> {
     }
 }
 
-/// The page of a chart. Days are its default period.
+/// Returns the path of a chart page. Days are the default period.
 fn chart_of(symbol: &Symbol, grain: Grain) -> String {
     match grain {
         Grain::Day => format!("/?symbol={symbol}"),
@@ -186,14 +186,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chart_of_days_has_no_period_in_its_address() {
+    fn a_daily_chart_has_no_period_in_its_path() {
         let symbol: Symbol = "AAPL.US".parse().unwrap();
         assert_eq!(chart_of(&symbol, Grain::Day), "/?symbol=AAPL.US");
         assert_eq!(chart_of(&symbol, Grain::Minute), "/?symbol=AAPL.US&period=1m");
     }
 
     #[test]
-    fn an_argument_that_is_not_a_file_may_be_a_symbol() {
+    fn a_nonexistent_file_may_be_a_symbol() {
         let symbol = |word: &str| symbol_of(Path::new(word)).map(|symbol| symbol.to_string());
         assert_eq!(symbol("aapl.us").as_deref(), Some("AAPL.US"));
         assert_eq!(symbol("prices.csv"), None);

@@ -1,4 +1,4 @@
-//! `chandler positions`: the positions of a paper account.
+//! `chandler positions`: lists the positions of a paper account.
 
 use clap::Args;
 use serde_json::Value;

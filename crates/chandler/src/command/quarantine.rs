@@ -1,4 +1,4 @@
-//! `chandler quarantine`: rows that were refused, and why.
+//! `chandler quarantine`: lists rejected rows with the reasons.
 
 use std::io::Write;
 
@@ -12,7 +12,7 @@ use crate::output::{self, Column, Format};
 use crate::remote::session::Session;
 use crate::remote::{self, field};
 
-/// The fields of a row.
+/// JSON fields of a quarantined row.
 const FIELDS: [&str; 6] = ["import", "file", "line", "symbol", "text", "reason"];
 
 #[derive(Debug, Args)]
@@ -91,7 +91,8 @@ impl Arguments {
                 .collect();
         let count = usize::try_from(self.count).unwrap_or(usize::MAX);
         let rows = session.rows("/v1/quarantine", &parameters, "rows", "after", count)?;
-        // A server returns more fields than these; the output is the same for both sources.
+        // A server returns additional fields, which are dropped so that both sources give the same
+        // output.
         let known = |row: &Value| FIELDS.map(|name| (name.to_owned(), field(row, name).clone()));
         Ok(rows.iter().map(|row| Value::Object(known(row).into_iter().collect())).collect())
     }

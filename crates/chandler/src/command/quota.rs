@@ -1,4 +1,5 @@
-//! `chandler quota`: the usage of accounts this month, their level, why, and when it changes.
+//! `chandler quota`: shows the accounts' usage this month, their levels with the reasons, and the
+//! next change.
 
 use std::io::Write;
 
@@ -54,12 +55,13 @@ fn quota(access: &Access, id: access::AccountId, context: &CommandContext) -> Re
     quota.ok_or_else(|| anyhow!("account {} has gone", id.0).into())
 }
 
-/// Prints the quota of one account, from the document that the command line and servers share.
+/// Prints the quota of one account. The document has the same format for the local store and a
+/// server.
 fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(document)?);
     }
-    // The text of a server is made safe for a terminal.
+    // Text from a server is made safe for the terminal.
     let shown = |value: &Value| output::printable(value.as_str().unwrap_or(&value.to_string()));
     let text = |name: &str| shown(field(document, name));
     let level = field(document, "level");
@@ -113,19 +115,19 @@ fn print(document: &Value, format: Format) -> Result<(), Failure> {
     if securities.is_empty() {
         writeln!(out, "             no security so far")?;
     }
-    // The forecast depends on the reports so far.
+    // The forecast is based on the reports so far.
     if !next.is_null() && field(next, "level") != field(level, "number") {
         writeln!(out, "             level {} because {}", of_next("level"), of_next("reason"))?;
     }
     Ok(out.flush()?)
 }
 
-/// Says that a number comes from the paper account, if it does.
+/// Returns a note if the number comes from the paper account, otherwise an empty string.
 fn source(paper: &Value) -> &'static str {
     if paper.is_null() { "" } else { " of the paper account" }
 }
 
-/// `80000.00` as `80,000.00`.
+/// Formats `80000.00` as `80,000.00`.
 fn grouped(plain: &str) -> String {
     let (whole, cents) = plain.split_once('.').unwrap_or((plain, "00"));
     match whole.parse() {

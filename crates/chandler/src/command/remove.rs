@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let symbol = context.symbol(&arguments.symbol)?;
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // The snapshot is closed before the prompt.
+    // The snapshot must not stay open during the prompt.
     let (planned, sources) = {
         let snapshot = reader.snapshot()?;
         let planned = plan_removal(&snapshot, &symbol, arguments.period)?;
@@ -97,15 +97,15 @@ fn show(planned: &Removal, sources: &[Source], context: &CommandContext) -> Resu
     Ok(out.flush()?)
 }
 
-/// A source file, and whether it is unchanged since its import.
+/// A source file and whether it has changed since its import.
 struct Source {
     file: String,
-    /// The options of its import, as in the ledger.
+    /// Import options, as stored in the ledger.
     options: String,
     state: SourceFile,
 }
 
-/// The distinct source files, oldest first.
+/// Returns the distinct source files, oldest first.
 fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     let mut imports: Vec<ImportRecord> = planned.sources.iter().map(|source| source.import.clone()).collect();
     for source in &planned.trade_sources {
@@ -123,12 +123,12 @@ fn sources(view: &View, planned: &Removal) -> Result<Vec<Source>, StoreError> {
     Ok(sources)
 }
 
-/// Source files that exist and are unchanged.
+/// Returns the source files that exist and are unchanged.
 fn unchanged(sources: &[Source]) -> impl Iterator<Item = &Source> {
     sources.iter().filter(|source| source.state == SourceFile::Same)
 }
 
-/// The commands that import them again, one for each set of options.
+/// Returns the commands that import the source files again, one per set of options.
 fn commands(sources: &[Source], context: &CommandContext) -> Vec<String> {
     let mut ways: Vec<(&str, Vec<&str>)> = Vec::new();
     for source in unchanged(sources) {

@@ -1,4 +1,4 @@
-//! `chandler restore`: replaces a store that no server has open by a backup.
+//! `chandler restore`: replaces a store with a backup. No server may have the store open.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -88,8 +88,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     };
     let prepared = watched.run(|watch| restore.prepare(watch))?;
     if !arguments.no_verify {
-        // Checks the copy that goes live, which has the schema of this version, whatever the backup
-        // has.
+        // Checks the copy that goes live, which has been migrated to the current schema.
         watched.check(prepared.dir(), venues, &words)?;
     }
     let restored = watched.run(|watch| prepared.go_live(watch))?;
@@ -119,7 +118,7 @@ fn checked(arguments: &Arguments, manifest: &Manifest, looked: CheckDepth) -> Re
     Ok(out.flush()?)
 }
 
-/// The maximum number of listed names; the rest are counted.
+/// Maximum number of names listed. Further names are only counted.
 const NAMES_SHOWN: usize = 20;
 
 fn report(restored: &Restored, directory: &Path) -> Result<(), Failure> {

@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::local::open_accounts;
 use crate::{log, machine, output};
 
-/// The line on stdout once clients can connect.
+/// The line printed to stdout once clients can connect.
 #[derive(Debug, Serialize)]
 struct Ready {
     event: &'static str,
@@ -54,16 +54,16 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let (internal, tls) = (serving.internal, settings.tls.is_some());
     let ready = Ready { event: "listening", http, tcp, regional, internal, tls };
     output::announce(format!("{}\n", serde_json::to_string(&ready)?))?;
-    // Printed only on a terminal. A link does not belong in stored output, as that of a service
-    // manager.
+    // Printed only on a terminal, because a sign-in link must not end up in stored output such as a
+    // service manager's log.
     if io::stderr().is_terminal() {
         tell_link(&serving.links);
     }
     serving.run(Hangup::Reload)
 }
 
-/// Prints a one-time link for the user of this machine, if this server has such links. Without one
-/// the server runs nevertheless.
+/// Prints a one-time sign-in link for the local user if the server supports it. A failure is logged
+/// and does not stop the server.
 fn tell_link(links: &SignInLinks) {
     if !links.are_offered() {
         return;
@@ -80,10 +80,10 @@ pub(crate) const LINK_LEAD: &str =
     "To sign in, open this link in a browser on this machine. It works once, within ten minutes:";
 const _: () = assert!(access::SIGN_IN_LINK_LIFE_S == 600, "the line above says so");
 
-/// The maximum number of threads that serve connections: on a machine with many processors other
-/// parts are the bottleneck.
+/// Maximum number of threads that serve connections. With more processors, other components are the
+/// bottleneck.
 const SERVING_THREADS_MAX: usize = 24;
-/// Blocking threads in addition to those for requests: one for each background job, and a few more.
+/// Blocking threads in addition to those for requests: one per background job, and a few spare.
 const SPARE_THREADS: usize = 8;
 const _: () = assert!(SERVING_THREADS_MAX + server::THREADS_MAX + SPARE_THREADS < 60);
 
@@ -91,7 +91,7 @@ fn serving_threads() -> usize {
     std::thread::available_parallelism().map_or(1, NonZeroUsize::get).min(SERVING_THREADS_MAX)
 }
 
-/// A server that is bound to its ports, and its runtime.
+/// A server that is bound to its ports, with its runtime.
 #[derive(Debug)]
 pub(crate) struct Serving {
     runtime: Runtime,
@@ -103,8 +103,8 @@ pub(crate) struct Serving {
     internal: Option<SocketAddr>,
 }
 
-/// Why a server did not start. A taken port is a separate case, because the demo then tries another
-/// one.
+/// Reason why a server did not start. A port that is in use is a separate case, because `demo` and
+/// `open` then try another one.
 #[derive(Debug)]
 pub(crate) enum ServeError {
     Taken(SocketAddr),
@@ -143,7 +143,8 @@ impl Serving {
         };
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // An invalid table of the operator is reported now, not with the first order.
+        // Loaded here, so that an operator's invalid table is reported at startup rather than with
+        // the first order.
         let mut settings = Settings { tables: Some(context.tables()?), ..settings.clone() };
         settings.node.cache = Some(folder);
         settings.node.name = settings.node.name.or_else(machine_name);
@@ -158,7 +159,7 @@ impl Serving {
             .build()
             .context("cannot start threads")
             .map_err(Failure::from)?;
-        // Before the ready line is printed: signals may arrive from then on.
+        // Registered before the ready line is printed, because signals may arrive as soon as it is.
         let signals = runtime.block_on(async { Signals::listen() })?;
         let bound = runtime.block_on(Server::bind(settings, store, history, access, market, machine));
         let server = bound.map_err(|error| match error {
@@ -177,8 +178,8 @@ impl Serving {
         Ok(Serving { runtime, signals, server, links, addresses, regional, internal })
     }
 
-    /// Serves until SIGINT or SIGTERM, then waits for running requests. Another Ctrl-C ends the
-    /// process immediately; another SIGTERM is ignored, because process supervisors may send it
+    /// Serves until SIGINT or SIGTERM, then waits for running requests. A second Ctrl-C ends the
+    /// process immediately; a second SIGTERM is ignored, because process supervisors may send it
     /// twice.
     pub(crate) fn run(self, hangup: Hangup) -> Result<(), Failure> {
         let Serving { runtime, mut signals, server, addresses, regional, internal, .. } = self;
@@ -196,7 +197,7 @@ impl Serving {
             let reloader = server.reloader();
             let (stop, stopped) = tokio::sync::oneshot::channel();
             let running = server.run(async {
-                // The sender is not dropped before it has sent.
+                // The sender is never dropped without sending.
                 stopped.await.ok();
             });
             tokio::pin!(running);
@@ -233,8 +234,8 @@ impl Serving {
     }
 }
 
-/// The market clock, published to commands in other shells. A service may have no folder for that
-/// file.
+/// Creates the market clock and publishes it to commands in other shells. Without a folder for the
+/// clock file, for example in a service, it is not published.
 fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     match context.clock_notice() {
         Ok(notice) => ServedClock::noted(clock, &notice),
@@ -242,9 +243,9 @@ fn served_clock(clock: Clock, context: &CommandContext) -> ServedClock {
     }
 }
 
-/// Creates an empty store if there is none, and reports it. If accounts exist without candles, the
-/// candles are lost, and no new store is created. On PostgreSQL the first upgraded node migrates
-/// the schema.
+/// Creates an empty store if there is none, and prints a note. If accounts exist without candles,
+/// the candles were lost and the store is not created. On PostgreSQL, the first upgraded node
+/// migrates the schema.
 pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> {
     let Err(failure) = context.open(store::Access::Read) else { return Ok(()) };
     let place = context.place()?;
@@ -269,7 +270,7 @@ pub(crate) fn create_if_absent(context: &CommandContext) -> Result<(), Failure> 
     }
 }
 
-/// The host name, if it is valid as a label of metrics.
+/// Returns the host name, limited to characters that are valid in a metrics label.
 fn machine_name() -> Option<String> {
     let name = machine::host_name()?;
     let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
@@ -282,24 +283,25 @@ const HANGUP: &str = "SIGHUP";
 /// How a server reacts to SIGHUP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hangup {
-    /// Reloads the certificate. A server without one ends, if it was started in a terminal.
+    /// Reloads the certificate. A server without a certificate ends if it was started from a
+    /// terminal.
     Reload,
-    /// Ends with its terminal.
+    /// Ends when its terminal is closed.
     End,
 }
 
-/// How the process was started. Read before a handler of SIGHUP is installed, and before the
-/// terminal can be closed: a closed terminal is no longer recognised as one.
+/// How the process was started. Determined before the SIGHUP handler is installed and before the
+/// terminal can be closed, because a closed terminal is no longer detected as one.
 #[derive(Clone, Copy, Debug)]
 struct StartedFrom {
     has_terminal: bool,
-    /// Whether SIGHUP was ignored, as by `nohup`; `None` if unknown.
+    /// Whether SIGHUP was ignored, for example by `nohup`. `None` if unknown.
     ignores_hangup: Option<bool>,
 }
 
 impl StartedFrom {
-    /// Read once per process: a second server in it, on other ports, would see the handler of the
-    /// first.
+    /// Determined once per process, because a second server in the same process would see the first
+    /// one's signal handler.
     fn here() -> StartedFrom {
         static HERE: OnceLock<StartedFrom> = OnceLock::new();
         *HERE.get_or_init(|| {
@@ -319,7 +321,8 @@ impl StartedFrom {
     }
 }
 
-/// The lowest bit of the mask is signal 1, SIGHUP.
+/// Returns whether `/proc/self/status` lists SIGHUP as ignored. SIGHUP is signal 1, the lowest bit
+/// of the mask.
 fn ignores_hangup(status: &str) -> Option<bool> {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?.trim();
     Some(u64::from_str_radix(mask, 16).ok()? & 1 == 1)

@@ -1,5 +1,5 @@
-//! `chandler statement`: daily and monthly statements of a paper account, in the local store or at
-//! a server.
+//! `chandler statement`: a paper account's daily and monthly statements, in the local store or on a
+//! server.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ enum Action {
     Download(Download),
 }
 
-/// The maximum number of statements that a server lists per request.
+/// Maximum number of statements that a server lists per request.
 const LIMIT_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
@@ -127,7 +127,7 @@ impl List {
     }
 }
 
-/// `20260318` as `2026-03-18`.
+/// Formats `20260318` as `2026-03-18`.
 fn dashed(digits: &str) -> String {
     match (digits.get(..4), digits.get(4..6), digits.get(6..)) {
         (Some(year), Some(month), Some(day)) => format!("{year}-{month}-{day}"),
@@ -136,11 +136,12 @@ fn dashed(digits: &str) -> String {
 }
 
 impl Which {
-    /// The text of the selected statement.
+    /// Returns the content of the selected statement.
     fn found(&self, context: &CommandContext) -> Result<Vec<u8>, Failure> {
         let of = self.date.as_deref().map(date).transpose()?;
         let client = self.whose.trader(context)?;
-        // There may be many newer ones than that of a date; the newest of all is the first.
+        // The newest statement is first in the list; one for a given date may follow many newer
+        // ones.
         let limit = if of.is_some() { LIMIT_MAX } else { 1 };
         let question = StatementsQuestion { kind: kind(self.monthly), from: of, limit };
         let missing = || match of {
@@ -192,7 +193,7 @@ impl Download {
     }
 }
 
-/// Prints the sections that are not empty, as tables.
+/// Prints the non-empty sections as tables.
 fn print(document: &StatementDocument) -> Result<(), Failure> {
     let mut out = output::stdout();
     let StatementDocument { date, file_type, generated_at, member_info, asset, .. } = document;
@@ -356,7 +357,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_date_of_a_list_is_written_with_dashes() {
+    fn a_list_date_is_formatted_with_dashes() {
         assert_eq!((dashed("20260318").as_str(), dashed("x").as_str()), ("2026-03-18", "x"));
         assert!(date("2026-03-18").is_ok() && date("20260231").is_err() && date("yesterday").is_err());
     }

@@ -1,12 +1,13 @@
-//! Times as users type them: a date, a date with a time of day in the market's zone, or an instant
-//! with its offset.
+//! Parses times as users type them: a date, a date with a time of day in the market's time zone, or
+//! an instant with its offset.
 
 use history::Anchor;
 use market::{Date, Zone, parse_date, parse_time_of_day_or_second};
 
 use crate::failure::{Failure, usage};
 
-/// `2026-11-13`, `20261113`, `2026-11-13 09:30`, `2026-11-13T09:30`, `2026-11-13T01:30:00Z`.
+/// Parses `2026-11-13`, `20261113`, `2026-11-13 09:30`, `2026-11-13T09:30` or
+/// `2026-11-13T01:30:00Z`.
 pub(crate) fn anchor(text: &str, zone: &Zone) -> Result<Anchor, Failure> {
     if let Ok(instant) = text.parse::<jiff::Timestamp>() {
         let (date, seconds) = zone.local(market::Timestamp(instant.as_second()));
@@ -26,7 +27,7 @@ pub(crate) fn anchor(text: &str, zone: &Zone) -> Result<Anchor, Failure> {
     }
 }
 
-/// `2026-11-13` or `20261113`.
+/// Parses `2026-11-13` or `20261113`.
 pub(crate) fn date(text: &str) -> Result<Date, Failure> {
     let dashed = || {
         let (year, rest) = text.split_once('-')?;

@@ -1,5 +1,5 @@
-//! `chandler topic`: lists and hides posts about securities. It works on the store, whether or not
-//! a server runs; changes apply from the next request on.
+//! `chandler topic`: lists and hides posts about securities. It works on the store directly,
+//! whether or not a server is running; changes apply from the next request.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ use crate::failure::{Failure, usage};
 use crate::local::open_accounts;
 use crate::output::{self, Column, Format};
 
-/// The maximum length of a text in a table.
+/// Maximum length of a text in a table, in characters.
 const SHOWN_CHARS_MAX: usize = 60;
 
 #[derive(Debug, Args)]

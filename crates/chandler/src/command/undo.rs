@@ -12,13 +12,13 @@ use crate::context::CommandContext;
 use crate::failure::Failure;
 use crate::output::{self, Column, Format};
 
-/// The maximum number of listed series.
+/// Maximum number of series listed.
 const SERIES_SHOWN: usize = 20;
 
 pub(crate) fn run(id: i64, yes: bool, format: Format, context: &CommandContext) -> Result<(), Failure> {
     let store = context.open_existing()?;
     let mut reader = store.reader()?;
-    // The snapshot is closed before the prompt.
+    // The snapshot must not stay open during the prompt.
     let planned = {
         let snapshot = reader.snapshot()?;
         plan_undo(&snapshot, ImportId(id))?
@@ -81,7 +81,7 @@ fn show(planned: &Undo, context: &CommandContext) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// The command that repeats the import, if its file is still the same.
+/// Returns the command that repeats the import, if its file is unchanged.
 fn command(planned: &Undo, context: &CommandContext) -> Option<String> {
     let import = &planned.import;
     let is_same = source_file(import) == SourceFile::Same;

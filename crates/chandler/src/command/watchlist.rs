@@ -1,4 +1,4 @@
-//! `chandler watchlist`: the watchlists of an account, in the local store or at a server.
+//! `chandler watchlist`: an account's watchlists, in the local store or on a server.
 
 mod requests;
 
@@ -227,12 +227,12 @@ fn open(whose: &Whose, context: &CommandContext) -> Result<Client, Failure> {
     whose.client(Purpose::Watchlists, context)
 }
 
-/// Parses typed symbols.
+/// Parses symbols typed by the user.
 fn symbols(client: &Client, texts: &[String], context: &CommandContext) -> Result<Vec<Symbol>, Failure> {
     texts.iter().map(|text| client.symbol(text, context)).collect()
 }
 
-/// Finds the id of a group by its id or its name.
+/// Returns the ID of a group, given its ID or name.
 fn id_of(document: &Value, wanted: &str) -> Result<String, Failure> {
     Ok(text(found(document, wanted)?, "id"))
 }

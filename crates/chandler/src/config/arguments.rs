@@ -1,4 +1,4 @@
-//! The settings of a server as flags and variables, generated from the table of keys.
+//! Server settings from flags and environment variables, generated from the table of keys.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -11,15 +11,15 @@ use serde_json::Value;
 use super::{Config, KEYS, Key};
 use crate::failure::{Failure, usage};
 
-/// Settings from flags and variables, and the file that they override.
+/// Settings from flags and variables, with the configuration file that they override.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     file: Option<PathBuf>,
     given: Vec<GivenSetting>,
 }
 
-/// A key that is set. Values are stored as text, so that an error can name the flag or the
-/// variable, and `chandler doctor` can report it.
+/// A setting with its source. Values are stored as text, so that errors can name the flag or
+/// variable and `chandler doctor` can report them.
 #[derive(Debug)]
 struct GivenSetting {
     key: &'static Key,
@@ -27,16 +27,16 @@ struct GivenSetting {
     texts: Vec<String>,
 }
 
-/// The source of a value, by its name there.
+/// Source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum SettingSource {
-    /// `--listen`
+    /// Flag name, such as `--listen`.
     Flag(String),
-    /// `CHANDLER_LISTEN`
+    /// Variable name, such as `CHANDLER_LISTEN`.
     Variable(&'static str),
 }
 
-/// Accepts any text. The possible values are only for help and completion.
+/// Value parser that accepts any text. The possible values are used only for help and completion.
 #[derive(Clone, Copy, Debug)]
 struct Text(&'static [&'static str]);
 
@@ -91,7 +91,7 @@ fn argument(key: &Key, default: &Value) -> Arg {
 impl FromArgMatches for Arguments {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Arguments, clap::Error> {
         let given = KEYS.iter().filter_map(|key| {
-            // A global flag is unknown if only the table is parsed, as in tests.
+            // Global flags are undefined if only this table is parsed, as in tests.
             let texts = matches.try_get_many(key.flag).ok()??.cloned().collect();
             let by = match matches.value_source(key.flag)? {
                 ValueSource::EnvVariable => SettingSource::Variable(key.variable),
@@ -109,25 +109,25 @@ impl FromArgMatches for Arguments {
 }
 
 impl Arguments {
-    /// The configuration file, if given.
+    /// Returns the path of the configuration file, if given.
     pub(crate) fn config_file(&self) -> Option<&Path> {
         self.file.as_deref()
     }
 
-    /// The flag or the variable that sets a key, if one does.
+    /// Returns the flag or variable that sets a key, or `None` if neither does.
     pub(crate) fn source_of(&self, key: &Key) -> Option<&SettingSource> {
         self.given.iter().find(|given| given.key.flag == key.flag).map(|given| &given.by)
     }
 
-    /// The settings of the server.
+    /// Returns the validated server settings.
     pub(crate) fn config(&self) -> Result<Config, Failure> {
         let config = self.laid()?;
         config.server.check_ports().map_err(usage)?;
         Ok(config)
     }
 
-    /// Flags over environment over file over defaults; the first two are merged already. Two
-    /// settings may still use one port.
+    /// Merges defaults, file, environment and flags, in increasing order of precedence. Does not
+    /// check for two settings that use the same port.
     pub(crate) fn laid(&self) -> Result<Config, Failure> {
         let mut config = self.config_file().map(Config::read_under).transpose()?.unwrap_or_default();
         for GivenSetting { key, by, texts } in &self.given {

@@ -1,7 +1,11 @@
-//! Every setting of a server, one row each: key, type, field of the server's settings, flag,
-//! variable and documentation. The structs of the file, the arguments of `chandler serve`,
-//! `chandler config` and `docs/chandler.toml` are generated from the rows. To add a key, add its
-//! field to `server::Settings` and a row here, and write the annotated file again with
+//! The table of server settings. Each row defines a key with its type, its field in the server's
+//! settings, its flag, its environment variable and its documentation. The structs for the
+//! configuration file, the arguments of `chandler serve`, `chandler config` and
+//! `docs/chandler.toml` are generated from the table.
+//!
+//! To add a key, add a field to `server::Settings` and a row here, then regenerate the annotated
+//! file:
+//!
 //! `UPDATE_EXPECT=1 cargo test -p chandler annotated`.
 
 use std::fmt;
@@ -17,44 +21,46 @@ use super::values::{
     address_or_none, text, text_or_none, texts,
 };
 
-/// More file descriptors than any system allows.
+/// Upper limit for `connections_max`: more file descriptors than any system allows.
 const CONNECTIONS_MAX: u32 = 1_000_000;
-/// A terabyte.
+/// Upper limit for cache sizes, in MiB: one tebibyte.
 const CACHE_MB_MAX: u32 = 1 << 20;
-/// Calls and refusals a second, and concurrent calls.
+/// Upper limit for requests and refusals per second, for concurrent requests, and for
+/// unauthenticated connections.
 const RATE_MAX: u32 = 1_000_000;
-/// A hundred years.
+/// Upper limit for audit retention: a hundred years.
 const RETENTION_DAYS_MAX: u32 = 36_500;
-/// A week: a longer use of an address should require a sign-in.
+/// Upper limit for the lifetime of a statement link: one week. Longer access should require signing
+/// in.
 const LINK_SECONDS_MAX: u32 = 7 * 86_400;
 const THREADS_MAX: u32 = 24;
 const _: () = assert!(THREADS_MAX as usize == server::THREADS_MAX);
-/// A terabyte, like the cache.
+/// Upper limit for uploads, in MiB.
 const UPLOAD_MB_MAX: u32 = CACHE_MB_MAX;
-/// More than sixteen gigabytes of answers for one account is a mistake.
+/// Upper limit for unsent responses per account, in MiB. A larger value is assumed to be a mistake.
 const UNSENT_MB_MAX: u32 = 16 << 10;
 
-/// A row without its value.
+/// Metadata of one setting, without its value.
 #[derive(Debug)]
 pub(crate) struct Key {
-    /// The table in the file.
+    /// Name of the table in the file.
     pub(crate) table: &'static str,
-    /// The name in that table.
+    /// Name of the key in that table.
     pub(crate) name: &'static str,
     pub(crate) flag: &'static str,
     pub(crate) variable: &'static str,
-    /// The placeholder of the value in the help, and the help text of the flag.
+    /// Placeholder for the value in the help text. `help` is the flag's description.
     pub(crate) value: &'static str,
     pub(crate) help: &'static str,
-    /// All possible values, if they are few.
+    /// All possible values, if the set is small and fixed.
     pub(crate) choices: &'static [&'static str],
     pub(crate) is_list: bool,
-    /// Whether the flag is global, because commands other than servers need it too.
+    /// Whether the flag is global, because commands other than servers also need it.
     pub(crate) is_everywhere: bool,
-    /// The lines of the annotated file about it.
+    /// Documentation lines for the annotated file.
     #[cfg_attr(not(test), expect(dead_code, reason = "a test writes the annotated file"))]
     pub(super) lines: &'static [&'static str],
-    /// The range of a number.
+    /// Valid range, if the value is a number.
     range: Range,
     check: fn(&Config) -> Result<(), String>,
     number: fn(&Config) -> Option<u32>,
@@ -62,7 +68,7 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    /// The defaults of a row.
+    /// Default values of a row's fields.
     const PLAIN: Key = Key {
         table: "",
         name: "",
@@ -86,7 +92,7 @@ impl Key {
         (self.check)(config)
     }
 
-    /// Whether its value is valid by itself.
+    /// Checks the value on its own, without regard to other keys.
     pub(crate) fn check(&self, config: &Config) -> Result<(), String> {
         (self.check)(config)?;
         match (self.number)(config) {
@@ -99,16 +105,16 @@ impl Key {
     }
 }
 
-/// `server.listen`
+/// Formats the key as `server.listen`.
 impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}", self.table, self.name)
     }
 }
 
-/// A table of the file becomes a struct, a row one of its fields and a [`Key`]. A value is `of` the
-/// server's settings in both directions, or has a `default` and is passed on by
-/// [`Config::settings`]. The comment above a row is its documentation.
+/// Generates a struct for each table, and a field and a [`Key`] for each row. A row with `of` maps
+/// to one field in the server's settings, in both directions; a row with `default` is applied by
+/// [`Config::settings`]. The doc comment of a row becomes its documentation.
 macro_rules! keys {
     ($(
         $(#[doc = $intro:literal])*
@@ -157,7 +163,7 @@ macro_rules! keys {
         }
 
         impl Config {
-            /// The settings that are a single value in the file, over the defaults.
+            /// Returns the server settings that map to a single key, with defaults for the others.
             pub(super) fn plain_settings(&self) -> Settings {
                 let mut settings = Settings::default();
                 $($($(settings.$($setting).+ = self.$table.$name.to_setting();)?)*)*
@@ -165,7 +171,7 @@ macro_rules! keys {
             }
         }
 
-        /// In the order of the file.
+        /// All keys, in the order of the file.
         pub(crate) const KEYS: &[Key] = &[
             $($(Key {
                 table: stringify!($table),
@@ -182,7 +188,7 @@ macro_rules! keys {
             },)*)*
         ];
 
-        /// The introduction of each table in the annotated file.
+        /// Introduction of each table in the annotated file.
         #[cfg(test)]
         pub(super) const TABLES: &[(&str, &[&str])] = &[$((stringify!($table), &[$($intro),*])),*];
     };

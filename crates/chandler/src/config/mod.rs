@@ -1,6 +1,6 @@
-//! The configuration file: TOML, a struct per table, every key optional, unknown keys refused.
-//! `keys.rs` has the table of keys, from which everything else is generated, also
-//! `docs/chandler.toml`.
+//! The configuration file: TOML with one struct per table. Every key is optional, and unknown keys
+//! are rejected. `keys.rs` contains the table of keys, from which everything else is generated,
+//! including `docs/chandler.toml`.
 
 pub(crate) mod arguments;
 mod keys;
@@ -23,30 +23,30 @@ pub(crate) use keys::{Config, KEYS, Key, LogConfig, ServerConfig};
 pub(crate) use values::LogFormat;
 use values::Setting;
 
-/// A configuration is a page or two.
+/// Maximum size of a configuration file, in bytes. Real ones are a page or two.
 const FILE_MAX: u64 = 1 << 20;
-/// The maximum number of listeners for single regions.
+/// Maximum number of regional listeners.
 const REGIONAL_MAX: usize = 16;
-/// Each request from a proxy is compared with all of them.
+/// Maximum number of trusted proxies. Each request from a proxy is compared with all of them.
 const PROXIES_MAX: usize = 64;
 
 impl Config {
-    /// Reads a file that must be valid by itself.
+    /// Reads a file that must be valid without overrides.
     pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         let config = Config::read_under(path)?;
         config.server.check_ports().map_err(|error| anyhow!("{}: {error}", path.display()))?;
         Ok(config)
     }
 
-    /// Reads a file that environment and flags override: two of its settings may use one port, if
-    /// an override resolves that.
+    /// Reads a file whose values may be overridden by environment and flags. Two settings may use
+    /// the same port, because an override can resolve that.
     pub(crate) fn read_under(path: &Path) -> Result<Config, Failure> {
         let text = Config::text_of(path)?;
         Config::parse(&text).map_err(|error| anyhow!("{}: {error}", path.display()).into())
     }
 
-    /// The keys that a file sets, as `server.listen`. The file must have been parsed without
-    /// errors.
+    /// Returns the keys that a file sets, such as `server.listen`. The file must already have been
+    /// parsed without errors.
     pub(crate) fn keys_of(path: &Path) -> Result<Vec<String>, Failure> {
         let tables: toml::Table = toml::from_str(&Config::text_of(path)?)?;
         let keys = |(table, values): (&String, &toml::Value)| {
@@ -58,14 +58,14 @@ impl Config {
         Ok(tables.iter().flat_map(keys).collect())
     }
 
-    /// Every key with its value, as in the file.
+    /// Returns every key with its value, as in the file.
     pub(crate) fn values(&self) -> Vec<(&'static Key, Value)> {
         let mut tables = serde_json::to_value(self).unwrap_or_default();
         let mut take = |key: &Key| tables.get_mut(key.table)?.get_mut(key.name).map(Value::take);
         KEYS.iter().map(|key| (key, take(key).unwrap_or_default())).collect()
     }
 
-    /// The settings of a server.
+    /// Returns the settings for a server.
     pub(crate) fn settings(&self) -> Settings {
         let mut settings = self.plain_settings();
         settings.tls = self.server.tls();
@@ -97,10 +97,10 @@ impl Config {
                 let number = before.matches('\n').count() + 1;
                 format!("line {number}: ")
             });
-            // The parser quotes the line below its message; only the message is used.
+            // The parser's full error quotes the offending line; only the message is used.
             let mut message = error.message().replace('\n', ", ");
             if message.starts_with("unknown field `levels_from_paper`") {
-                // The parser lists all keys, but not which one replaces it.
+                // The parser's message lists all keys, but does not name the replacement.
                 "`levels_from_paper` was replaced by `levels_from`: auto, reported or paper"
                     .clone_into(&mut message);
             }
@@ -126,7 +126,7 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Whether two settings use one port, regardless of other programs.
+    /// Checks that no two settings use the same port, regardless of other programs.
     pub(crate) fn check_ports(&self) -> Result<(), String> {
         let mut before = Vec::new();
         for (setting, address) in self.listeners() {
@@ -138,14 +138,14 @@ impl ServerConfig {
         Ok(())
     }
 
-    /// Every listen address with its key, in the order in which the ports are bound.
+    /// Returns every listen address with its key, in the order in which the ports are bound.
     pub(crate) fn listeners(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
         let regional = self.regional.iter().map(|one| ("regional", one.listen));
         let internal = self.internal.map(|address| ("internal", address));
         [("listen", self.listen), ("tcp", self.tcp)].into_iter().chain(regional).chain(internal)
     }
 
-    /// Reads certificate and key as a server would at start; `None` if they are not set.
+    /// Loads the certificate and key as a server does at startup. `None` if they are not set.
     pub(crate) fn check_tls(&self) -> Result<Option<Certificate>, TlsError> {
         self.tls().map(|files| files.check()).transpose()
     }
@@ -156,13 +156,13 @@ impl ServerConfig {
     }
 }
 
-/// An error if a setting uses the port of an earlier one.
+/// Returns an error message if the address conflicts with an earlier one.
 pub(crate) fn clash(setting: &str, address: SocketAddr, before: &[(&str, SocketAddr)]) -> Option<String> {
     let (other, taken) = before.iter().find(|(_, taken)| is_same_port(address, *taken))?;
     Some(format!("{setting} is {address} and {other} is {taken}: one port cannot be both"))
 }
 
-/// Whether two addresses exclude each other. Port 0 is a new port each time.
+/// Returns whether two addresses cannot both be bound. Port 0 is a new port each time.
 fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     let scope = |address: SocketAddr| match address {
         SocketAddr::V4(_) => 0,
@@ -170,7 +170,7 @@ fn is_same_port(one: SocketAddr, other: SocketAddr) -> bool {
     };
     let takes = |all: IpAddr, one: IpAddr| match all {
         IpAddr::V4(four) => four.is_unspecified() && one.is_ipv4(),
-        // A socket on all IPv6 addresses also takes the IPv4 ones, unless the system is configured
+        // A socket on all IPv6 addresses also binds the IPv4 ones, unless the system is configured
         // otherwise.
         IpAddr::V6(six) => six.is_unspecified(),
     };

@@ -19,7 +19,7 @@ const HEAD: &str = "\
 # Keys that are not known are refused.
 ";
 
-/// The annotated file, generated from the table of keys.
+/// Generates the annotated file from the table of keys.
 fn annotated() -> String {
     let mut out = HEAD.to_owned();
     let mut table = "";
@@ -31,7 +31,7 @@ fn annotated() -> String {
             table = key.table;
             write!(out, "\n[{table}]\n{}", comment(intro)).unwrap();
         }
-        // A key without documentation belongs to the one above it.
+        // A key without documentation belongs to the key above it.
         let is_apart = !key.lines.is_empty() && (!is_first || !intro.is_empty());
         let (flag, variable) = (key.flag, key.variable);
         let names = if key.is_list {
@@ -48,12 +48,12 @@ fn annotated() -> String {
 }
 
 #[test]
-fn the_annotated_file_is_the_table_of_keys() {
+fn the_annotated_file_matches_the_table_of_keys() {
     expect_file!["../../../../docs/chandler.toml"].assert_eq(&annotated());
 }
 
 #[test]
-fn the_annotated_file_holds_exactly_the_defaults() {
+fn the_annotated_file_parses_to_the_defaults() {
     assert_eq!(Config::parse(ANNOTATED), Ok(Config::default()));
     assert_eq!(Config::parse(""), Ok(Config::default()));
     let (settings, defaults) = (Config::default().settings(), Settings::default());
@@ -61,12 +61,12 @@ fn the_annotated_file_holds_exactly_the_defaults() {
 }
 
 #[test]
-fn a_key_has_its_own_flag_and_variable_named_after_it() {
+fn flags_and_variables_are_named_after_their_keys() {
     let mut seen = BTreeSet::new();
     for key in KEYS {
         let whole = if key.table == "log" { format!("log_{}", key.name) } else { key.name.to_owned() };
         let (flag, variable) = match key.to_string().as_str() {
-            // A repeatable flag is singular.
+            // A repeatable flag has a singular name.
             "server.trusted_proxies" => ("trusted-proxy".to_owned(), whole.to_ascii_uppercase()),
             "log.filter" => ("log".to_owned(), "LOG".to_owned()),
             _ => (whole.replace('_', "-"), whole.to_ascii_uppercase()),
@@ -110,14 +110,14 @@ fn a_flag_changes_its_key_and_no_other() {
         assert_eq!(changed, [key.to_string()]);
         let settings = format!("{:?}", config.settings());
         let is_same = settings == format!("{:?}", Settings::default());
-        // Logs are not part of the server's settings; a key without its certificate has no effect;
-        // accounts are opened before the server.
+        // Log settings are not part of the server's settings, a TLS key without its certificate has
+        // no effect, and the key file is used before the server starts.
         assert_eq!(is_same, key.table == "log" || matches!(key.name, "tls_key" | "key_file"), "{key}");
     }
 }
 
 #[test]
-fn a_regional_listener_is_a_line_or_a_table() {
+fn a_regional_listener_is_parsed_from_a_string_or_a_table() {
     let expected = [RegionalConfig { region: Region::Us, listen: "127.0.0.1:8081".parse().unwrap() }];
     for text in [
         "[server]\nregional = [{ region = \"us\", listen = \"127.0.0.1:8081\" }]",

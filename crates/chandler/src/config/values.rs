@@ -1,5 +1,5 @@
-//! The values of keys: their form in the file, in flags and in variables, and the setting that they
-//! become.
+//! Value types of the keys: how they are written in the file, in flags and in variables, and the
+//! settings that they map to.
 
 use std::fmt::{self, Display};
 use std::net::SocketAddr;
@@ -16,35 +16,35 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use server::PublicUrl;
 
-/// The minimum and the maximum of a number.
+/// Minimum and maximum of a number.
 pub(crate) type Range = RangeInclusive<u32>;
 
-/// Parses a value of a flag or a variable. Errors do not name the flag or variable.
+/// Parses a value from a flag or a variable. Error messages do not name the flag or variable.
 pub(crate) trait FromFlag: Sized {
     const IS_LIST: bool = false;
 
-    /// One text, or several for a list. The range applies to a number.
+    /// Parses one string, or several for a list. `range` applies to numbers.
     fn from_flag(texts: &[String], range: &Range) -> Result<Self, String>;
 
-    /// The number that must be in the range.
+    /// Returns the number that must be in the range, if the value is a number.
     fn number(&self) -> Option<u32> {
         None
     }
 }
 
-/// A value that becomes one setting of the server, possibly in another unit.
+/// A value that maps to one server setting, possibly in another unit.
 pub(crate) trait Setting<S> {
     fn of(setting: &S) -> Self;
 
     fn to_setting(&self) -> S;
 }
 
-/// A size in MiB in the file; settings have bytes.
+/// A size in MiB. The corresponding setting is in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Mebibytes(pub(crate) u32);
 
-/// A size on the disk, written as `10GB`: a whole number and a decimal unit.
+/// A disk size, written as a whole number with a decimal unit: `10GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DiskSize(u64);
 
@@ -52,11 +52,11 @@ pub(crate) struct DiskSize(u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span(u64);
 
-/// The name of one of several servers.
+/// Name of a node. `None` for the host name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeName(Option<String>);
 
-/// A listener for the accounts of one region.
+/// A listener for the accounts in one region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct RegionalConfig {
     #[serde(with = "text")]
@@ -103,7 +103,7 @@ impl Setting<usize> for Mebibytes {
     }
 }
 
-/// An optional file; empty means none.
+/// An optional path. An empty string means none.
 impl Setting<Option<PathBuf>> for String {
     fn of(setting: &Option<PathBuf>) -> String {
         setting.as_ref().map(|path| path.display().to_string()).unwrap_or_default()
@@ -154,7 +154,7 @@ impl Setting<Vec<(Region, SocketAddr)>> for Vec<RegionalConfig> {
     }
 }
 
-/// The text of a single value; the last one wins, as in clap.
+/// Returns the text of a single value. If a flag is repeated, the last value wins, as in clap.
 fn one(texts: &[String]) -> &str {
     texts.last().map_or("", String::as_str)
 }
@@ -254,7 +254,7 @@ impl FromFlag for LogFormat {
 impl FromStr for RegionalConfig {
     type Err = String;
 
-    /// `us=127.0.0.1:8081`
+    /// Parses `us=127.0.0.1:8081`.
     fn from_str(text: &str) -> Result<RegionalConfig, String> {
         let wrong = || format!("{text:?} is not a region with its address: write us=127.0.0.1:8081");
         let (region, listen) = text.split_once('=').ok_or_else(wrong)?;
@@ -265,7 +265,7 @@ impl FromStr for RegionalConfig {
     }
 }
 
-/// A regional listener as a table of the file.
+/// A regional listener written as a table in the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RegionalTable {
@@ -275,8 +275,8 @@ struct RegionalTable {
 }
 
 impl<'de> Deserialize<'de> for RegionalConfig {
-    /// A line, as in the flag, or a table. Not an untagged enum: its errors would not say what is
-    /// wrong, nor where.
+    /// Accepts a string, as in the flag, or a table. This is not an untagged enum, because serde's
+    /// errors for those say neither what is wrong nor where.
     fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<RegionalConfig, D::Error> {
         struct LineOrTable;
 
@@ -302,12 +302,12 @@ impl<'de> Deserialize<'de> for RegionalConfig {
     }
 }
 
-/// Units of sizes, each a thousand times the one before.
+/// Size units, each a thousand times the previous one.
 const UNITS: [&str; 4] = ["kB", "MB", "GB", "TB"];
-/// A smaller cache could not hold one large security.
+/// Minimum cache size in bytes. A smaller cache could not hold one large security.
 const CACHE_BYTES_MIN: u64 = 10_000_000;
 
-/// `10GB` as number and unit.
+/// Splits `10GB` into number and unit.
 fn number_and_unit(text: &str) -> Option<(u64, &str)> {
     let digits = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -343,7 +343,7 @@ impl Display for DiskSize {
     }
 }
 
-/// A day: after a longer offline window the data would be long out of date.
+/// Maximum offline window in seconds: one day. After that the data would be far out of date.
 const GRACE_S_MAX: u64 = 86_400;
 
 impl FromStr for Span {
@@ -373,13 +373,14 @@ impl Display for Span {
     }
 }
 
-/// The maximum length of a DNS label.
+/// Maximum length of a DNS label.
 const NODE_NAME_MAX: usize = 63;
 
 impl FromStr for NodeName {
     type Err = String;
 
-    /// It becomes a label of metrics, a word in logs and a row that other servers read.
+    /// Validates the name, which is used as a metrics label, in logs, and in a row that other nodes
+    /// read.
     fn from_str(text: &str) -> Result<NodeName, String> {
         let is_plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '_' | '.');
         if text.len() > NODE_NAME_MAX || !text.chars().all(is_plain) {
@@ -415,7 +416,7 @@ impl FromFlag for NodeName {
     }
 }
 
-/// A value that is text in the file.
+/// Serializes a value as a string.
 pub(super) mod text {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -432,7 +433,7 @@ pub(super) mod text {
     }
 }
 
-/// A list of text values.
+/// Serializes a list of values as strings.
 pub(super) mod texts {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -453,7 +454,8 @@ pub(super) mod texts {
     }
 }
 
-/// An optional value: missing is empty text, because the annotated file lists every key.
+/// Serializes an optional value as a string. `None` is an empty string, because the annotated file
+/// lists every key.
 pub(super) mod text_or_none {
     use super::{Deserialize, Display, Error, FromStr};
 
@@ -477,7 +479,8 @@ pub(super) mod text_or_none {
     }
 }
 
-/// An optional address. The error of the standard library would not say what to write.
+/// Serializes an optional address. The standard library's parse error does not show the expected
+/// format.
 pub(super) mod address_or_none {
     use std::net::SocketAddr;
 
@@ -500,7 +503,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_times_and_names_round_trip() {
+    fn sizes_durations_and_names_are_parsed() {
         for (text, bytes) in [
             ("10GB", 10_000_000_000),
             ("10 gb", 10_000_000_000),

@@ -1,23 +1,25 @@
 use super::walk::DayPlan;
 use super::walk::Random;
 
-/// The course of a regular day: from the open over both extremes to the close. It comes near an extreme where it has to and turns away
-/// by itself; a walk that is cut off there would lie flat on it.
+/// The price path of a regular session: from the open through both extremes to the close. It
+/// approaches each extreme and then turns away from it, whereas a clamped random walk would stay
+/// flat at the extreme.
 #[derive(Debug)]
 pub(super) struct Course {
-    /// At the beginning of the first minute, and at the end of each. Finer than the ticks: rounded at every step, a quiet stock would
-    /// never move.
+    /// Prices at the start of the first minute and at the end of each minute. They are not rounded
+    /// to ticks, because rounding at every step would keep a quiet stock from moving at all.
     pub(super) values: Vec<f64>,
-    /// The minutes that touch the extremes.
+    /// Minutes that touch the day's high and low.
     pub(super) at_high: usize,
     pub(super) at_low: usize,
-    /// One deviation of a minute's move.
+    /// Standard deviation of a one-minute move.
     pub(super) step: f64,
 }
 
-/// The course moves by this part of the day's range, times the square root of a part of the day, in that part.
+/// Standard deviation of the path over a whole day, as a share of the day's range.
 const ROUGHNESS: f64 = 0.6;
-/// A leg takes as many minutes as a move of so many deviations: quicker ones look like errors in the data.
+/// Maximum average speed of a leg, in standard deviations: the leg gets enough minutes for its
+/// distance, because faster moves look like errors in the data.
 const DEVIATIONS_MAX: f64 = 4.0;
 
 impl Course {
@@ -29,7 +31,8 @@ impl Course {
         let is_high_first = one < other;
         let (near, far) = if is_high_first { (high, low) } else { (low, high) };
 
-        // Two different minutes, where there are two. The three legs together take about half of the day at most.
+        // The two extremes are in different minutes if there are at least two. The minimum lengths
+        // of the legs add up to about half of the day at most.
         let last = count.saturating_sub(1);
         let gap = minutes_for(high - low, step).max(last.min(1));
         let latest = last.saturating_sub(minutes_for(far - close, step));
@@ -55,9 +58,9 @@ impl Course {
     }
 }
 
-/// A part of the course that lies on one side of an extreme.
+/// A part of the path that stays on one side of an extreme.
 struct Leg {
-    /// The last value of it, counted from the open.
+    /// Index of the leg's last value.
     until: usize,
     from: f64,
     to: f64,
@@ -65,8 +68,9 @@ struct Leg {
 }
 
 impl Leg {
-    /// The distance from the extreme is that of a walk in space from a point: such a walk does not meet the point on its way, and arrives
-    /// there if it has to.
+    /// Appends the leg's values. Their distance from the extreme is the length of a
+    /// three-dimensional random walk (a Bessel bridge), which stays positive on the way and ends at
+    /// the target.
     fn append(&self, values: &mut Vec<f64>, random: &mut Random, (low, range, step): (f64, f64, f64)) {
         let side = if self.extreme > low { -1.0 } else { 1.0 };
         let target = (self.to - self.extreme).abs();
@@ -77,27 +81,27 @@ impl Leg {
             across = bridge(random, across, 0.0, remaining, step);
             up = bridge(random, up, 0.0, remaining, step);
             let distance = (along * along + across * across + up * up).sqrt();
-            // Thrown back at the other extreme.
+            // Reflect the path at the opposite extreme.
             let inside = if distance > range { (2.0 * range - distance).max(0.0) } else { distance };
             values.push(self.extreme + side * inside);
         }
     }
 }
 
-/// How many minutes a way takes. Nothing moves on a day without a range.
+/// Returns the minimum number of minutes for a distance, or 0 on a day without a range.
 fn minutes_for(distance: i64, step: f64) -> usize {
     let deviations = distance as f64 / (DEVIATIONS_MAX * step);
     if deviations.is_finite() { (deviations * deviations) as usize } else { 0 }
 }
 
-/// The minute of an extreme: half of them lie near the open or the close.
+/// Draws the minute of an extreme. Half of the extremes are near the open or the close.
 fn turning_point(random: &mut Random, count: usize) -> usize {
     let near_an_end = random.chance(0.5);
     let place = random.below(if near_an_end { count.div_ceil(5) } else { count }.max(1));
     if near_an_end && random.chance(0.5) { count.saturating_sub(place + 1) } else { place }
 }
 
-/// One step of a random walk that is to arrive at a target in `remaining` steps.
+/// Returns the next value of a random walk that arrives at `target` in `remaining` steps.
 pub(super) fn bridge(random: &mut Random, from: f64, target: f64, remaining: usize, step: f64) -> f64 {
     let remaining = remaining.max(1) as f64;
     let pull = (target - from) / remaining;

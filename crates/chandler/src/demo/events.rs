@@ -2,23 +2,23 @@ use jiff::ToSpan;
 use market::adjust::Amount;
 use market::{Action, Calendar, Date};
 
-/// A corporate action of the script: once, or in a rhythm of years. Dated by the calendar and not by the day of
-/// generation, so that a market generated later continues the one generated earlier.
+/// A scripted corporate action, once or every few years. Its date depends on the calendar rather
+/// than on the time of generation, so that data generated later continues data generated earlier.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Event {
     year: i16,
-    /// Years between two of them; zero for once.
+    /// Years between two occurrences; 0 for a single one.
     every: i16,
     month: i8,
     day: i8,
     terms: Terms,
 }
 
-/// What one old share receives. Money is in thousandths, shares are fractions.
+/// Terms of a corporate action, per old share. Money is in thousandths, and shares are fractions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Terms {
     cash: i64,
-    /// By how much the cash grows each year.
+    /// Yearly increase of the cash dividend.
     cash_step: i64,
     split: (i64, i64),
     bonus: (i64, i64),
@@ -34,7 +34,7 @@ impl Terms {
         Terms { cash, cash_step, ..NONE }
     }
 
-    /// So many new shares for so many old ones.
+    /// A split into `new` shares for `old` ones.
     pub(super) const fn split(new: i64, old: i64) -> Terms {
         Terms { split: (new, old), ..NONE }
     }
@@ -57,7 +57,8 @@ impl Event {
         Event { year, every, month, day, terms }
     }
 
-    /// The ex-dates within `after < ex-date <= through`, each on a trading day, with the terms of that year.
+    /// Returns the ex-dates with `after < ex-date <= through`, moved to trading days, each with the
+    /// terms for that year.
     fn dated<'a>(
         self,
         calendar: &'a Calendar,
@@ -77,7 +78,7 @@ impl Event {
     }
 }
 
-/// All of a script's actions in a range, ascending.
+/// Returns all actions of a script in a date range, ascending.
 pub(super) fn dated(events: &[Event], calendar: &Calendar, after: Date, through: Date) -> Vec<(Date, Terms)> {
     let mut all: Vec<_> = events.iter().flat_map(|event| event.dated(calendar, after, through)).collect();
     all.sort_by_key(|(ex_date, _)| *ex_date);
@@ -85,7 +86,8 @@ pub(super) fn dated(events: &[Event], calendar: &Calendar, after: Date, through:
 }
 
 impl Terms {
-    /// The reference price after the action, both in millionths: the exchange's formula.
+    /// Returns the reference price after the action, by the exchange's formula. Both prices are in
+    /// millionths.
     pub(super) fn reference(&self, close: f64) -> f64 {
         let share = |(new, old): (i64, i64)| new as f64 / old as f64;
         let price = self.rights_price as f64 * 1000.0;
@@ -94,7 +96,8 @@ impl Terms {
         value / (share(self.split) + share(self.bonus) + rights)
     }
 
-    /// How many shares one old share becomes without being paid for: trading volumes grow with it.
+    /// Returns the number of shares that one old share becomes without payment. Trading volume
+    /// grows by this factor.
     pub(super) fn shares(&self) -> f64 {
         let share = |(new, old): (i64, i64)| new as f64 / old as f64;
         share(self.split) + share(self.bonus)
@@ -114,6 +117,6 @@ impl Terms {
 }
 
 fn amount((above, below): (i64, i64)) -> Amount {
-    // The script holds no fraction that cannot be read; a test draws every one of them.
+    // All fractions in the script are valid; a test parses every one of them.
     Amount::parse(&format!("{above}/{below}")).unwrap_or_else(|_| Amount::zero())
 }

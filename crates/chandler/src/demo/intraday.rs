@@ -7,23 +7,25 @@ use super::securities::DemoSecurity;
 use super::walk::Random;
 use super::walk::{DayPlan, day_key};
 
-/// A minute that may see trades.
+/// A minute with trades.
 #[derive(Clone, Copy, Debug)]
 struct Minute {
     time: i64,
-    /// The first second at which the candle is complete; the closing auction takes minutes for one stamp.
+    /// Time at which the candle is complete. The closing auction takes several minutes but has one
+    /// timestamp.
     complete: i64,
     session: Session,
-    /// Its expected share of the trading.
+    /// Expected share of the day's volume, as a relative weight.
     weight: f64,
 }
 
-/// The part of a regular day's volume that minutes show; the rest are opening auctions and odd lots.
+/// Share of a regular day's volume that is in minute candles. The remainder stands for opening
+/// auctions and odd lots.
 const SHARE_IN_MINUTES: f64 = 0.985;
 
-/// Appends the candles of one trading day that are complete at `now`, ascending. Regular hours run from the plan's
-/// open to its close and touch its extremes; extended hours lead from the close before to the open, and on from the
-/// close.
+/// Appends the candles of one trading day that are complete at `now`, in ascending order. Regular
+/// hours run from the plan's open to its close and touch its extremes. Pre-market runs from the
+/// previous close to the open, and post-market continues from the close.
 pub(super) fn append(
     out: &mut Candles,
     security: &DemoSecurity,
@@ -43,7 +45,7 @@ pub(super) fn append(
     extended(&mut sink, security, plan, after, plan.close, None);
 }
 
-/// Takes candles until the first incomplete one.
+/// Collects candles that are complete at `now`, and drops later ones.
 struct Sink<'a> {
     out: &'a mut Candles,
     now: Timestamp,
@@ -68,20 +70,21 @@ impl Sink<'_> {
     }
 }
 
-/// Volume times a price between low and high, cut to three decimals.
+/// Returns the volume times an average price between low and high, truncated to three decimals.
 pub(super) fn turnover([open, high, low, close]: [i64; 4], volume: i64) -> Turnover {
     let exact = i128::from((open + high + low + close) / 4) * i128::from(volume);
     Turnover((exact / 1000 * 1000).max(i128::from(low) * i128::from(volume)))
 }
 
-/// The minutes of a day in which the security trades.
+/// Returns the minutes of a day in which the security trades.
 fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Minute> {
     let Some(day) = venue.day(plan.date) else { return Vec::new() };
     let mut random = Random::keyed(security.symbol, 3, day_key(plan.date));
     let regular: i32 =
         day.segments.iter().filter(|s| s.session == Session::Intraday).map(|s| s.minutes()).sum();
     let halt = halt(security, plan, &mut random, regular);
-    // A thin day has fewer minutes than lots, so that each minute can show one; the first and the last are always there.
+    // On a thin day there are fewer minutes than lots, so that every minute gets a lot. The first
+    // and the last minute always trade.
     let room = ((plan.volume / security.lot_size) as f64 / 2.5 - 2.0).max(0.0) / f64::from(regular.max(1));
     let chance = if security.is_index() { 1.0 } else { security.model.minute_chance.min(room) };
 
@@ -98,8 +101,8 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
         if session == Session::Intraday {
             let (first, last) = (elapsed == 0, elapsed == regular - 1);
             let closing = last && tail > 0;
-            // However thin the day, the auctions have their trades. Without them nobody could tell a quiet beginning from a file that
-            // begins late.
+            // The auctions always have trades, even on a thin day. Otherwise a quiet start would
+            // look like a file that begins late.
             let traded = first || last || (draw < chance && !halt.contains(&elapsed));
             let weight = profile(elapsed, regular, security.region.market(), closing);
             let complete = time + if closing { i64::from(tail) * 60 } else { 60 };
@@ -117,7 +120,7 @@ fn minutes_of(security: &DemoSecurity, venue: &Venue, plan: &DayPlan) -> Vec<Min
     minutes
 }
 
-/// The regular minutes, counted from the open, in which trading stands still.
+/// Returns the minutes of a trading halt, counted from the open. Empty if there is none.
 fn halt(security: &DemoSecurity, plan: &DayPlan, random: &mut Random, regular: i32) -> Range<i32> {
     let (start, length) = (random.unit(), random.unit());
     if !security.model.quirk.halts() || plan.wildness < 2.5 || regular < 200 {
@@ -127,8 +130,8 @@ fn halt(security: &DemoSecurity, plan: &DayPlan, random: &mut Random, regular: i
     start..start + 5 + (length * 70.0) as i32
 }
 
-/// How a regular day's trading is spread: much at the open, little at noon, more towards the close, and in Hong Kong
-/// a tenth of it in the closing auction.
+/// Returns a minute's weight in the day's volume: high at the open, low at noon, rising towards the
+/// close. In Hong Kong the closing auction has a tenth of the volume.
 fn profile(elapsed: i32, regular: i32, market: Market, closing: bool) -> f64 {
     let x = 2.0 * f64::from(elapsed) / f64::from(regular) - 1.0;
     let edge = 0.6 + 2.0 * x * x * x * x;
@@ -140,7 +143,8 @@ fn profile(elapsed: i32, regular: i32, market: Market, closing: bool) -> f64 {
     }
 }
 
-/// How likely a minute outside regular hours sees a trade: busier next to the regular hours, sparse at night.
+/// Returns the probability of a trade in a minute outside regular hours: higher near regular hours,
+/// low overnight.
 fn extended_chance(security: &DemoSecurity, session: Session, position: f64) -> f64 {
     let liquidity = security.model.minute_chance * security.model.minute_chance;
     match session {
@@ -153,7 +157,8 @@ fn extended_chance(security: &DemoSecurity, session: Session, position: f64) -> 
     }
 }
 
-/// Regular hours: from the open over both extremes to the close, never outside them.
+/// Appends the regular hours: from the open through both extremes to the close, never beyond the
+/// extremes.
 fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes: &[Minute]) {
     let DayPlan { open, high, low, close, volume, .. } = *plan;
     let mut random = Random::keyed(security.symbol, 4, day_key(plan.date));
@@ -178,7 +183,7 @@ fn regular(sink: &mut Sink<'_>, security: &DemoSecurity, plan: &DayPlan, minutes
     }
 }
 
-/// What is paid when a share is worth `value`: trades bounce between the bid and the ask.
+/// Returns a traded price for a share value. Trades bounce between bid and ask.
 fn quote(random: &mut Random, security: &DemoSecurity, value: f64) -> i64 {
     let tick = security.tick(value as i64) as f64;
     security.snap(value + (random.unit() - 0.5) * 1.1 * tick)
@@ -192,8 +197,8 @@ fn wicks(random: &mut Random, security: &DemoSecurity, start: i64, end: i64, ste
     (top.max(start.max(end)), bottom.min(start.min(end)))
 }
 
-/// The highest and lowest price of a minute inside the day's extremes. A wick becomes shorter where there is little room: cut off, it
-/// would end at the day's high in a dozen minutes.
+/// Returns the high and low of a minute within the day's range. Wicks are shortened near the
+/// extremes rather than clamped; clamped wicks would touch the day's high in a dozen minutes.
 fn wicks_within(
     random: &mut Random,
     security: &DemoSecurity,
@@ -213,7 +218,7 @@ fn wicks_within(
     (highest.clamp(top, high), lowest.clamp(low, bottom))
 }
 
-/// Extended hours: a quiet walk, to a target where there is one.
+/// Appends extended hours as a quiet random walk, which ends at `target` if there is one.
 fn extended(
     sink: &mut Sink<'_>,
     security: &DemoSecurity,
@@ -223,7 +228,7 @@ fn extended(
     target: Option<i64>,
 ) {
     let Some(head) = minutes.first() else { return };
-    // Evening and morning have streams of their own.
+    // The pre- and post-market use separate random streams.
     let mut random = Random::keyed(security.symbol, 5 + u64::from(head.session.code()), day_key(plan.date));
     let daily = plan.reference as f64 * security.model.volatility / 100.0;
     let step = daily * 0.3 / (minutes.len() as f64).sqrt();

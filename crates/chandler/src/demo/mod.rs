@@ -1,10 +1,12 @@
-//! A small invented market, to try everything on without any data: thirteen securities that do not exist, with
-//! decades of daily candles, two years of minutes (of one security candles of five minutes), dividends, splits, suspensions, halts, thin
-//! days, single trades, shares and earnings of four companies, an option on one of them, and a file with mistakes in it.
+//! A small invented market for trying out Chandler without data. It has thirteen fictitious
+//! securities with decades of daily candles, two years of one-minute candles (five-minute candles
+//! for one security), dividends, splits, suspensions, halts, thin days, trades, share counts and
+//! earnings of four companies, an option on one of them, and a file with deliberate errors.
 //!
-//! Everything is computed from the symbol, the date and `now`; the same `now` gives the same bytes on every machine,
-//! and a later `now` continues what an earlier one began. Nothing is read or written here. Start with [`daily`];
-//! `walk.rs` draws the days, `intraday.rs` the minutes inside them and `course.rs` the way that these take.
+//! Everything is computed from the symbol, the date and `now`: the same `now` gives the same bytes
+//! on every machine, and a later `now` continues earlier data. This module does no I/O. Start with
+//! [`daily`]; `walk.rs` generates days, `intraday.rs` the minutes within them, and `course.rs`
+//! their price paths.
 
 mod course;
 mod events;
@@ -29,22 +31,23 @@ pub(crate) use options::{DemoOption, OPTION_DECIMALS, option};
 pub(crate) use securities::DemoSecurity;
 use walk::{DayPlan, Walk};
 
-/// Securities that have single trades too, one of each market, and how many trading days of them: twenty tell what a large trade is on
-/// the days behind.
+/// Securities with trades, one per market, and the number of trading days with trades: 20 days
+/// determine which trades are large, and the remaining days can be classified.
 const TRADED: [&str; 3] = ["9001.HK", "CNDL.US", "609001.SH"];
 const TRADE_DAYS: usize = 23;
-/// The security of which nobody has minutes, and how long its candles are: as it is with what vendors give away.
+/// The security without one-minute candles, and the length of its candles in minutes, as in freely
+/// available vendor data.
 const COARSE: (&str, u16) = ("687001.SH", 5);
-/// No suspension is longer.
+/// Maximum number of days to search for the last traded day, longer than any suspension.
 const DAYS_SOUGHT_MAX: usize = 30;
-/// How far minutes reach back.
+/// Years of minute candles.
 const MINUTE_YEARS: i64 = 2;
 
 pub(crate) fn securities() -> &'static [DemoSecurity] {
     &securities::SECURITIES
 }
 
-/// All corporate actions until `now`, ascending. Prices fall and rise with them on their ex-dates.
+/// Returns all corporate actions until `now`, ascending. Prices reflect them on their ex-dates.
 pub(crate) fn actions(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Vec<Action> {
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
@@ -52,16 +55,16 @@ pub(crate) fn actions(security: &DemoSecurity, venues: &Venues, now: Timestamp) 
     events.into_iter().map(|(ex_date, terms)| terms.action(ex_date)).collect()
 }
 
-/// Daily candles from the listing, or from where the market's history begins, until `now`. While the market is open
-/// the last one is made of the minutes so far.
+/// Returns daily candles until `now`, from the listing date or the beginning of the market's
+/// history. While the market is open, the last candle is folded from the minutes so far.
 pub(crate) fn daily(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Candles {
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
     walk(security, venue, today).filter_map(|plan| day_candle(security, venue, &plan, now)).collect()
 }
 
-/// One-minute candles of the last two years, a batch for each month. Candles of the same trading day are in the
-/// same batch; all stamps ascend.
+/// Returns the one-minute candles of the last two years in monthly batches, with ascending
+/// timestamps. A trading day is never split between batches.
 pub(crate) fn minutes<'a>(
     security: &'a DemoSecurity,
     venues: &'a Venues,
@@ -70,7 +73,7 @@ pub(crate) fn minutes<'a>(
     let venue = venue_of(security, venues);
     let today = venue.zone().date(now);
     let from = today.checked_sub(MINUTE_YEARS.years()).unwrap_or(Date::MIN).max(floors(venue).0);
-    // An evening may already belong to tomorrow.
+    // Minutes of this evening may belong to the next trading day.
     let through = today.tomorrow().unwrap_or(Date::MAX);
     let mut days: Peekable<_> =
         walk(security, venue, through).skip_while(move |plan| plan.date < from).peekable();
@@ -85,13 +88,13 @@ pub(crate) fn minutes<'a>(
     .filter(|batch| !batch.is_empty())
 }
 
-/// How long the intraday candles of a security are, if they are longer than a minute.
+/// Returns the length of a security's intraday candles if it is longer than a minute.
 pub(crate) fn coarse_period(security: &DemoSecurity) -> Option<Period> {
     let (symbol, minutes) = COARSE;
     (security.symbol == symbol).then(|| Minutes::new(minutes).map(Period::Clock)).flatten()
 }
 
-/// The minutes of a security as candles of another length, a batch for each month.
+/// Returns a security's minutes folded into candles of another period, in monthly batches.
 pub(crate) fn coarse(
     security: &DemoSecurity,
     venues: &Venues,
@@ -102,8 +105,9 @@ pub(crate) fn coarse(
     minutes(security, venues, now).map(|batch| fold(venue, period, &batch)).collect()
 }
 
-/// Some days of a security as a careless vendor writes them: of five rows four are refused, each for another reason, and one is stored
-/// already. It is the same file for ever, so that it is refused once.
+/// A file as a careless vendor would write it. Of its five rows, four are rejected, each for a
+/// different reason, and one is already stored. The content never changes, so it is imported only
+/// once.
 pub(crate) const FAULTY_NAME: &str = "SNUF.US_with_mistakes.csv";
 pub(crate) const FAULTY_ROWS: &str = "\
 symbol,date,open,high,low,close,volume,turnover
@@ -114,11 +118,11 @@ SNUF.US,2013-02-20,1.9100,2.0000,1.8900,1.9700,776919,1509165.157
 SNUF.US,2013-02-26,1.7500,1.7700,1.7400,1.7700,-455464,800477.98
 ";
 
-/// The columns of [`FIGURES`] after the symbol.
+/// Columns of [`FIGURES`] after the symbol.
 pub(crate) const FIGURES_COLUMNS: &str =
     "from,total_shares,circulating_shares,hk_shares,eps,eps_ttm,bps,dividend_yield";
-/// Invented shares and figures for one share, each from a day on. One company splits its shares, one makes a loss and pays nothing; of the
-/// other securities nothing is known.
+/// Invented share counts and per-share figures, each valid from a date. One company splits its
+/// shares, and one makes a loss and pays no dividend. The other securities have no figures.
 pub(crate) const FIGURES: [(&str, &str); 10] = [
     ("9001.HK", "2025-03-12,2400000000,2400000000,2400000000,5.98,5.98,61.2,1.58"),
     ("9001.HK", "2026-03-12,,,,6.24,6.24,63.9,1.623"),
@@ -132,8 +136,8 @@ pub(crate) const FIGURES: [(&str, &str); 10] = [
     ("609001.SH", "2026-04-20,,,,1.86,1.86,19.4,0.38"),
 ];
 
-/// The instant until which a security is made at `now`: the open, while its market is in regular hours. One that ended in the middle of a
-/// day would have a gap on the coverage page a minute later.
+/// Returns the instant until which data is generated at `now`. During regular hours it is the open,
+/// because data that ends in the middle of a day would show up as a gap in the coverage.
 pub(crate) fn made_until(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Timestamp {
     let venue = venue_of(security, venues);
     let Some(day) = venue.day(venue.zone().date(now)) else { return now };
@@ -144,7 +148,8 @@ pub(crate) fn made_until(security: &DemoSecurity, venues: &Venues, now: Timestam
     }
 }
 
-/// The last day that a security made at `now` has: its regular hours are over, and it was traded.
+/// Returns the last day for which data generated at `now` is complete: its regular hours have
+/// ended, and the security was not suspended.
 pub(crate) fn last_day(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Option<Date> {
     let venue = venue_of(security, venues);
     let before = |day: &Date| venue.calendar().on_or_before(day.yesterday().ok()?);
@@ -152,12 +157,13 @@ pub(crate) fn last_day(security: &DemoSecurity, venues: &Venues, now: Timestamp)
     days.take(DAYS_SOUGHT_MAX).find(|day| venue.day_end(*day) <= now && !security.suspended(*day))
 }
 
-/// Whether there are single trades of a security.
+/// Returns whether a security has trades.
 pub(crate) fn is_traded(security: &DemoSecurity) -> bool {
     TRADED.contains(&security.symbol)
 }
 
-/// Single trades of the last trading days, in the order of time; none of a security that has none.
+/// Returns the trades of the last trading days in chronological order. Empty for a security without
+/// trades.
 pub(crate) fn trades(security: &DemoSecurity, venues: &Venues, now: Timestamp) -> Trades {
     let venue = venue_of(security, venues);
     let mut trades = Trades::default();
@@ -187,7 +193,8 @@ fn first_day(security: &DemoSecurity, venue: &Venue) -> Date {
     security.listing_date.max(floors(venue).1)
 }
 
-/// Where minutes and days begin: an invented past before what accounts are served would help nobody.
+/// Returns the first dates of minute and daily candles. Earlier data would not be served to
+/// accounts anyway.
 fn floors(venue: &Venue) -> (Date, Date) {
     let floors = Floors::published(venue.market());
     (floors.minute.unwrap_or(Date::MIN), floors.day.unwrap_or(Date::MIN))
@@ -197,7 +204,7 @@ fn walk<'a>(security: &'a DemoSecurity, venue: &'a Venue, through: Date) -> Walk
     Walk::new(security, venue.calendar(), first_day(security, venue), through)
 }
 
-/// The candle of a day as it stands at `now`; `None` before its first minute is complete.
+/// Returns the candle of a day as of `now`. `None` before its first minute is complete.
 fn day_candle(security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Timestamp) -> Option<Candle> {
     let time = venue.zone().midnight(plan.date);
     let DayPlan { open, high, low, close, volume, .. } = *plan;
@@ -230,7 +237,7 @@ fn day_candle(security: &DemoSecurity, venue: &Venue, plan: &DayPlan, now: Times
     })
 }
 
-/// When the last regular print of a day is through, the closing auction included.
+/// Returns the end of a day's regular hours, including the closing auction.
 fn closing_time(venue: &Venue, date: Date) -> Option<Timestamp> {
     let day = venue.day(date)?;
     let last = day.segments.iter().rfind(|segment| segment.session == Session::Intraday)?;

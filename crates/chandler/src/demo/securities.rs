@@ -3,8 +3,8 @@ use market::{Date, Region};
 
 use super::events::{Event, Terms};
 
-/// An invented security: what its listing says, and what its prices are like. None of these exists; the codes come
-/// from ranges that the exchanges do not assign.
+/// An invented security: its listing data and its price model. None of them exists; the codes are
+/// in ranges that the exchanges do not assign.
 #[derive(Debug)]
 pub(crate) struct DemoSecurity {
     pub(crate) symbol: &'static str,
@@ -16,26 +16,26 @@ pub(crate) struct DemoSecurity {
     pub(crate) lot_size: i64,
     pub(crate) board: &'static str,
     pub(crate) listing_date: Date,
-    /// How many decimals its prices are written with.
+    /// Number of decimals in its prices.
     pub(crate) decimals: u32,
     pub(super) region: Region,
     pub(super) model: Model,
 }
 
-/// The character of a security.
+/// Price and volume model of a security.
 #[derive(Debug)]
 pub(super) struct Model {
     /// First reference price, in millionths.
     pub(super) start: i64,
-    /// Yearly growth, in percent, of the value the price is drawn back to.
+    /// Yearly growth, in percent, of the value to which the price reverts.
     pub(super) growth: f64,
-    /// Daily volatility of its own, in percent.
+    /// Idiosyncratic daily volatility, in percent.
     pub(super) volatility: f64,
-    /// How much of the market's move it takes part in.
+    /// Sensitivity to the market's move.
     pub(super) beta: f64,
-    /// Shares a day, on an average day; zero for an index.
+    /// Average number of shares traded per day; 0 for an index.
     pub(super) volume: f64,
-    /// How likely a minute of the regular session sees a trade.
+    /// Probability of a trade in a minute of regular hours.
     pub(super) minute_chance: f64,
     pub(super) quirk: Quirk,
     pub(super) events: &'static [Event],
@@ -44,13 +44,13 @@ pub(super) struct Model {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Quirk {
     None,
-    /// No trading from the sixth to the nineteenth of May in odd years.
+    /// No trading from 6 to 19 May in odd years.
     SuspendedInMay,
-    /// Trading stops for a while on wild days.
+    /// Trading is halted for some time on volatile days.
     HaltedWhenWild,
-    /// Trades overnight as well.
+    /// Also trades overnight.
     Overnight,
-    /// Overnight, and stops on wild days.
+    /// Trades overnight, and is halted on volatile days.
     OvernightHaltedWhenWild,
 }
 
@@ -74,8 +74,8 @@ impl DemoSecurity {
         self.model.quirk == Quirk::SuspendedInMay && in_may && day.year() % 2 == 1
     }
 
-    /// The smallest price step at a price, both in millionths. Hong Kong's grows with the price; US prices below a
-    /// dollar move in hundredths of a cent.
+    /// Returns the tick size at a price, both in millionths. Hong Kong's tick size grows with the
+    /// price; US prices below a dollar move in hundredths of a cent.
     pub(super) fn tick(&self, price: i64) -> i64 {
         match self.region {
             Region::Sh | Region::Sz => 10_000,
@@ -88,15 +88,15 @@ impl DemoSecurity {
         }
     }
 
-    /// The nearest price that can be traded, at least one tick. Every band of the table ends on a multiple of the
-    /// next band's tick, so rounding up into it is fine.
+    /// Rounds to the nearest tradable price, at least one tick. Each price band ends on a multiple
+    /// of the next band's tick, so rounding up into the next band is valid.
     pub(super) fn snap(&self, price: f64) -> i64 {
         let price = price as i64;
         let tick = self.tick(price);
         ((price + tick / 2) / tick * tick).max(tick)
     }
 
-    /// How far a day may move from its reference price, where the exchange limits that.
+    /// Returns the maximum daily move from the reference price, if the exchange limits it.
     pub(super) fn daily_limit(&self) -> Option<f64> {
         match (self.region, self.board) {
             (Region::Hk | Region::Us, _) => None,
@@ -106,7 +106,7 @@ impl DemoSecurity {
     }
 }
 
-/// Upper end of a price band, tick in it.
+/// Price bands in Hong Kong: upper end and tick size.
 const HK_TICKS: [(i64, i64); 10] = [
     (250_000, 1_000),
     (500_000, 5_000),
@@ -444,7 +444,8 @@ pub(super) static SECURITIES: [DemoSecurity; 13] = [
             volume: 2_500_000.0,
             minute_chance: 0.99,
             quirk: Quirk::None,
-            // Three for ten in every other year, cash with it: some bonus issue lies always in the last two years.
+            // Three bonus shares for ten and cash every other year, so that the last two years
+            // always include a bonus issue.
             events: &[Event::yearly(2012, 2, 6, 6, Terms::bonus(3, 10, 150))],
         },
     },

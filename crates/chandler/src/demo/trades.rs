@@ -1,21 +1,23 @@
-//! Single trades inside the minutes: they begin and end at a minute's open and close, touch its extremes, and add up to its volume.
+//! Trades within minutes. They start at a minute's open, end at its close, touch its extremes, and
+//! add up to its volume.
 
 use market::{Candle, Market, Price, Timestamp, Trade, TradeDirection, TradeType, Trades};
 
 use super::securities::DemoSecurity;
 use super::walk::Random;
 
-/// Trades of a minute beyond those that its prices need.
+/// Maximum number of trades per minute in addition to those that its prices need.
 const MORE_MAX: usize = 3;
-/// The closing auction is matched in the last two minutes of its ten.
+/// Offset of the closing auction's trades in seconds: the auction is matched in the last two of its
+/// ten minutes.
 const AUCTION_SECONDS: i64 = 480;
 
-/// Appends the trades of one minute, in the order of time.
+/// Appends the trades of one minute in chronological order.
 pub(super) fn append(out: &mut Trades, security: &DemoSecurity, minute: &Candle, is_auction: bool) {
     let mut random = Random::keyed(security.symbol, 9, minute.time.0);
     let mut prices = path(minute, &mut random);
     let shares = minute.volume;
-    // Whole lots where there are enough of them.
+    // Trades are in whole lots if the volume suffices.
     let lots = shares % security.lot_size == 0 && shares / security.lot_size >= prices.len() as i64;
     let unit = if lots { security.lot_size } else { 1 };
     let units = shares / unit;
@@ -35,7 +37,7 @@ pub(super) fn append(out: &mut Trades, security: &DemoSecurity, minute: &Candle,
     let (count, mut left, mut before) = (prices.len() as i64, units, minute.open);
     for (index, price) in (0i64..).zip(prices) {
         let last = index + 1 == count;
-        // Each of those to come needs one.
+        // Each remaining trade needs at least one unit.
         let spare = left - (count - index);
         let traded =
             if last { left } else { 1 + (spare as f64 * random.unit() * random.unit() * 0.5) as i64 };
@@ -52,7 +54,7 @@ pub(super) fn append(out: &mut Trades, security: &DemoSecurity, minute: &Candle,
     }
 }
 
-/// Open, both extremes in some order, close; neighbours differ.
+/// Returns the open, both extremes in random order, and the close, without equal neighbours.
 fn path(minute: &Candle, random: &mut Random) -> Vec<Price> {
     let Candle { open, high, low, close, .. } = *minute;
     let (first, second) = if random.chance(0.5) { (high, low) } else { (low, high) };

@@ -3,31 +3,31 @@ use market::{Calendar, Date, DayKind, Market};
 use super::events::{self, Terms};
 use super::securities::DemoSecurity;
 
-/// What one trading day of a security is going to be. Minutes are drawn inside it.
+/// Prices and volume of one trading day. Minutes are generated to match it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DayPlan {
     pub(super) date: Date,
-    /// The close before, brought to the basis of this day.
+    /// Previous close, adjusted for this day's corporate actions, in millionths.
     pub(super) reference: i64,
     pub(super) open: i64,
     pub(super) high: i64,
     pub(super) low: i64,
     pub(super) close: i64,
     pub(super) volume: i64,
-    /// The day's move in deviations: how wild it was.
+    /// Size of the day's move, in standard deviations.
     pub(super) wildness: f64,
 }
 
-/// The trading days of one security in order. Prices are a random walk with moods: a climate shared by the whole
-/// market, regimes of its own, volatility that comes in clusters, now and then a jump, and a slow pull towards a
-/// growing value so that twenty years end somewhere plausible.
+/// Iterator over a security's trading days. Prices are a random walk with market-wide climates,
+/// regimes of the security, clustered volatility, occasional jumps, and slow mean reversion to a
+/// growing value, so that the price after twenty years is plausible.
 #[derive(Debug)]
 pub(super) struct Walk<'a> {
     security: &'a DemoSecurity,
     calendar: &'a Calendar,
     next: Date,
     through: Date,
-    /// Latest first, so that the next one is popped.
+    /// Latest first, so that the next event can be popped.
     events: Vec<(Date, Terms)>,
     state: State,
 }
@@ -35,19 +35,20 @@ pub(super) struct Walk<'a> {
 #[derive(Debug)]
 struct State {
     close: i64,
-    /// Where the price is drawn to.
+    /// The value to which the price reverts.
     value: f64,
-    /// Shares a day; splits multiply it.
+    /// Average shares per day. Splits multiply it.
     shares: f64,
-    /// The variance of the security's own moves, around one.
+    /// Variance of the security's own moves, around 1.
     variance: f64,
-    /// How busy it has lately been, around one.
+    /// Recent trading activity, around 1.
     activity: f64,
     drift: f64,
     roughness: f64,
 }
 
-/// A stretch of weather in a market: from a month on, yearly drift and volatility, in percent.
+/// A market regime: start year and month, yearly drift in percent, and volatility in percent of the
+/// average.
 type Climate = (i16, i8, f64, f64);
 
 const HK: &[Climate] = &[
@@ -108,10 +109,11 @@ const CN: &[Climate] = &[
 ];
 
 const TRADING_DAYS_A_YEAR: f64 = 250.0;
-/// One deviation of a whole market's day, in an average climate.
+/// Standard deviation of a market's daily move in an average climate.
 const MARKET_VOLATILITY: f64 = 0.008;
 
-/// The move all securities of a market share on a day: what the climate expects, and the day's shock.
+/// Returns the daily move shared by all securities in a market: the drift of its climate, and the
+/// day's shock.
 fn market_move(market: Market, date: Date) -> (f64, f64) {
     let climates = match market {
         Market::Hk => HK,
@@ -124,7 +126,7 @@ fn market_move(market: Market, date: Date) -> (f64, f64) {
     (drift / 100.0 / TRADING_DAYS_A_YEAR, noise * MARKET_VOLATILITY * volatility / 100.0)
 }
 
-/// A number for each date; all that matters is that no two share one.
+/// Returns a number that is unique for each date.
 pub(super) fn day_key(date: Date) -> i64 {
     i64::from(date.year()) * 372 + i64::from(date.month()) * 31 + i64::from(date.day())
 }
@@ -151,7 +153,8 @@ impl<'a> Walk<'a> {
         Walk { security, calendar, next: first, through, events, state }
     }
 
-    /// Takes the actions that have become effective, and returns the reference price of the day.
+    /// Applies the corporate actions that have become effective, and returns the day's reference
+    /// price.
     fn reference(&mut self, date: Date) -> f64 {
         let mut reference = self.state.close as f64;
         while let Some((_, terms)) = self.events.pop_if(|(ex_date, _)| *ex_date <= date) {
@@ -206,11 +209,11 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The lowest and highest price of a day.
+/// Returns the lowest and highest price allowed on a day.
 fn limits(security: &DemoSecurity, reference: f64) -> (i64, i64) {
     match security.daily_limit() {
         Some(limit) => (security.snap(reference * (1.0 - limit)), security.snap(reference * (1.0 + limit))),
-        // A walk that came this low has lost its way; it stays on its feet.
+        // Keeps an extreme walk from approaching zero.
         None => (20 * security.tick(0), i64::MAX),
     }
 }
@@ -232,13 +235,15 @@ impl Iterator for Walk<'_> {
     }
 }
 
-/// A small seeded generator (splitmix64). Only integers and the exactly defined floating point operations
-/// (`+ - * /` and square roots) touch its numbers, so every machine draws the same market.
+/// A small seeded random number generator (splitmix64). Its numbers are processed only with
+/// integers and exactly defined floating-point operations (`+ - * /` and square roots), so every
+/// machine generates the same market.
 #[derive(Clone, Debug)]
 pub(super) struct Random(u64);
 
 impl Random {
-    /// A stream of its own for each key: a day's draws depend on its date, not on how many days came before.
+    /// Returns a separate stream for each key. A day's numbers depend on its date, not on the
+    /// number of previous days.
     pub(super) fn keyed(name: &str, stream: u64, day: i64) -> Random {
         // FNV-1a.
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
@@ -258,7 +263,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Evenly from `[0, 1)`.
+    /// Returns a uniform number in `[0, 1)`.
     pub(super) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -267,12 +272,13 @@ impl Random {
         self.unit() < probability
     }
 
-    /// Evenly from `0..below`.
+    /// Returns a uniform integer in `0..below`.
     pub(super) fn below(&mut self, below: usize) -> usize {
         ((u128::from(self.next()) * below as u128) >> 64) as usize
     }
 
-    /// Roughly normal, mean 0 and deviation 1, never beyond 3.5: the four quarters of one draw added up.
+    /// Returns an approximately normal number with mean 0 and standard deviation 1, within ±3.5:
+    /// the sum of the four 16-bit parts of one draw.
     pub(super) fn normal(&mut self) -> f64 {
         let bits = self.next();
         let sum = (bits & 0xffff) + ((bits >> 16) & 0xffff) + ((bits >> 32) & 0xffff) + (bits >> 48);

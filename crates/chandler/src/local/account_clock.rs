@@ -1,4 +1,4 @@
-//! The clock of the local accounts: a given one, that of a running server, or the machine's.
+//! The clock for local accounts: the given one, that of a running server, or the machine's.
 
 use access::Account;
 use market::Timestamp;
@@ -9,11 +9,11 @@ use crate::clock::{Clock, IsServed, NoticePath};
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 
-/// An account whose last activity is longer ago than this, by the machine's clock, may be in a
-/// replayed past.
+/// Minimum age of an account's last activity, by the machine's clock, at which the account is
+/// assumed to follow a replay clock. In seconds.
 const LONG_AGO_S: i64 = 40 * 86_400;
 
-/// The clock of a command. It is read once.
+/// Clock of a command. The time is read once.
 pub(super) struct AccountClock {
     pub(super) moment: Moment,
     clock: Clock,
@@ -23,12 +23,12 @@ pub(super) struct AccountClock {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClockSource {
-    /// A flag or a variable.
+    /// Given by a flag or a variable.
     Named,
-    /// A running server of this store.
+    /// Published by a running server for this store.
     Server,
-    /// The machine's clock, by default. `was_set` if the accounts were last changed under another
-    /// clock.
+    /// The machine's clock, by default. `was_set` is true if the accounts were last changed under
+    /// another clock.
     Default { was_set: bool },
 }
 
@@ -47,15 +47,15 @@ impl AccountClock {
         AccountClock { moment: Moment { as_of: clock.as_of(), machine }, clock, source, notice }
     }
 
-    /// Moves to another instant of the market.
+    /// Moves the market clock to another instant.
     pub(super) fn go_to(&mut self, at: Timestamp) {
         self.clock = Clock::Fixed(at);
         self.source = ClockSource::Named;
         self.moment.as_of = self.clock.as_of();
     }
 
-    /// Refuses to move an account to the machine's time if it may follow another clock. Nothing is
-    /// refused if the clock was given, or is that of a running server.
+    /// Refuses to advance an account to the machine's time if the account may follow another clock.
+    /// A given clock and that of a running server are always accepted.
     pub(super) fn check(&self, account: &Account, paper: &Paper) -> Result<(), Failure> {
         let ClockSource::Default { was_set } = self.source else { return Ok(()) };
         let (horizon, now) = (paper.standing(account.id).map_err(to_failure)?.horizon, self.moment.machine);
@@ -73,10 +73,10 @@ impl AccountClock {
         )))
     }
 
-    /// Records a given clock for later commands, after a change.
+    /// Publishes a given clock for later commands, after a change.
     pub(super) fn leave(&self) {
         if let (ClockSource::Named, Some(notice)) = (self.source, &self.notice) {
-            // If the folder is not writable, no server of this user uses it.
+            // An error is ignored: if the folder is not writable, no server of this user uses it.
             notice.leave(&self.clock).ok();
         }
     }

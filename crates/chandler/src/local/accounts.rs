@@ -1,4 +1,4 @@
-//! Opens the accounts of a store and selects one.
+//! Opens a store's accounts and selects one.
 
 use access::{Access, Account};
 use anyhow::anyhow;
@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::context::CommandContext;
 use crate::failure::{Failure, usage};
 
-/// Opens the accounts of a store. They use the machine's clock, not the market's.
+/// Opens a store's accounts, which use the machine's clock rather than the market clock.
 pub(crate) fn open_accounts(context: &CommandContext) -> Result<Access, Failure> {
     let calendar = context.history.venues().of(Market::Hk).calendar().clone();
     let (place, key) = (context.place()?, context.key_file());
@@ -20,8 +20,8 @@ pub(crate) fn named(access: &Access, name: &str) -> Result<Account, Failure> {
     found.ok_or_else(|| anyhow!("there is no account {name:?}: `chandler account list` shows them").into())
 }
 
-/// The account with this name, or the only one. The account of the machine's user, which was
-/// created for the pages, counts only if there is no other.
+/// Returns the account with this name, or the only account. The local user's account, created for
+/// the web pages, is considered only if there is no other.
 pub(super) fn selected(access: &Access, name: Option<&str>) -> Result<Account, Failure> {
     if let Some(name) = name {
         return named(access, name);

@@ -1,4 +1,4 @@
-//! Paper accounts of the local store, as operators change them. A server may serve the same store
+//! Operator access to paper accounts in the local store. A server may use the same store
 //! concurrently.
 
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::refused::to_failure;
 use crate::context::CommandContext;
 use crate::failure::Failure;
 
-/// The user of this command line, in the audit.
+/// Actor name of the command line in the audit.
 const OPERATOR: &str = "operator";
 
 pub(crate) struct Books {
@@ -30,12 +30,12 @@ impl Books {
         let reader = context.open(store::Access::Read)?.reader()?;
         let access = open_accounts(context)?;
         let history = History::new(context.history.venues().clone());
-        // No listener here: a running server reads the journal and notifies its own listeners.
+        // No listener is needed: a running server reads the journal and notifies its own listeners.
         let paper = Paper::new(access.database(), history, context.tables()?, Arc::new(NoListener));
         Ok(Books { paper: paper.for_command_line(), reader, clock: AccountClock::of(context) })
     }
 
-    /// Runs commands of an operator, all or none, with an audit entry.
+    /// Runs an operator's commands atomically, with an audit entry.
     pub(crate) fn operate(
         &mut self,
         account: &Account,
@@ -50,12 +50,12 @@ impl Books {
         Ok(done)
     }
 
-    /// Moves to another instant of the market.
+    /// Moves the market clock to another instant.
     pub(crate) fn go_to(&mut self, at: Timestamp) {
         self.clock.go_to(at);
     }
 
-    /// Runs a command of a client. Returns false if it is refused.
+    /// Runs a client's command. Returns false if it is rejected.
     pub(crate) fn offer(&mut self, account: &Account, command: &Command) -> Result<bool, Failure> {
         match self.at(account).command(command, None, None) {
             Ok(_) => Ok(true),
@@ -64,18 +64,19 @@ impl Books {
         }
     }
 
-    /// Whether an account could be opened like this, before it is created.
+    /// Checks whether an account could be opened with these settings and this cash, before it is
+    /// created.
     pub(crate) fn check_opening(&mut self, opening: &Opening) -> Result<(), Failure> {
         self.paper.check_opening(opening, &mut self.reader, &self.clock.moment).map_err(to_failure)
     }
 
-    /// Opens an account with the given settings and cash.
+    /// Opens an account with the given settings and cash. Returns false if it is already open.
     pub(crate) fn begin(&mut self, account: &Account, opening: &Opening) -> Result<bool, Failure> {
         self.at(account).open(opening).map_err(to_failure)
     }
 
-    /// The parameters of an operation on a whole journal: actor, reason, and the name of the
-    /// archived part.
+    /// Returns the parameters for an operation on a whole journal: actor, reason, and the name of
+    /// the archived part.
     pub(crate) fn travel<'a>(&self, name: &'a str, reason: &'a str) -> Travel<'a> {
         Travel { name, actor: OPERATOR, reason, machine: self.clock.moment.machine }
     }

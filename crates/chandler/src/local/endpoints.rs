@@ -1,4 +1,4 @@
-//! Requests of a local account to the server's endpoints in this process. A server may serve the
+//! Sends a local account's requests to the server's endpoints in this process. A server may use the
 //! same store concurrently.
 
 use std::sync::Arc;
@@ -19,21 +19,21 @@ use crate::remote::session::ApiError;
 /// The kind of requests that a command sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// To a paper account, which has a clock.
+    /// Requests to a paper account, which has a clock.
     Trade,
     Watchlists,
 }
 
-/// The effect of a request.
+/// Effect of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Effect {
     Read,
-    /// None, but an account that may not change anything is refused.
+    /// Changes nothing, but requires an account that may make changes.
     Preview,
     Change,
 }
 
-/// An account of the local store.
+/// An account in the local store.
 pub(crate) struct LocalAccount {
     pub(crate) account: Account,
     endpoints: InProcess,
@@ -59,7 +59,7 @@ impl LocalAccount {
         Ok(LocalAccount { account, endpoints, clock, purpose })
     }
 
-    /// The data of an answer.
+    /// Sends a request and returns the data in the response.
     pub(crate) fn send(
         &self,
         method: Method,
@@ -90,7 +90,7 @@ impl LocalAccount {
         Ok(data)
     }
 
-    /// The text of a statement, by its key in the list.
+    /// Returns the content of a statement by its key in the statement list.
     pub(crate) fn statement(&self, key: &str) -> Result<Vec<u8>, ApiError> {
         self.endpoints.statement(self.account.id, key).map_err(refused)
     }

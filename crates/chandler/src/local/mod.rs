@@ -1,5 +1,5 @@
-//! The accounts of the local store, without a server or beside one. Commands of operators change
-//! [`Books`]; those of an account send requests to the server's endpoints in this process
+//! Accounts in the local store, with or without a running server. Operator commands change
+//! [`Books`]; account commands send requests to the server's endpoints in this process
 //! ([`LocalAccount`]).
 
 mod account_clock;

@@ -1,5 +1,6 @@
-//! Logs go to stderr, so that stdout remains machine-readable. One thread writes them from a
-//! bounded queue ([`queue`]): an unread log must not block a thread that serves.
+//! Logging to stderr, so that stdout remains machine-readable. A separate thread writes the lines
+//! from a bounded queue ([`queue`]), because an unread log must not block threads that serve
+//! requests.
 
 mod queue;
 
@@ -14,7 +15,7 @@ use crate::config::{LogConfig, LogFormat};
 use crate::failure::{Failure, usage};
 use crate::terminal;
 
-/// The parts that log: our crates, and the lines of requests.
+/// Log targets: the workspace's crates, and `requests` for request lines.
 const PARTS: [&str; 13] = [
     "access", "block", "chandler", "files", "history", "market", "paper", "requests", "server", "social",
     "store", "trading", "wire",
@@ -22,10 +23,10 @@ const PARTS: [&str; 13] = [
 
 static QUEUE: queue::Queue = queue::Queue::new();
 
-/// How long the end of the process waits for queued lines.
+/// Maximum time to wait for queued lines when the process ends.
 const FLUSH_MAX: Duration = Duration::from_millis(500);
 
-/// Starts logging. Once per process: a second call changes nothing.
+/// Starts logging. Further calls in the same process have no effect.
 pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     let filter = config.parsed().map_err(usage)?;
     if QUEUE.start() {
@@ -37,7 +38,7 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
             push(format!("thread '{name}' {panic}\n{}\n", Backtrace::capture()).as_bytes());
         }));
     }
-    // A line that cannot be written is lost. Reporting that on the same stderr would panic.
+    // A line that cannot be written is lost. Reporting the error on the same stderr would panic.
     let logs =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| &QUEUE).log_internal_errors(false);
     // An error means that an earlier call has installed a subscriber.
@@ -48,13 +49,13 @@ pub(crate) fn start(config: &LogConfig) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Queues text for stderr. Returns false before logging has started: then the caller writes to
+/// Queues text for stderr. Returns false before logging has started; the caller must then write to
 /// stderr itself.
 pub(crate) fn push(text: &[u8]) -> bool {
     QUEUE.push(text)
 }
 
-/// Waits for queued lines when dropped, up to a limit: the log may be stuck.
+/// Waits for queued lines when dropped, up to a limit, because the log may be stuck.
 #[derive(Debug)]
 pub(crate) struct FlushAtEnd;
 
@@ -81,7 +82,7 @@ impl LogConfig {
                 PARTS.join(", ")
             )));
         }
-        // The last rule for a part wins.
+        // The last rule for a target wins.
         if !self.requests {
             rules.push("requests=off");
         }
@@ -93,9 +94,9 @@ impl LogConfig {
     }
 }
 
-/// A single word is a level, or one of our parts, which enables all of its logs. Other words are
-/// refused: a misspelt level would be taken as the name of a part and disable all logs. For another
-/// library, write its level too (`hyper=debug`).
+/// Returns whether a rule is neither a level nor a known target. Such words are rejected, because a
+/// misspelt level would be treated as a target and disable all logs. For other crates a level must
+/// be given (`hyper=debug`).
 fn is_misspelt(rule: &str) -> bool {
     let is_word = !rule.is_empty() && !rule.contains(['=', '[']);
     let part = rule.split("::").next().unwrap_or(rule);
@@ -111,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_filter_consists_of_levels_and_parts() {
+    fn a_filter_consists_of_levels_and_targets() {
         for good in [
             "info",
             "WARN",
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_level_is_refused_instead_of_silencing_everything() {
+    fn a_misspelt_level_is_rejected() {
         for (bad, word) in
             [("infoo", "infoo"), ("inf,server=debug", "inf"), ("info,sever", "sever"), ("9", "9")]
         {
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn every_crate_of_the_workspace_is_a_part() {
+    fn every_workspace_crate_is_a_log_target() {
         let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         for entry in std::fs::read_dir(crates).unwrap() {
             let name = entry.unwrap().file_name().into_string().unwrap();

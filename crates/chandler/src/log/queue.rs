@@ -1,19 +1,19 @@
-//! The queue between the threads that log and the one that writes. Lines that do not fit are
-//! dropped and counted.
+//! Queue between the logging threads and the writing thread. Lines that do not fit are dropped and
+//! counted.
 
 use std::io::{self, Write};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The maximum number of queued bytes. The batch being written may be as large again.
+/// Maximum number of queued bytes. The batch being written may use the same amount again.
 const QUEUED_MAX: usize = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Queue {
     state: Mutex<State>,
-    /// Signals that there is something to write.
+    /// Notified when there are lines to write.
     filled: Condvar,
-    /// Signals that everything is written.
+    /// Notified when all lines have been written.
     idle: Condvar,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Queue {
 struct State {
     is_started: bool,
     is_writing: bool,
-    /// Whole lines, oldest first.
+    /// Complete lines, oldest first.
     bytes: Vec<u8>,
     lines: u64,
     /// Lines dropped since the last report.
@@ -34,7 +34,7 @@ impl Queue {
         Queue { state: Mutex::new(state), filled: Condvar::new(), idle: Condvar::new() }
     }
 
-    /// Accepts lines from now on. Returns false if it already did.
+    /// Starts to accept lines. Returns false if the queue was already started.
     pub(super) fn start(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_started, true)
     }
@@ -57,7 +57,7 @@ impl Queue {
         true
     }
 
-    /// Writes lines as they arrive, for ever.
+    /// Writes lines as they arrive. Never returns.
     pub(super) fn write_to(&self, mut out: impl Write) {
         let mut batch = Vec::new();
         loop {
@@ -65,8 +65,8 @@ impl Queue {
             if out.write_all(&batch).is_err() {
                 server::count_lost_log_lines(lines);
             }
-            // After a batch there is room again, and this line takes the position of the dropped
-            // ones.
+            // There is room again after a batch, so this line appears where the dropped lines would
+            // have been.
             if dropped > 0 {
                 tracing::warn!(
                     dropped,
@@ -77,8 +77,8 @@ impl Queue {
         }
     }
 
-    /// Waits for lines and moves them into `batch`. Returns their number, and how many were dropped
-    /// after them.
+    /// Waits for lines and moves them into `batch`. Returns their number, and the number of lines
+    /// dropped after them.
     fn next(&self, batch: &mut Vec<u8>) -> (u64, u64) {
         let mut state = self.lock();
         while state.bytes.is_empty() {
@@ -91,7 +91,7 @@ impl Queue {
         (std::mem::take(&mut state.lines), std::mem::take(&mut state.dropped))
     }
 
-    /// Waits until everything is written, at most for this long.
+    /// Waits until all lines have been written, for at most `longest`.
     pub(super) fn flush(&self, longest: Duration) {
         let is_busy = |state: &mut State| state.is_writing || !state.bytes.is_empty();
         drop(self.idle.wait_timeout_while(self.lock(), longest, is_busy));
@@ -102,7 +102,7 @@ impl Queue {
     }
 }
 
-/// The subscriber writes each line by one call.
+/// The subscriber writes each line with a single call.
 impl Write for &Queue {
     fn write(&mut self, line: &[u8]) -> io::Result<usize> {
         self.push(line);
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_queued_in_order_and_those_beyond_the_limit_are_counted() {
+    fn lines_beyond_the_limit_are_dropped_and_counted() {
         let queue = Queue::new();
         assert!(!queue.push(b"early\n"), "no thread writes it yet");
         assert!(queue.start() && !queue.start());
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stuck_writer_delays_neither_lines_nor_the_end() {
+    fn a_stuck_writer_does_not_block_push_or_flush() {
         static QUEUE: Queue = Queue::new();
         let (reader, writer) = io::pipe().unwrap();
         QUEUE.start();

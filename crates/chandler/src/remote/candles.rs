@@ -1,4 +1,4 @@
-//! Candles of a server over HTTP, page by page.
+//! Reads candles from a server over HTTP, page by page.
 
 use std::time::Duration;
 
@@ -18,26 +18,25 @@ use crate::progress::Bar;
 use crate::suggest;
 
 const PATH: &str = "/v1/quote/history-candlesticks";
-/// Candles that count as one call of the rate limit, and the calls of the longest answer ("Cost" in
-/// `docs/http.md`).
+/// Number of candles that the rate limit counts as one call, and the cost in calls of the longest
+/// response ("Cost" in `docs/http.md`).
 const CALL: u64 = COUNT_MAX as u64;
 const CALLS_MAX: u64 = PAGED_MAX.div_ceil(COUNT_MAX) as u64;
-/// How long to wait if a server requires it, and how often for one page: five windows of the usual
-/// rate limit.
+/// Maximum wait for a rate-limited page in seconds, and maximum number of waits per page.
 const WAIT_MAX_S: u64 = 60;
 const WAITS_MAX: u32 = 10;
-/// The code for an unknown symbol, the code for an exhausted quota, and the status of a rate limit.
+/// API codes for an unknown symbol and an exhausted quota, and the HTTP status of a rate limit.
 const INVALID: i64 = code::INVALID.cast_signed();
 const QUOTA: i64 = code::TOO_MANY.cast_signed();
 const TOO_FAST: u16 = 429;
-/// The maximum number of securities that one search returns.
+/// Maximum number of securities that one search returns.
 const SEARCH_LIMIT: &str = "50";
 
-/// Pages in the order in which they were read; each is in order of time.
+/// Pages in the order in which they were read. Candles within a page are in chronological order.
 #[derive(Debug)]
 pub(crate) struct CandlePages {
     pub(crate) pages: Vec<Candles>,
-    /// The decimals of prices.
+    /// Number of decimals in prices.
     pub(crate) decimals: u32,
     /// Whether there are no candles beyond the last page.
     pub(crate) ended: bool,
@@ -49,7 +48,7 @@ impl Default for CandlePages {
     }
 }
 
-/// The header of the server's table.
+/// Header line of the server's CSV.
 const HEADER: &str = "symbol,time,open,high,low,close,volume,turnover,session";
 
 pub(crate) fn gather(
@@ -70,7 +69,7 @@ pub(crate) fn gather(
         let first = next.is_none();
         let (body, headers) = patiently(session, &address, first, bar, time)
             .map_err(|error| failure_of(session, &query.symbol, error))?;
-        // The size of an answer depends on the account's rate limit.
+        // The maximum page size depends on the account's rate limit.
         calls = headers.number("x-ratelimit-limit").unwrap_or(CALLS_MAX).clamp(1, CALLS_MAX);
         let candles = read(&body, &query.symbol, &mut written).ok_or_else(|| strange(session))?;
         let count = candles.len() as u64;
@@ -96,8 +95,8 @@ pub(crate) fn gather(
     Ok(gathered)
 }
 
-/// Reads one page. Between pages it waits if the server requires it; before the first page a
-/// refusal is reported immediately.
+/// Reads one page. A rate-limited request is retried after a wait, except for the first page, where
+/// the error is returned immediately.
 fn patiently(
     session: &Session,
     address: &str,
@@ -164,7 +163,7 @@ fn strange(session: &Session) -> Failure {
     anyhow::anyhow!("{}: the answer is not one of Chandler's", session.url.as_str()).into()
 }
 
-/// The query as URL parameters.
+/// Returns the query as URL parameters.
 fn parameters(query: &Query) -> Vec<(&'static str, String)> {
     let mut pairs = vec![("symbol", query.symbol.to_string()), ("period", query.period.to_string())];
     if query.adjust == Adjust::Forward {
@@ -208,9 +207,9 @@ fn address(question: &[(&'static str, String)], limit: u64, next: Option<&str>) 
     format!("{PATH}?{}", text.finish())
 }
 
-/// The decimals of a security, inferred from its prices: they are written with that many, and with
-/// more only if a price needs them. A price that ends in a zero has exactly those; without such a
-/// price the number is uncertain.
+/// Infers the number of decimals from price texts. Prices are written with the security's decimals,
+/// or with more if a price needs them. A price that ends in a zero therefore has exactly the
+/// security's decimals; without one the number is uncertain.
 #[derive(Debug, Default)]
 struct PriceDecimals {
     fewest: Option<u32>,
@@ -226,17 +225,17 @@ impl PriceDecimals {
         Price::parse(text).ok().map(|price| price.0)
     }
 
-    /// `None` if the prices are not conclusive.
+    /// Returns the number of decimals, or `None` if the prices are not conclusive.
     fn decimals(&self) -> Option<u32> {
         match self.fewest {
-            // Without a price any number is right.
+            // Without any price the number does not matter.
             None => Some(CandlePages::default().decimals),
             fewest => fewest.filter(|_| self.is_certain),
         }
     }
 }
 
-/// The candles of a table, in order of time; `None` if it is malformed.
+/// Parses the candles in a CSV table. `None` if it is malformed or not in chronological order.
 fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Candles> {
     let text = std::str::from_utf8(body).ok()?;
     let mut lines = text.lines();
@@ -266,7 +265,7 @@ fn read(body: &[u8], symbol: &Symbol, written: &mut PriceDecimals) -> Option<Can
     Some(candles)
 }
 
-/// The server's record of a security. The request costs no quota.
+/// Returns the server's record of a security. The request does not count against the quota.
 fn details(session: &Session, symbol: &Symbol) -> Option<Value> {
     session.get(&format!("/v1/securities/{symbol}")).ok()
 }
@@ -276,17 +275,18 @@ fn decimals(session: &Session, symbol: &Symbol) -> Option<u32> {
     u32::try_from(decimals).ok().filter(|decimals| *decimals <= market::DECIMALS_MAX)
 }
 
-/// The server's name of a security. `None` on failure: a chart works without one.
+/// Returns the server's name for a security. `None` on failure, because a chart works without a
+/// name.
 pub(crate) fn name(session: &Session, symbol: &Symbol) -> Option<String> {
     let details = details(session, symbol)?;
     let names = ["name_en", "name_hk", "name_cn"].map(|name| text(&details, name));
     names.into_iter().flatten().next()
 }
 
-/// Similar symbols of the server. Empty on failure: they are only a hint.
+/// Returns similar symbols from the server. Empty on failure, because they are only a hint.
 pub(crate) fn suggestions(session: &Session, typed: &str) -> Vec<String> {
     let ticker = typed.rsplit_once('.').map_or(typed, |(ticker, _)| ticker);
-    // The server searches for parts of codes and names, and typing errors are mostly in the second
+    // The server matches substrings of codes and names, and most typing errors are in the second
     // half.
     let letters = ticker.chars().count();
     let half: String = ticker.chars().take(letters.div_ceil(2)).collect();

@@ -11,7 +11,7 @@ use crate::progress::Flags;
 use crate::remote::http::{Answer, Http, Request};
 use crate::sdk::Url;
 
-/// A server with this many days of candles, which accepts this many requests before its rate limit.
+/// A fake server with `days` daily candles that accepts `lets_in` requests before its rate limit.
 struct Server {
     days: u64,
     decimals: usize,
@@ -20,7 +20,7 @@ struct Server {
     requests: Mutex<Vec<String>>,
 }
 
-/// Records pauses instead of waiting. Ctrl-C is simulated after a number of checks for it.
+/// Records pauses instead of waiting. Ctrl-C is simulated after a number of checks.
 struct Pauses {
     taken: RefCell<Vec<u64>>,
     looks: RefCell<u32>,
@@ -57,7 +57,8 @@ impl Http for Arc<Server> {
             Ok(Answer { status, headers: Headers::with(headers), body })
         };
         if request.url.contains("/v1/securities") {
-            // The answer to a search; for one security it contains its decimals.
+            // One response serves both a search and a request for one security, which reads
+            // `decimals`.
             let found = if query.starts_with("query=7&") { json!([{"symbol": "700.HK"}]) } else { json!([]) };
             let body = json!({"code": 0, "message": "", "data": {"securities": found, "decimals": 2}});
             return Ok(Answer {
@@ -150,7 +151,7 @@ fn limits(requests: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn pages_grow_to_the_rate_limit_of_the_account() {
+fn page_sizes_grow_to_the_rate_limit() {
     let Outcome { gathered, requests: request, .. } = ask(server(30_000), "700.HK", 25_500);
     let gathered = gathered.unwrap();
     assert_eq!(limits(&request)[..4], ["1000", "10000", "10000", "4500"]);
@@ -163,7 +164,7 @@ fn pages_grow_to_the_rate_limit_of_the_account() {
 }
 
 #[test]
-fn a_rate_limit_pauses_between_pages_and_fails_before_the_first() {
+fn a_rate_limited_page_is_retried_except_the_first() {
     let waits = Server { lets_in: Mutex::new(1), ..server(2_000) };
     let Outcome { gathered, pauses, .. } = ask(waits, "700.HK", 2_000);
     assert_eq!(gathered.unwrap().pages.len(), 2);
@@ -184,7 +185,7 @@ fn ctrl_c_stops_before_the_next_page() {
 }
 
 #[test]
-fn refusals_give_advice() {
+fn rejections_include_advice() {
     let text = ask(server(1), "8.HK", 1).gathered.unwrap_err().to_string();
     for part in ["100 of 100 securities", "2026-12-01", "301607", "chandler quota --server", "--unlimited"] {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
@@ -240,7 +241,7 @@ fn a_query_becomes_url_parameters() {
 }
 
 #[test]
-fn a_malformed_table_is_refused() {
+fn a_malformed_table_is_rejected() {
     let symbol: Symbol = "700.HK".parse().unwrap();
     let read =
         |rows: &str| read(format!("{HEADER}\n{rows}").as_bytes(), &symbol, &mut PriceDecimals::default());

@@ -1,4 +1,4 @@
-//! The files of a login on this machine: our list of servers and registrations, and the token files
+//! Login files on this machine: Chandler's list of servers and registrations, and the token files
 //! that the public SDKs read.
 
 use std::collections::BTreeMap;
@@ -18,17 +18,17 @@ use crate::sdk::exposed;
 
 const FILE_MAX: u64 = 1 << 20;
 const CLIENT_ID_MAX: usize = 128;
-/// Where the SDKs look, below the user's home.
+/// Folder where the SDKs look for tokens, relative to the user's home.
 const TOKENS: &str = ".longbridge/openapi/tokens";
 
-/// The paths of a user's login files.
+/// Paths of a user's login files.
 #[derive(Clone, Debug)]
 pub(crate) struct UserFiles {
     logins: PathBuf,
     tokens: PathBuf,
 }
 
-/// The servers that this user has signed in to.
+/// Servers that the user has signed in to.
 #[derive(Default, Serialize, Deserialize)]
 pub(crate) struct Logins {
     /// The server last signed in to.
@@ -37,7 +37,7 @@ pub(crate) struct Logins {
     pub(crate) servers: BTreeMap<String, Registration>,
 }
 
-/// This machine as a registered client of a server.
+/// This machine's registration as an OAuth client of a server.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Registration {
     pub(crate) client_id: String,
@@ -46,19 +46,20 @@ pub(crate) struct Registration {
     #[serde(with = "exposed")]
     pub(crate) registration_access_token: Secret,
     pub(crate) registration_client_uri: String,
-    /// Further client ids under which the token is stored, for programs with a built-in client id.
+    /// Additional client IDs under which the token is stored, for programs with a built-in client
+    /// ID.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) also: Vec<String>,
 }
 
 impl Registration {
-    /// The names under which the token is stored.
+    /// Returns all client IDs under which the token is stored.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&self.client_id).chain(&self.also).map(String::as_str)
     }
 }
 
-/// A token file. Files of the Go SDK do not contain a client id.
+/// A token file. Files written by the Go SDK do not contain a client ID.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct TokenFile {
     #[serde(default)]
@@ -67,7 +68,7 @@ pub(crate) struct TokenFile {
     pub(crate) access_token: Secret,
     #[serde(default, with = "exposed_or_none", skip_serializing_if = "Option::is_none")]
     pub(crate) refresh_token: Option<Secret>,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     pub(crate) expires_at: i64,
 }
 
@@ -93,7 +94,7 @@ impl UserFiles {
     pub(crate) fn logins(&self) -> Result<Logins, Failure> {
         match read(&self.logins)? {
             None => Ok(Logins::default()),
-            // The parser's message may quote the file, and with it a secret.
+            // The parser's message is not shown, because it may quote a secret from the file.
             Some(text) => serde_json::from_str(&text).map_err(|_| {
                 anyhow!("{} is not a login file: remove it and sign in again", self.logins.display()).into()
             }),
@@ -119,8 +120,8 @@ impl UserFiles {
         Ok(Some(token))
     }
 
-    /// When a token was stored, which is when its lifetime began; `None` if the system does not
-    /// report it.
+    /// Returns when a token was stored, which is the start of its lifetime. `None` if the system
+    /// does not report it.
     pub(crate) fn filed_at(&self, client_id: &str) -> Result<Option<Timestamp>, Failure> {
         let path = self.token_path(check_client_id(client_id)?);
         let modified = path.metadata().and_then(|metadata| metadata.modified()).ok();
@@ -128,7 +129,7 @@ impl UserFiles {
         Ok(since.and_then(|since| i64::try_from(since.as_secs()).ok()).map(Timestamp))
     }
 
-    /// Stores a token under every name of a registration.
+    /// Stores a token under every client ID of a registration.
     pub(crate) fn save_token(&self, registration: &Registration, token: &TokenFile) -> Result<(), Failure> {
         for name in registration.names() {
             let filed = TokenFile { client_id: check_client_id(name)?.to_owned(), ..token.clone() };
@@ -137,7 +138,7 @@ impl UserFiles {
         Ok(())
     }
 
-    /// Removes the token files of a registration. Returns those that existed.
+    /// Removes a registration's token files. Returns those that existed.
     pub(crate) fn remove_tokens(&self, registration: &Registration) -> Result<Vec<PathBuf>, Failure> {
         let mut removed = Vec::new();
         for name in registration.names() {
@@ -150,7 +151,7 @@ impl UserFiles {
     }
 }
 
-/// A client id becomes a file name, so it must not contain path separators.
+/// Validates a client ID. It is used as a file name, so it must not contain path separators.
 pub(crate) fn check_client_id(text: &str) -> Result<&str, Failure> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let fine = (1..=CLIENT_ID_MAX).contains(&text.len()) && text.chars().all(fits) && !text.starts_with('.');
@@ -195,7 +196,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
         beside.push(name);
         beside.push(format!(".{}", std::process::id()));
         let beside = folder.join(beside);
-        // May be left by a killed process with the same id.
+        // The file may have been left by a killed process with the same process ID.
         std::fs::remove_file(&beside).or_else(|error| match error.kind() {
             ErrorKind::NotFound => Ok(()),
             _ => Err(error),
@@ -213,7 +214,7 @@ fn replace(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(written().with_context(|| format!("cannot write {}", path.display()))?)
 }
 
-/// Creates missing folders, accessible only by their owner; existing ones stay unchanged.
+/// Creates missing folders, accessible only by their owner. Existing folders are not changed.
 fn private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = std::fs::DirBuilder::new();
     builder.recursive(true);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_stored_where_sdks_look_and_readable_only_by_its_owner() {
+    fn a_token_file_is_readable_only_by_its_owner() {
         let dir = tempfile::tempdir().unwrap();
         let (home, registration) = (UserFiles::at(dir.path()), registration(&["your-client-id"]));
         for access in ["ap_first", "ap_second"] {
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_other_programs_are_read() {
+    fn token_files_of_other_programs_are_read() {
         let dir = tempfile::tempdir().unwrap();
         let home = UserFiles::at(dir.path());
         home.save_token(&registration(&[]), &token("x")).unwrap();
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_malformed_file_is_named_but_not_quoted() {
+    fn the_error_for_a_malformed_file_does_not_quote_it() {
         let dir = tempfile::tempdir().unwrap();
         let home = UserFiles::at(dir.path());
         home.save_token(&registration(&[]), &token("x")).unwrap();
@@ -346,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_id_cannot_lead_to_another_folder() {
+    fn a_client_id_cannot_contain_a_path() {
         for text in ["", ".", "..", "../x", "a/b", "a\\b", ".hidden", "a b", "é", &"a".repeat(129)] {
             assert!(check_client_id(text).is_err(), "{text:?}");
         }

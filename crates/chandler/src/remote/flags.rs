@@ -1,4 +1,4 @@
-//! Which server to use, and whether tokens may be sent to it.
+//! Selects the server, and decides whether tokens may be sent to it.
 
 use clap::Args;
 
@@ -6,7 +6,7 @@ use super::files::Logins;
 use crate::failure::{Failure, usage};
 use crate::sdk::Url;
 
-/// The default address of `chandler serve`.
+/// Default address of `chandler serve`.
 const SERVER_DEFAULT: &str = "http://127.0.0.1:8080";
 
 /// The flags of every command that uses a server.
@@ -21,8 +21,8 @@ pub(crate) struct Flags {
 }
 
 impl Flags {
-    /// The server to use. Signing in over plain HTTP was an agreement to use it for the tokens of
-    /// that login.
+    /// Returns the server to use. A login over plain HTTP implies consent to send that login's
+    /// tokens over plain HTTP.
     pub(crate) fn server(&self, logins: &Logins) -> Result<Url, Failure> {
         let text = self.server.as_deref().or(logins.current.as_deref()).unwrap_or(SERVER_DEFAULT);
         let url = Url::parse(text)?;
@@ -32,8 +32,8 @@ impl Flags {
     }
 }
 
-/// A token is like a password, so it leaves this machine only encrypted, or with the user's
-/// consent.
+/// Refuses to send a token over plain HTTP to another machine without the user's consent, because a
+/// token is equivalent to a password.
 pub(crate) fn check(url: &Url, agreed: bool) -> Result<(), Failure> {
     if url.as_str().starts_with("http://") && !url.is_loopback() && !agreed {
         return Err(usage(format!(
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn tokens_leave_the_machine_only_encrypted_or_with_consent() {
+    fn plain_http_to_another_machine_requires_consent() {
         for here in ["http://127.0.0.1:8080", "http://127.3.2.1", "http://localhost:1", "http://[::1]:8080/x"]
         {
             assert!(allowed(here, false), "{here}");
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_name_cannot_disguise_the_host() {
+    fn an_address_with_a_user_name_is_rejected() {
         for text in
             ["http://127.0.0.1:80@example.org", "http://localhost@example.org/", "https://a@example.org"]
         {

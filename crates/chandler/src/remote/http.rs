@@ -1,5 +1,4 @@
-//! One request to a server and its answer, with limits of time and size, without following
-//! redirects.
+//! Sends one request to a server, with limits on time and size, and without following redirects.
 
 use std::io;
 use std::sync::{Arc, OnceLock};
@@ -15,19 +14,20 @@ use crate::sdk::Url;
 
 const CONNECT_WITHIN: Duration = Duration::from_secs(10);
 const ANSWER_WITHIN: Duration = Duration::from_secs(30);
-/// A list of all connections of a full server is three megabytes.
+/// Maximum size of a response in bytes. The list of all connections of a full server has three
+/// megabytes.
 const ANSWER_MAX: u64 = 8 << 20;
-/// The headers that are read.
+/// Response headers that are read.
 const READ: [&str; 7] =
     ["date", "retry-after", "x-next", "x-ratelimit-limit", "x-quota-limit", "x-quota-used", "x-quota-reset"];
 const HEADER_MAX: usize = 100;
-/// The user agent of a command-line client.
+/// User agent of the command-line client.
 const AGENT: &str = concat!("cli/", env!("CARGO_PKG_VERSION"));
 
-/// The command of this process, sent to servers so that operators can tell programs apart.
+/// Command name of this process, sent to servers so that operators can distinguish programs.
 static COMMAND: OnceLock<String> = OnceLock::new();
 
-/// Records the command of this process. Only the first call has an effect.
+/// Sets the command name of this process. Only the first call has an effect.
 pub(crate) fn announce(command: String) {
     COMMAND.set(command).ok();
 }
@@ -51,7 +51,7 @@ impl Method {
     }
 }
 
-/// A request. It holds tokens, so it does not implement `Debug`.
+/// A request. It contains tokens, so it does not implement `Debug`.
 pub(crate) struct Request {
     pub(crate) method: Method,
     pub(crate) url: String,
@@ -84,7 +84,7 @@ pub(crate) struct Answer {
     pub(crate) body: Vec<u8>,
 }
 
-/// The headers of an answer that are used here.
+/// Response headers, limited to those in [`READ`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headers(Vec<(&'static str, String)>);
 
@@ -120,8 +120,8 @@ impl Answer {
         serde_json::from_slice(&self.body).ok()
     }
 
-    /// Whether the answer is the complaint of a TLS port about plain HTTP, in our wording or in
-    /// that of other servers, since a proxy may answer.
+    /// Returns whether the response is a TLS port's error for plain HTTP. A proxy may have sent it,
+    /// so the wording of other servers is recognised as well.
     fn wants_tls(&self) -> bool {
         const WORDS: [&str; 4] = ["write https://", "https port", "https server", "https scheme"];
         let text = String::from_utf8_lossy(&self.body).to_ascii_lowercase();
@@ -129,18 +129,18 @@ impl Answer {
     }
 }
 
-/// A field of an answer; null if absent.
+/// Returns a field of a JSON document, or null if it is absent.
 pub(crate) fn field<'a>(value: &'a Value, name: &str) -> &'a Value {
     static NULL: Value = Value::Null;
     value.get(name).unwrap_or(&NULL)
 }
 
-/// Takes a field out of an answer without copying it: answers are long.
+/// Moves a field out of a document, because copying a long response is expensive.
 pub(crate) fn taken(mut body: Value, name: &str) -> Value {
     body.get_mut(name).map(Value::take).unwrap_or_default()
 }
 
-/// Sends requests. An error means that there was no answer.
+/// Sends requests. An error means that there was no response.
 pub(crate) trait Http {
     fn send(&self, request: &Request) -> anyhow::Result<Answer>;
 }
@@ -159,7 +159,7 @@ impl Network {
         Network::within(url, ANSWER_WITHIN)
     }
 
-    /// With a short timeout, to probe a server.
+    /// Creates a client with the given response timeout, for example to probe a server.
     pub(crate) fn within(url: &Url, answer: Duration) -> Network {
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -178,7 +178,7 @@ impl Network {
             .user_agent(AGENT);
         let is_here = url.is_loopback();
         if is_here {
-            // This machine is never behind a proxy.
+            // Local servers are never reached through a proxy.
             config = config.proxy(None);
         }
         Network { agent: config.build().new_agent(), within: answer, is_here }
@@ -239,8 +239,9 @@ impl Http for Network {
 }
 
 impl Network {
-    /// Why there was no answer, with advice. The cause is only included as text: a broken
-    /// connection must not be mistaken for our own closed pipe, which is no failure.
+    /// Converts an error without a response into a message with advice. The cause is included only
+    /// as text, because a broken connection must not be mistaken for a closed stdout, which is not
+    /// a failure.
     fn unreachable(&self, url: &str, error: &ureq::Error) -> anyhow::Error {
         let tls = match error {
             ureq::Error::Rustls(error) => Some(error),
@@ -273,11 +274,11 @@ impl Network {
     }
 }
 
-/// The cause of a TLS error, with advice.
+/// Describes the cause of a TLS error, with advice.
 fn untrusted(error: &rustls::Error) -> String {
     use rustls::{CertificateError, Error};
     let certificate = match error {
-        // An attacker could have caused it, so plain HTTP is not suggested.
+        // Plain HTTP is not suggested, because an attacker could have caused the error.
         Error::InvalidMessage(_) => return "it does not speak TLS there: is it the right port?".to_owned(),
         Error::General(text) if text.contains("No CA certificates") => {
             return "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file \
@@ -288,8 +289,8 @@ fn untrusted(error: &rustls::Error) -> String {
         error => return format!("TLS failed: {error}"),
     };
     match certificate {
-        // The last two mean that a trusted authority of the same name has another key. A renewed
-        // self-signed certificate causes that.
+        // The last two mean that a trusted authority with the same name has a different key, for
+        // example after a self-signed certificate was renewed.
         CertificateError::UnknownIssuer
         | CertificateError::BadSignature
         | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
@@ -306,7 +307,7 @@ fn untrusted(error: &rustls::Error) -> String {
             "its certificate is for another name: ask it under a name that the certificate has"
         }
         CertificateError::Revoked => "its certificate is revoked: it needs a new one",
-        // The verifier has no variant for it; the text contains its name.
+        // The verifier has no variant for this case, but the text contains its name.
         CertificateError::Other(other) if other.to_string().contains("CaUsedAsEndEntity") => {
             "its certificate is that of an authority (CA:TRUE), which is none for a server: make one with CA:FALSE, as in \
              docs/tls.md"
@@ -317,12 +318,13 @@ fn untrusted(error: &rustls::Error) -> String {
     .to_owned()
 }
 
-/// A token is one word of printable ASCII; anything else was not copied completely.
+/// Returns whether a text has the form of a token: one word of printable ASCII. Anything else was
+/// not copied completely.
 pub(crate) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Scheme and authority of a URL, for messages: the rest may be private.
+/// Returns the scheme and authority of a URL for messages. The path may be private.
 fn origin(url: &str) -> String {
     let mut parts = url.splitn(4, '/');
     let (scheme, _, authority) = (parts.next(), parts.next(), parts.next());
@@ -336,7 +338,8 @@ mod tests {
 
     use super::*;
 
-    /// Answers one request with the given bytes. The thread returns the request.
+    /// Starts a server that answers one request with the given bytes. The thread returns the
+    /// request.
     fn answer(with: &'static [u8]) -> (Url, std::thread::JoinHandle<String>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = Url::of(listener.local_addr().unwrap());
@@ -353,7 +356,7 @@ mod tests {
         (url, requests)
     }
 
-    /// Whether head and body are complete; they may arrive separately.
+    /// Returns whether head and body have arrived completely.
     fn is_whole(request: &str) -> bool {
         let Some((head, body)) = request.split_once("\r\n\r\n") else { return false };
         let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
@@ -361,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_form_is_encoded_and_an_error_status_is_an_answer() {
+    fn an_error_status_is_returned_as_a_response() {
         let (url, requests) =
             answer(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}");
         let mut request =
@@ -384,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_is_reported_and_not_followed() {
+    fn a_redirect_is_not_followed() {
         let (url, requests) =
             answer(b"HTTP/1.1 302 Found\r\nlocation: https://example.org/\x1b\r\ncontent-length: 0\r\n\r\n");
         let error = Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
@@ -395,14 +398,14 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_not_read_completely() {
+    fn an_oversized_response_is_an_error() {
         let (url, requests) = answer(b"HTTP/1.1 200 OK\r\ncontent-length: 99999999999\r\n\r\nx");
         Network::to(&url).send(&Request::new(Method::Get, url.as_str().to_owned())).unwrap_err();
         requests.join().unwrap();
     }
 
     #[test]
-    fn an_unreachable_server_is_named_without_the_path_of_the_request() {
+    fn a_connection_error_does_not_show_the_request_path() {
         // No process listens on this port, and the system does not assign it to other tests.
         let url = Url::of(std::net::SocketAddr::from(([127, 0, 0, 1], 1)));
         let request = Request::new(Method::Delete, format!("{}/v1/connections/secret", url.as_str()));

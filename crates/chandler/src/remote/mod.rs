@@ -1,9 +1,9 @@
-//! The client side of the command line: signing in to a server, and requests as the signed-in
+//! The command line as a client: signing in to a server, and sending requests as the signed-in
 //! account.
 //!
-//! Only [`http`] uses the network; everything else takes something that sends requests, so that
-//! tests need no network. [`oauth`] runs the device flow, [`files`] stores its result, [`session`]
-//! sends requests with it, [`candles`] reads history. [`flags`] select the server.
+//! Only [`http`] uses the network. All other modules take an implementation of its trait, so their
+//! tests need no network. [`oauth`] runs the device flow, [`files`] stores the tokens, [`session`]
+//! sends requests with them, and [`candles`] reads history. [`flags`] selects the server.
 
 pub(crate) mod candles;
 pub(crate) mod files;

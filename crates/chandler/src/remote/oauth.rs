@@ -1,4 +1,4 @@
-//! The OAuth 2.0 flows of a program without a browser: registration, device authorization, refresh,
+//! OAuth 2.0 flows for a program without a browser: registration, device authorization, refresh and
 //! revocation. Everything that a server sends is validated before it is used, shown or stored.
 
 use std::time::Duration;
@@ -16,42 +16,41 @@ use crate::output::printable;
 use crate::sdk::Url;
 
 const DEVICE_GRANT: &str = "urn:ietf:params:oauth:grant-type:device_code";
-/// Defaults for values that a server omits (RFC 8628, section 3.2, and the habits of other
-/// clients).
+/// Defaults for values that a server omits (RFC 8628, section 3.2, and common practice).
 const INTERVAL_DEFAULT_S: u64 = 5;
 const EXPIRES_DEFAULT_S: u64 = 300;
 const TOKEN_LIFE_DEFAULT_S: i64 = 3_600;
-/// Limits for values of a server: a minute between two polls, an hour for a code, ten years for a
-/// token.
+/// Upper limits for values from a server: a minute between polls, an hour for a code, ten years for
+/// a token.
 const INTERVAL_MAX_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 3_600;
 const TOKEN_LIFE_MAX_S: i64 = 10 * 366 * 86_400;
-/// The additional delay after `slow_down` (RFC 8628, section 3.5), and after no answer at all.
+/// Additional delay in seconds after `slow_down` (RFC 8628, section 3.5) or after a failed request.
 const SLOWER_S: u64 = 5;
 const SECRET_MAX: usize = 4_096;
 const URL_MAX: usize = 2_048;
 const TEXT_MAX: usize = 200;
 
-/// A server, and how to send requests to it.
+/// A server with a client to send requests to it.
 #[derive(Clone, Copy)]
 pub(crate) struct Provider<'a> {
     pub(crate) server: &'a Url,
     pub(crate) http: &'a dyn Http,
 }
 
-/// What the user has to open and type, and until when.
+/// A pending device authorization: what the user must open and type, and its expiry.
 #[derive(Debug)]
 pub(crate) struct Device {
     device_code: Secret,
     pub(crate) user_code: String,
     pub(crate) verification_uri: String,
-    /// Includes the code.
+    /// Address that already includes the user code.
     pub(crate) verification_uri_complete: Option<String>,
     pub(crate) expires_at: Timestamp,
     interval_s: u64,
 }
 
-/// An OAuth error of the server. Only some codes are handled specially.
+/// An OAuth error from the server. Only some codes are handled specially.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OAuthRefusal {
     pub(crate) error: String,
@@ -66,7 +65,7 @@ pub(crate) enum Outcome {
     Interrupted,
 }
 
-/// The result of a request for a device code.
+/// Result of a device authorization request.
 pub(crate) enum DeviceStart {
     Device(Device),
     /// The server no longer knows this client.
@@ -78,7 +77,7 @@ impl Provider<'_> {
         format!("{}{path}", self.server.as_str())
     }
 
-    /// Registers this machine as a client of the server.
+    /// Registers this machine as an OAuth client of the server.
     pub(crate) fn register(&self, client_name: &str) -> Result<Registration, Failure> {
         let mut request = Request::new(Method::Post, self.url("/oauth2/register"));
         request.body = Some(Body::Json(json!({
@@ -93,8 +92,8 @@ impl Provider<'_> {
         check_client_id(client_id).map_err(|_| self.strange("client_id"))?;
         let token = text(&body, "registration_access_token", SECRET_MAX)
             .ok_or_else(|| self.strange("registration_access_token"))?;
-        // The registration is removed only at the server that created it, whatever address the
-        // answer names.
+        // The registration is removed only on the server that created it, so an address on another
+        // host is ignored.
         let own = self.url(&format!("/oauth2/register/{client_id}"));
         let uri = text(&body, "registration_client_uri", URL_MAX)
             .filter(|uri| uri.strip_prefix(self.server.as_str()).is_some_and(|rest| rest.starts_with('/')))
@@ -108,7 +107,7 @@ impl Provider<'_> {
         })
     }
 
-    /// Removes the registration. Returns true if the server has removed it, or had none.
+    /// Removes the registration. Returns true if the server has removed it or did not have it.
     pub(crate) fn unregister(&self, registration: &Registration) -> anyhow::Result<bool> {
         let mut request = Request::new(Method::Delete, registration.registration_client_uri.clone());
         request.bearer = Some(registration.registration_access_token.clone());
@@ -116,7 +115,7 @@ impl Provider<'_> {
         Ok(answer.is_success() || matches!(answer.status, 401 | 404))
     }
 
-    /// Requests a code for the user to type.
+    /// Requests a device code and a user code.
     pub(crate) fn begin(&self, client_id: &str, now: Timestamp) -> Result<DeviceStart, Failure> {
         let request = Request::form(self.url("/oauth2/device/authorize"), &[("client_id", client_id)]);
         let answer = self.http.send(&request)?;
@@ -147,7 +146,7 @@ impl Provider<'_> {
         }))
     }
 
-    /// Polls until the user has decided.
+    /// Polls until the user has decided, the code expires, or the user presses Ctrl-C.
     pub(crate) fn wait(&self, client_id: &str, device: &Device, time: &dyn Time) -> Result<Outcome, Failure> {
         let mut interval_s = device.interval_s;
         loop {
@@ -184,7 +183,8 @@ impl Provider<'_> {
         }
     }
 
-    /// Exchanges a refresh token for a new token; `None` if the server no longer accepts it.
+    /// Exchanges a refresh token for a new token. `None` if there is no refresh token or the server
+    /// no longer accepts it.
     pub(crate) fn refresh(
         &self,
         token: &TokenFile,
@@ -236,7 +236,7 @@ impl Provider<'_> {
         })
     }
 
-    /// The JSON of a success, or the OAuth error.
+    /// Returns the JSON body of a successful response, or the OAuth error.
     fn accepted(&self, answer: &Answer, what: &str) -> Result<Value, Failure> {
         if let Some(declined) = declined(answer) {
             return Err(self.refused(&declined, what));
@@ -261,12 +261,12 @@ impl Provider<'_> {
     }
 }
 
-/// The region, from the prefix of a token.
+/// Returns the region from a token's prefix.
 pub(crate) fn region(token: &Secret) -> &'static str {
     if token.expose().starts_with("us_") { "us" } else { "ap" }
 }
 
-/// The error of an answer that is not a success.
+/// Returns the error in a response, or `None` if it is a success.
 fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     if answer.is_success() {
         return None;
@@ -275,7 +275,7 @@ fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     let word = |name: &str| shown(field(&body, name).as_str().unwrap_or_default());
     let (error, description) = (word("error"), word("error_description"));
     if error.is_empty() {
-        // Not an OAuth error: a proxy, or another program.
+        // The response is not an OAuth error: it is from a proxy or another program.
         return Some(OAuthRefusal {
             error: format!("status {}", answer.status),
             description: word("message"),
@@ -284,7 +284,8 @@ fn declined(answer: &Answer) -> Option<OAuthRefusal> {
     Some(OAuthRefusal { error, description })
 }
 
-/// The text of a field, if it is neither empty nor too long and has no control characters.
+/// Returns a text field if it is neither empty nor too long and contains only printable ASCII
+/// without spaces.
 fn text<'a>(body: &'a Value, name: &str, max: usize) -> Option<&'a str> {
     let fits = |text: &&str| (1..=max).contains(&text.len()) && text.chars().all(|c| c.is_ascii_graphic());
     field(body, name).as_str().filter(fits)
@@ -294,8 +295,8 @@ fn shown(text: &str) -> String {
     printable(text).chars().take(TEXT_MAX).collect()
 }
 
-/// An address for a browser: only http and https, because the system's opener also opens other
-/// things.
+/// Returns whether a URL may be opened in a browser. Only http and https are accepted, because the
+/// system's opener would also run other handlers.
 fn is_web_address(url: &str) -> bool {
     url.starts_with("http://") || url.starts_with("https://")
 }

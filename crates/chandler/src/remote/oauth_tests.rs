@@ -7,7 +7,7 @@ use crate::remote::session::fresh_token;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 
-/// A server with prepared answers. It records requests as `METHOD path region body`.
+/// A fake server with prepared responses. Requests are recorded as `METHOD path region body`.
 struct Script {
     answers: RefCell<VecDeque<Option<(u16, Value)>>>,
     requests: RefCell<Vec<String>>,
@@ -18,7 +18,7 @@ impl Script {
         Script::with_gaps(answers.into_iter().map(Some))
     }
 
-    /// With `None` as an answer, the server is unreachable.
+    /// Like `new`, but `None` simulates an unreachable server.
     fn with_gaps(answers: impl IntoIterator<Item = Option<(u16, Value)>>) -> Script {
         Script { answers: RefCell::new(answers.into_iter().collect()), requests: RefCell::default() }
     }
@@ -47,11 +47,11 @@ impl Http for Script {
     }
 }
 
-/// A clock that advances only in pauses, which are recorded.
+/// A clock that advances only in pauses, which it records.
 struct Patience {
     now: Cell<i64>,
     pauses: RefCell<Vec<u64>>,
-    /// Ctrl-C is simulated after this many pauses.
+    /// Number of pauses until Ctrl-C is simulated.
     until: usize,
 }
 
@@ -106,7 +106,8 @@ fn begun(script: &Script) -> Device {
     }
 }
 
-/// Waits with prepared answers. Returns the result, and the pauses before each poll.
+/// Runs the device flow with prepared responses. Returns the outcome, and the pauses before each
+/// poll.
 fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static str, String>, Vec<u64>) {
     let server = url();
     let script = Script::with_gaps([Some((200, device(100, 5)))].into_iter().chain(answers));
@@ -132,7 +133,7 @@ fn waited(answers: Vec<Option<(u16, Value)>>, until: usize) -> (Result<&'static 
 const EVER: usize = usize::MAX;
 
 #[test]
-fn the_flow_polls_at_the_interval_of_the_server() {
+fn polling_uses_the_interval_from_the_server() {
     let pending = || Some(error("authorization_pending"));
     let (outcome, pauses) = waited(vec![pending(), pending(), Some((200, token("ap_1")))], EVER);
     assert_eq!((outcome.unwrap(), pauses), ("approved", vec![5, 5, 5]));
@@ -142,7 +143,7 @@ fn the_flow_polls_at_the_interval_of_the_server() {
 }
 
 #[test]
-fn a_server_that_is_briefly_unreachable_is_polled_again() {
+fn polling_continues_after_a_failed_request() {
     let answers = vec![None, Some((503, json!({}))), Some((429, json!({}))), Some((200, token("ap_1")))];
     let (outcome, pauses) = waited(answers, EVER);
     assert_eq!((outcome.unwrap(), pauses), ("approved", vec![5, 10, 15, 20]));
@@ -153,7 +154,8 @@ fn the_flow_ends_with_a_denial_an_expiry_or_ctrl_c() {
     assert_eq!(waited(vec![Some(error("access_denied"))], EVER).0.unwrap(), "denied");
     assert_eq!(waited(vec![Some(error("expired_token"))], EVER).0.unwrap(), "expired");
     assert_eq!(waited(vec![Some(error("authorization_pending"))], 2).0.unwrap(), "interrupted");
-    // The client's own clock ends it too, and the last pause is not longer than the remaining time.
+    // The client's clock also ends the flow, and the last pause is no longer than the remaining
+    // time.
     let (outcome, pauses) = waited((0..20).map(|_| Some(error("slow_down"))).collect(), EVER);
     assert_eq!((outcome.unwrap(), pauses), ("expired", vec![5, 10, 15, 20, 25, 25]));
 }
@@ -168,7 +170,7 @@ fn a_permanent_error_is_reported() {
 }
 
 #[test]
-fn an_unusable_token_is_refused() {
+fn an_invalid_token_is_rejected() {
     for body in [
         json!({"token_type": "bearer"}),
         json!({"access_token": "", "token_type": "bearer"}),
@@ -184,7 +186,7 @@ fn an_unusable_token_is_refused() {
 }
 
 #[test]
-fn values_of_a_device_answer_are_limited_and_made_printable() {
+fn values_from_the_server_are_limited_and_sanitized() {
     let device = begun(&Script::new([(
         200,
         json!({
@@ -217,7 +219,7 @@ fn an_unknown_client_is_not_a_failure() {
 }
 
 #[test]
-fn the_address_of_a_registration_has_to_be_at_the_same_server() {
+fn a_registration_address_on_another_host_is_ignored() {
     let server = url();
     let answer = |client_id: &str, uri: &str| {
         (
@@ -242,7 +244,7 @@ fn the_address_of_a_registration_has_to_be_at_the_same_server() {
     assert!((Provider { server: &server, http: &script }).register("a test").is_err());
 }
 
-/// A home with a token that expires in this many seconds.
+/// Creates a home folder with a token that expires in `left` seconds.
 fn signed_in(left: i64) -> (tempfile::TempDir, UserFiles, Registration) {
     let dir = tempfile::tempdir().unwrap();
     let home = UserFiles::at(dir.path());
@@ -270,7 +272,7 @@ fn filed(home: &UserFiles, at: Timestamp) {
     std::fs::File::options().append(true).open(home.token_path("c1")).unwrap().set_modified(at).unwrap();
 }
 
-/// The token that is used, and the requests that were sent for it.
+/// Returns the token from `fresh_token` and the requests that were sent.
 fn fresh(
     left: i64,
     answers: Vec<Option<(u16, Value)>>,
@@ -284,7 +286,7 @@ fn fresh(
     (token, script.requests(), home, dir)
 }
 
-/// The same for a token that was stored this many seconds ago.
+/// Like `fresh`, for a token that was stored `age` seconds ago. Returns the number of requests.
 fn fresh_of_age(age: i64, left: i64, answers: Vec<Option<(u16, Value)>>) -> (Result<String, String>, usize) {
     let server = url();
     let (_dir, home, registration) = signed_in(left);
@@ -303,11 +305,11 @@ fn a_token_is_renewed_after_half_of_its_lifetime() {
     assert_eq!(fresh_of_age(HALF, HALF, vec![]), (old(), 0));
     let renewed = fresh_of_age(HALF + 1, HALF - 1, vec![Some((200, token("us_new")))]);
     assert_eq!(renewed, (Ok("us_new".to_owned()), 1));
-    // While the server is unreachable, or refuses, the old token is used: there is time to try
-    // again.
+    // If the server is unreachable or rejects the request, the old token is used, because there is
+    // time for another attempt.
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![None]), (old(), 1));
     assert_eq!(fresh_of_age(HALF + 1, HALF - 1, vec![Some(error("invalid_grant"))]), (old(), 1));
-    // A modification time in the future says nothing about the age.
+    // A modification time in the future is not used as the token's age.
     assert_eq!(fresh_of_age(-60, HALF, vec![]), (old(), 0));
 }
 
@@ -326,7 +328,7 @@ fn a_token_is_renewed_when_fewer_than_300_seconds_remain() {
 }
 
 #[test]
-fn an_answer_without_a_refresh_token_retains_the_old_one() {
+fn a_response_without_a_refresh_token_retains_the_old_one() {
     let body = json!({"access_token": "us_new", "token_type": "Bearer"});
     let (_, _, home, _dir) = fresh(0, vec![Some((200, body))]);
     let stored = home.token("c1").unwrap().unwrap();
@@ -334,18 +336,18 @@ fn an_answer_without_a_refresh_token_retains_the_old_one() {
 }
 
 #[test]
-fn an_expired_login_is_reported_and_its_file_stays() {
+fn an_expired_login_keeps_its_token_file() {
     let (outcome, _, home, _dir) = fresh(0, vec![Some(error("invalid_grant"))]);
     assert!(outcome.unwrap_err().contains("chandler login"));
     assert_eq!(home.token("c1").unwrap().unwrap().access_token.expose(), "us_old");
-    // A refusal before the token expires: it may still work.
+    // If the refresh is rejected before the token expires, the token may still work.
     assert_eq!(fresh(10, vec![Some(error("invalid_grant"))]).0.unwrap(), "us_old");
     assert!(fresh(0, vec![Some((500, json!({})))]).0.is_err());
     assert!(fresh(0, vec![None]).0.is_err());
 }
 
 #[test]
-fn revoking_sends_the_refresh_token_which_also_revokes_the_others() {
+fn revoking_sends_the_refresh_token() {
     let server = url();
     let (_dir, home, _) = signed_in(1000);
     let script = Script::new([(200, json!({})), (503, json!({}))]);

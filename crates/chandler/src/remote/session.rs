@@ -18,24 +18,24 @@ use crate::failure::{Failure, usage};
 use crate::output::printable;
 use crate::sdk::Url;
 
-/// The variable with a token for use without a login, such as that of an API key.
+/// Environment variable with a token for use without a login, such as an API key's access token.
 pub(crate) const TOKEN_VARIABLE: &str = "CHANDLER_TOKEN";
-/// A token that expires sooner is renewed first, however long it was valid.
+/// Remaining lifetime in seconds below which a token is always renewed.
 const RENEW_BEFORE_S: i64 = 300;
-/// The timeout of a probe.
+/// Timeout for a probe.
 const PROBE_WITHIN: Duration = Duration::from_secs(5);
 const MESSAGE_CHARS_MAX: usize = 300;
-/// The server's message for minutes before the floors of an account.
+/// The server's message for minutes before an account's floor.
 const BELOW_FLOOR: &str = "out of minute kline begin date";
-/// Rows of one page of a list (`docs/http.md`).
+/// Rows per page of a list (`docs/http.md`).
 const ROWS_A_PAGE: usize = 200;
 
-/// A server, and the token for it.
+/// A server and the token for it.
 pub(crate) struct Session {
     pub(crate) url: Url,
     http: Box<dyn Http + Send>,
     token: Secret,
-    /// The variable with the token, if it is not from a login.
+    /// Variable that contains the token, if it is not from a login.
     variable: Option<String>,
 }
 
@@ -44,10 +44,11 @@ pub(crate) struct Session {
 pub(crate) enum ApiError {
     #[error("{0:#}")]
     Unreachable(anyhow::Error),
-    /// Not sent by a check before.
+    /// Rejected by a local check before it was sent.
     #[error("{0}")]
     NotSent(Failure),
-    /// `detail` is the whole reason, from endpoints in this process alone.
+    /// Rejected by the server. `detail` is the full reason, which only in-process endpoints
+    /// provide.
     #[error("{message} ({code})")]
     Refused { status: u16, code: i64, message: String, detail: Option<String>, headers: Headers },
     #[error("the answer is not one of Chandler's: status {status}")]
@@ -56,7 +57,7 @@ pub(crate) enum ApiError {
 
 /// The server and the source of the token.
 pub(crate) enum Credentials {
-    /// The token of a variable.
+    /// The token is from an environment variable.
     Environment {
         url: Url,
         variable: String,
@@ -70,9 +71,10 @@ pub(crate) enum Credentials {
 }
 
 impl Credentials {
-    /// The token of the environment, or else the login.
+    /// Returns the token from the environment, or the stored login if the environment has none.
     pub(crate) fn find(flags: &Flags) -> Result<Credentials, Failure> {
-        // With server and token given, neither a home folder nor a readable login file is needed.
+        // If both server and token are given, neither a home folder nor a readable login file is
+        // needed.
         if let Some(text) = &flags.server {
             let url = Url::parse(text)?;
             if let Some((variable, token)) = environment_token(&url, flags)? {
@@ -109,7 +111,7 @@ impl Session {
         }
     }
 
-    /// With the token of a login.
+    /// Creates a session with the token of a login.
     pub(crate) fn new(url: Url, http: Box<dyn Http + Send>, token: Secret) -> Session {
         Session { url, http, token, variable: None }
     }
@@ -123,22 +125,22 @@ impl Session {
         self.request(Method::Get, path, None)
     }
 
-    /// Requests a table instead of JSON. Returns it with the headers.
+    /// Requests a CSV table instead of JSON. Returns it with the headers.
     pub(crate) fn get_table(&self, path: &str) -> Result<(Vec<u8>, Headers), ApiError> {
         let request = Request { accept: "text/csv", ..Request::new(Method::Get, self.address(path)) };
         let answer = self.send(request)?;
         if answer.is_success() { Ok((answer.body, answer.headers)) } else { Err(refused(answer)) }
     }
 
-    /// Fetches an address that needs no credentials. The token is not sent.
+    /// Fetches a URL that needs no credentials. The token is not sent.
     pub(crate) fn fetch(&self, url: &str) -> Result<Vec<u8>, ApiError> {
         let request = Request::new(Method::Get, url.to_owned());
         let answer = self.http.send(&request).map_err(ApiError::Unreachable)?;
         if answer.is_success() { Ok(answer.body) } else { Err(refused(answer)) }
     }
 
-    /// Reads rows of a paged list, up to a number of them. `onward` is the parameter that takes the
-    /// `next` of an answer.
+    /// Reads up to `count` rows of a paged list. `onward` is the parameter for the `next` value of
+    /// the previous page.
     pub(crate) fn rows(
         &self,
         path: &str,
@@ -190,7 +192,7 @@ impl Session {
         self.http.send(&request).map_err(ApiError::Unreachable)
     }
 
-    /// The data of an answer.
+    /// Sends a request and returns the data in the response.
     fn ask(&self, request: Request) -> Result<Value, ApiError> {
         let answer = self.send(request)?;
         match answer.json() {
@@ -199,14 +201,14 @@ impl Session {
         }
     }
 
-    /// Converts an error for the user, with the server's name and advice.
+    /// Converts an error into a message for the user, with the server's name and advice.
     pub(crate) fn to_failure(&self, error: ApiError) -> Failure {
         let server = self.url.as_str();
         match error {
             ApiError::Unreachable(error) => error.into(),
             ApiError::NotSent(failure) => failure,
             ApiError::Refused { status: 401, .. } => match &self.variable {
-                // The variable overrides any login.
+                // The variable takes precedence over any login.
                 Some(variable) => anyhow!(
                     "{server}: {error}: set {variable} to an access token that holds there, or unset it and run \
                      `chandler login`"
@@ -228,8 +230,8 @@ impl Session {
         }
     }
 
-    /// How to lift the limits of an account. Shown only for a server on this machine; for an
-    /// operator the server's message says it.
+    /// Returns advice on lifting an account's limits. Empty for remote servers, and if the server's
+    /// message already contains the advice.
     pub(crate) fn lifting(&self, message: &str) -> &'static str {
         if self.url.is_loopback() && !message.contains("--unlimited") {
             "; whoever runs the server lifts the limits of an account with `chandler account set NAME --unlimited`"
@@ -239,7 +241,8 @@ impl Session {
     }
 }
 
-/// The error for a server without a login. If it is unreachable, a login would not help.
+/// Returns the error for a server without a login. If the server is unreachable, that is reported
+/// instead, because a login would not help.
 fn unknown(url: &Url) -> Failure {
     let request = Request::new(Method::Get, format!("{}/healthz", url.as_str()));
     match Network::within(url, PROBE_WITHIN).send(&request) {
@@ -260,8 +263,8 @@ pub(crate) struct ServerFlags {
 }
 
 impl ServerFlags {
-    /// A session with the given server, if there is one. A store on the command line overrides a
-    /// server from the environment.
+    /// Opens a session with the given server. `None` if no server is given, or if `--store`
+    /// overrides a server from the environment.
     pub(crate) fn session(&self, context: &CommandContext) -> Result<Option<Session>, Failure> {
         let named = context.named;
         match (&self.server, named.store, named.server) {
@@ -275,7 +278,7 @@ impl ServerFlags {
     }
 }
 
-/// The refusal of a server.
+/// Converts an error response.
 fn refused(answer: Answer) -> ApiError {
     let Answer { status, headers, .. } = &answer;
     let body = answer.json().unwrap_or_default();
@@ -288,7 +291,7 @@ fn refused(answer: Answer) -> ApiError {
     }
 }
 
-/// The token of a variable, if it is set.
+/// Reads a token from a variable. `None` if it is unset or empty.
 fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     let Some(value) = std::env::var_os(variable).filter(|value| !value.is_empty()) else { return Ok(None) };
     match value.into_string() {
@@ -299,8 +302,8 @@ fn given(variable: &str) -> Result<Option<Secret>, Failure> {
     }
 }
 
-/// The token for this server from the environment, and its variable. It is worth more than one
-/// login, so agreeing to plain HTTP for a login does not cover it.
+/// Returns the token for this server from the environment, with its variable. Such a token is worth
+/// more than a login, so consent to plain HTTP for a login does not apply to it.
 pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(String, Secret)>, Failure> {
     let found = match given(TOKEN_VARIABLE)? {
         Some(token) => Some((TOKEN_VARIABLE.to_owned(), token)),
@@ -312,8 +315,8 @@ pub(crate) fn environment_token(url: &Url, flags: &Flags) -> Result<Option<(Stri
     Ok(found)
 }
 
-/// The access token for SDKs from the environment, if it is for this server: no other server may
-/// receive it.
+/// Returns the SDK access token from the environment, if its variables are for this server. No
+/// other server may receive it.
 fn sdk_token(url: &Url) -> Result<Option<(String, Secret)>, Failure> {
     for prefix in ["LONGBRIDGE", "LONGPORT"] {
         let Ok(address) = std::env::var(format!("{prefix}_HTTP_URL")) else { continue };
@@ -335,8 +338,9 @@ pub(crate) fn not_signed_in(url: &Url) -> Failure {
     .into()
 }
 
-/// The token of a login, renewed if half of its lifetime is over or it is about to expire. So
-/// occasional use prolongs the login, and programs that read the file seldom find an expired token.
+/// Returns the token of a login. It is renewed if half of its lifetime has passed or it is about to
+/// expire, so occasional use prolongs the login, and programs that read the file rarely find an
+/// expired token.
 pub(crate) fn fresh_token(
     home: &UserFiles,
     provider: Provider<'_>,
@@ -345,7 +349,7 @@ pub(crate) fn fresh_token(
 ) -> Result<TokenFile, Failure> {
     let token = home.token(&registration.client_id)?.ok_or_else(|| not_signed_in(provider.server))?;
     let left = token.expires_at.saturating_sub(now.0);
-    // A modification time in the future says nothing about the token's age.
+    // A modification time in the future is not used as the token's age.
     let filed_at = home.filed_at(&registration.client_id)?.filter(|at| *at <= now);
     let is_half_over = filed_at.is_some_and(|at| now.0.saturating_sub(at.0) > left);
     if left >= RENEW_BEFORE_S && !is_half_over {
@@ -356,7 +360,7 @@ pub(crate) fn fresh_token(
             home.save_token(registration, &renewed)?;
             Ok(renewed)
         }
-        // The old token is still valid; there is time to try again.
+        // The old token is still valid, so there is time for another attempt.
         Ok(None) if left > 0 => Ok(token),
         Err(_) if left >= RENEW_BEFORE_S => Ok(token),
         Err(failure) => Err(failure),

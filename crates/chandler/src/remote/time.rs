@@ -9,18 +9,18 @@ use market::Timestamp;
 use crate::clock::Clock;
 use crate::failure::{Failure, STOPPED};
 
-/// The clock, and a pause that the user may end.
+/// A clock with a pause that the user can interrupt.
 pub(crate) trait Time {
     fn now(&self) -> Timestamp;
-    /// Pauses. Returns false if the user interrupted it.
+    /// Pauses. Returns false if the user interrupted the pause.
     fn pause(&self, length: Duration) -> bool;
-    /// Whether the user wants to stop.
+    /// Returns whether the user wants to stop.
     fn is_over(&self) -> bool;
 }
 
-/// The machine's clock. During a pause Ctrl-C ends the pause, so that the command can print a
-/// message. Otherwise it ends the process immediately: an unresponsive server would delay it for
-/// the length of a timeout. One per command: the signal handler is never removed.
+/// The machine's clock. During a pause, Ctrl-C ends the pause, so that the command can print a
+/// message. Otherwise it ends the process immediately, because an unresponsive server would delay
+/// the exit until the timeout. Create only one per command: the signal handler is never removed.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineTime {
     stop: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ impl MachineTime {
         Ok(time)
     }
 
-    /// With a flag that another signal handler sets.
+    /// Creates a clock whose pauses end when another signal handler sets `stop`.
     pub(crate) fn until(stop: Arc<AtomicBool>) -> MachineTime {
         MachineTime { stop, busy: Arc::new(AtomicBool::new(true)) }
     }
@@ -57,8 +57,8 @@ impl Time for MachineTime {
             std::thread::sleep(slice);
             left -= slice;
         }
-        // In this order no signal is lost: until here it sets the flag, from here on it ends the
-        // process.
+        // This order loses no signal: until here a signal sets the flag, and from here on it ends
+        // the process.
         self.busy.store(true, Ordering::SeqCst);
         !self.is_over()
     }

@@ -1,6 +1,6 @@
-//! Command 26: calculated indexes that follow from stored prices, trades, shares and earnings. Any
-//! other index is left empty, as the protocol does for one that does not apply. Nothing is
-//! estimated.
+//! Command 26: calculated indexes that can be derived from stored prices, trades, shares and
+//! earnings. All other indexes are left empty, as the protocol does for an index that does not
+//! apply. Nothing is estimated.
 
 use std::ops::RangeInclusive;
 
@@ -21,14 +21,14 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Daily candles to look back: more than a year has.
+/// Number of daily candles read. A year has fewer.
 const DAYS_BACK: usize = 270;
-/// Decimals of percentages and other ratios.
+/// Number of decimals in percentages and other ratios.
 const RATIO_DECIMALS: u32 = 2;
 const SCALE: u32 = market::DECIMALS_MAX;
-/// In seconds.
+/// Five minutes in seconds.
 const FIVE_MINUTES: i64 = 300;
-/// The indexes that warrants do not have.
+/// Indexes that do not apply to warrants.
 const OF_NO_WARRANT: RangeInclusive<i32> = 6..=18;
 
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl Command for CalcIndexes {
 
     fn parse(request: CalcIndexesRequest, _: &Context<'_>) -> Result<CalcIndexes, Refusal> {
         let symbols = symbols(&request.symbols)?;
-        // Indexes that only newer clients know are ignored.
+        // Unknown index numbers, sent by newer clients, are ignored.
         let indexes: Vec<CalcIndex> =
             request.calc_index.iter().filter_map(|number| CalcIndex::try_from(*number).ok()).collect();
         if request.calc_index.is_empty() {
@@ -58,7 +58,7 @@ impl Command for CalcIndexes {
         Subject::Prices
     }
 
-    /// Leaves out securities that are unknown, have no candles, or that the account may not see.
+    /// Omits securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<CalcIndexesResponse, Refusal> {
         let as_of = caller.as_of;
         let sessions = seen(Sessions::All, caller);
@@ -78,20 +78,20 @@ impl Command for CalcIndexes {
     }
 }
 
-/// Inputs of the calculations.
+/// Inputs of the index calculations for one security.
 struct Facts {
     last: Price,
     previous: Price,
     high: Price,
     low: Price,
     security: Option<Security>,
-    /// The day of the quote.
+    /// Trading day of the quote.
     day: Date,
-    /// Adjusted closes of earlier days, oldest first; empty if no index needs them.
+    /// Adjusted closes of earlier days, oldest first. Empty if no requested index needs them.
     closes: Vec<(Date, Price)>,
-    /// The net inflow of the day, where its trades are stored and an index needs it.
+    /// Net inflow of the day. `None` if its trades are not stored or no requested index needs it.
     flow: Option<Turnover>,
-    /// The price five minutes before the last one of the day, where an index needs it.
+    /// Price five minutes before the last price of the day. `None` if no requested index needs it.
     earlier: Option<Price>,
     is_warrant: bool,
 }
@@ -114,7 +114,7 @@ impl Facts {
             let query = Query {
                 symbol: symbol.clone(),
                 period: Period::DAY,
-                // Adjusted, so that a split does not count as a loss.
+                // Adjusted, so that a split does not look like a loss.
                 adjust: Adjust::Forward,
                 sessions: Sessions::Intraday,
                 floors,
@@ -137,7 +137,7 @@ impl Facts {
         let board = security.as_ref().and_then(|security| security.board.as_deref());
         let kind = security.as_ref().and_then(|security| security.kind);
         let kind = kind.unwrap_or_else(|| SecurityKind::presumed(symbol, board));
-        // Indexes agree with the prices of the quote as clients see them.
+        // Rounded like the quote, so that indexes agree with the prices that clients see.
         let shown = |price: Price| price.rounded(quote.decimals);
         Ok(Facts {
             last: shown(state.last),
@@ -193,32 +193,33 @@ impl Facts {
                     row.dividend_ratio_ttm =
                         dividend.map(|dividend| percent(dividend, self.last.0)).unwrap_or_default();
                 }
-                // Indexes of warrants and options need their terms; the others need data that is
-                // not stored.
+                // Warrant and option indexes need contract terms; the others need data that is not
+                // stored.
                 _ => {}
             }
         }
         row
     }
 
-    /// The change since a price, in percent; empty if there is no such price.
+    /// Returns the change from `price` to the last price in percent, or an empty string if `price`
+    /// is `None`.
     fn since(&self, price: Option<Price>) -> String {
         price.map(|price| percent(self.last.0 - price.0, price.0)).unwrap_or_default()
     }
 
-    /// The close that many trading days before.
+    /// Returns the close `days` trading days ago.
     fn days_before(&self, days: usize) -> Option<Price> {
         let at = self.closes.len().checked_sub(days)?;
         self.closes.get(at).map(|(_, close)| *close)
     }
 
-    /// The last close of the previous year.
+    /// Returns the last close of the previous year.
     fn year_end(&self) -> Option<Price> {
         let (date, close) = self.closes.iter().rfind(|(date, _)| date.year() < self.day.year())?;
         (date.year() == self.day.year() - 1).then_some(*close)
     }
 
-    /// The close six months before, or the last one before that.
+    /// Returns the last close on or before the day six months ago.
     fn half_year(&self) -> Option<Price> {
         let then = self.day.checked_sub(DateSpan::new().months(6)).ok()?;
         self.closes.iter().rfind(|(date, _)| *date <= then).map(|(_, close)| *close)
@@ -233,7 +234,7 @@ impl Facts {
             .unwrap_or_default()
     }
 
-    /// A number that was imported with the security, in millionths.
+    /// Returns a numeric field of the imported security, in millionths.
     fn stored(&self, field: impl Fn(&Security) -> &Option<String>) -> Option<i64> {
         let text = field(self.security.as_ref()?).as_deref()?;
         let (value, _) = parse_scaled(text.as_bytes(), SCALE).ok()?;
@@ -241,8 +242,8 @@ impl Facts {
     }
 }
 
-/// The net inflow of a day so far, equal to the last line of command 24; `None` if no trades of
-/// that day are stored.
+/// Returns the net inflow of `day` so far, equal to the last line of command 24. `None` if no
+/// trades are stored for `day`.
 fn day_flow(
     symbol: &Symbol,
     (day, floors): (Date, Floors),
@@ -262,8 +263,8 @@ fn day_flow(
     }
 }
 
-/// The price of a day five minutes before its newest minute of regular hours; `None` if it has no
-/// such minutes.
+/// Returns the price five minutes before the newest regular-hours minute of `day`. `None` if `day`
+/// has no such minutes.
 fn five_minutes_before(
     symbol: &Symbol,
     (day, floors): (Date, Floors),
@@ -279,7 +280,7 @@ fn five_minutes_before(
     }))
 }
 
-/// Whether an index compares with closes of earlier days.
+/// Returns whether an index compares the last price with closes of earlier days.
 fn looks_back(index: CalcIndex) -> bool {
     matches!(
         index,
@@ -290,12 +291,12 @@ fn looks_back(index: CalcIndex) -> bool {
     )
 }
 
-/// A part of a whole in percent; empty if the whole is zero.
+/// Returns `part / whole` in percent, or an empty string if `whole` is not positive.
 fn percent(part: i64, whole: i64) -> String {
     quotient(i128::from(part) * 100, i128::from(whole))
 }
 
-/// A price as a multiple of an amount; empty if there is no amount, or none above 0.
+/// Returns `price / amount`, or an empty string if `amount` is missing or not positive.
 fn ratio(price: i64, amount: Option<i64>) -> String {
     amount.map(|amount| quotient(i128::from(price), i128::from(amount))).unwrap_or_default()
 }
@@ -401,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warrant_has_its_price_and_none_of_the_indexes_of_shares() {
+    fn share_indexes_are_empty_for_a_warrant() {
         let flow = Some(Turnover(i128::from(-7 * PRICE_UNIT)));
         assert_eq!(all(&Facts { flow, ..facts(None) }).capital_flow, "-7.000");
         let wanted = Row {
@@ -438,7 +439,7 @@ mod tests {
         let row = all(&facts(Some(odd)));
         assert!([row.pe_ttm_ratio, row.pb_ratio, row.turnover_rate].iter().all(String::is_empty));
         assert_eq!(row.total_market_value, "1844674407370955161400.000");
-        // Closes of this year alone give no year-to-date change.
+        // A year-to-date change needs a close of the previous year.
         let mut young = facts(None);
         young.closes.retain(|(day, _)| *day >= date("2026-11-01"));
         let row = all(&young);

@@ -1,5 +1,5 @@
-//! Shared by the two candle commands: the query, answers from the store or the page cache, and the
-//! wire numbers of periods, adjustment and trading hours.
+//! Code shared by the two candle commands: the query, answers from the store or the page cache, and
+//! the wire numbers of periods, adjustments and trading sessions.
 
 use bytes::Bytes;
 use history::{Adjust, Answer, AsOf, COUNT_MAX, HistoryError, Paged, Paging, Plan, Query, Sessions, Slices};
@@ -12,18 +12,18 @@ use crate::core::Core;
 use crate::encoded_page::rows;
 use crate::refusal::Refusal;
 
-/// Most candles of one HTTP request. An answer of the protocol has at most [`COUNT_MAX`].
+/// Maximum number of candles per HTTP request. A protocol response has at most [`COUNT_MAX`].
 pub const PAGED_MAX: usize = 10_000;
 
-/// Values of a request's session selector.
+/// Wire values of the session selector.
 const INTRADAY: i32 = 0;
 const ALL: i32 = 100;
 
-/// A request for candles.
+/// A candle query, with its plan once one was made.
 #[derive(Debug)]
 pub(super) struct CandleQuestion {
     pub(super) query: Query,
-    /// The plan, if one was made before the work moved to a worker thread.
+    /// The plan, if it was made before the request moved to a worker thread.
     plan: Option<Plan>,
 }
 
@@ -32,7 +32,8 @@ impl CandleQuestion {
         CandleQuestion { query, plan: None }
     }
 
-    /// Removes candles before the account's floors, and overnight candles if it lacks the right.
+    /// Removes candles before the account's floors, and overnight candles if the account lacks the
+    /// right.
     pub(super) fn narrow(&mut self, caller: &Caller, floors: FloorTable) {
         let Query { symbol, sessions, .. } = &self.query;
         let (sessions, floors) = (seen(*sessions, caller), floors.of(symbol.market()));
@@ -40,7 +41,8 @@ impl CandleQuestion {
         self.query.floors = floors;
     }
 
-    /// Answers from memory, or with the single short read that a query for stored candles needs.
+    /// Answers from the page cache, or with the one short read that unfolded stored candles need.
+    /// Returns `None` for slower queries, which need a worker thread.
     pub(super) fn reply_at_once(
         &mut self,
         as_of: AsOf,
@@ -53,12 +55,12 @@ impl CandleQuestion {
         }
         let plan = plan(query, as_of, core);
         let is_plain = plan.stored().is_some();
-        // An error is not lost: it recurs below and is returned there.
+        // A cache error is ignored here: the read below returns it.
         if is_plain && let Ok(Some(slices)) = core.page_cache.slices_in_memory(version, &plan) {
             core.metrics.cache_hit();
             return Some(Ok(put_together(&query.symbol, slices)));
         }
-        // Candles that are folded or built from minutes take longer and are never cached.
+        // Candles that are folded or built from minutes are slower to read and never cached.
         if !is_plain || plan.edge.is_some() {
             self.plan = Some(plan);
             return None;
@@ -67,21 +69,21 @@ impl CandleQuestion {
         Some(reply(query, &plan, as_of, core))
     }
 
-    /// The answer for the wire: from cached encoded pages if the candles are stored in this form,
-    /// otherwise from columns.
+    /// Returns the encoded response: from cached encoded pages if the candles are stored in this
+    /// form, otherwise encoded from columns.
     pub(super) fn reply(self, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
         let plan = self.plan.unwrap_or_else(|| plan(&self.query, as_of, core));
         reply(&self.query, &plan, as_of, core)
     }
 
-    /// The answer in columns, for transports other than protobuf.
+    /// Returns the response in columns, for transports that do not send protobuf.
     pub(super) fn columns(&self, as_of: AsOf, core: &Core) -> Result<CandleResponse, Refusal> {
         let answer = core.with_reader(|reader| core.history.candles(reader, &self.query, as_of));
         answer.map(CandleResponse).map_err(|error: HistoryError| Refusal::from(error))
     }
 
-    /// Like [`columns`](Self::columns) for more candles than one answer holds, and where the next
-    /// page begins.
+    /// Like [`columns`](Self::columns), but may exceed the protocol's limit, and includes the start
+    /// of the next page.
     pub(super) fn pages(&self, paging: Paging, as_of: AsOf, core: &Core) -> Result<Paged, Refusal> {
         core.with_reader(|reader| core.history.paged(reader, &self.query, paging, as_of))
             .map_err(|error: HistoryError| Refusal::from(error))
@@ -93,7 +95,7 @@ fn plan(query: &Query, as_of: AsOf, core: &Core) -> Plan {
 }
 
 fn reply(query: &Query, plan: &Plan, as_of: AsOf, core: &Core) -> Result<Reply, Refusal> {
-    // Encoding whole pages pays only if they are cached.
+    // Encoding whole pages is worthwhile only if they are cached.
     let is_paged = query.adjust == Adjust::None && !query.symbol.is_us_option() && !core.page_cache.is_off();
     let found = core.with_reader(|reader| {
         if is_paged
@@ -107,7 +109,7 @@ fn reply(query: &Query, plan: &Plan, as_of: AsOf, core: &Core) -> Result<Reply, 
     found.map_err(|error: HistoryError| Refusal::from(error))
 }
 
-/// Builds a response from encoded pages.
+/// Builds a response from slices of encoded pages.
 fn put_together(symbol: &Symbol, slices: Slices<Bytes>) -> Reply {
     let Slices { pieces: mut body, rows } = slices;
     let mut head = Vec::new();
@@ -116,7 +118,7 @@ fn put_together(symbol: &Symbol, slices: Slices<Bytes>) -> Reply {
     Reply { body, candles: rows }
 }
 
-/// Candles in columns.
+/// A candle response in columns.
 #[derive(Debug)]
 pub(crate) struct CandleResponse(Answer);
 
@@ -155,14 +157,14 @@ impl Response for CandleResponse {
     }
 }
 
-/// The calls that an answer counts as in the rate window: one per [`COUNT_MAX`] candles, rounded
-/// up.
+/// Returns how many calls a response counts for in the rate window: one per [`COUNT_MAX`] candles,
+/// rounded up.
 pub(crate) fn calls(candles: usize) -> u32 {
     u32::try_from(candles.div_ceil(COUNT_MAX)).unwrap_or(u32::MAX)
 }
 
-/// The trading hours of a selector; overnight hours only for a caller that requested them at
-/// sign-in.
+/// Maps a session selector to trading sessions. Overnight hours are included only if the caller
+/// requested them at sign-in.
 pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refusal> {
     match selector {
         INTRADAY => Ok(Sessions::Intraday),
@@ -171,7 +173,7 @@ pub(super) fn sessions(selector: i32, caller: &Caller) -> Result<Sessions, Refus
     }
 }
 
-/// The part of the trading hours that a caller may see.
+/// Returns the part of `sessions` that the caller may see.
 pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     match sessions {
         Sessions::All if !caller.overnight => Sessions::Extended,
@@ -179,13 +181,14 @@ pub(super) fn seen(sessions: Sessions, caller: &Caller) -> Sessions {
     }
 }
 
-/// The period with this wire number.
+/// Returns the period with this wire number.
 pub(crate) fn period(number: i32) -> Result<Period, Refusal> {
     let of_number = |period: &Period| period_number(*period) == number;
     Period::all().find(of_number).ok_or_else(|| bad(format!("period {number} is unknown")))
 }
 
-/// Minute periods use their length as number; the others have assigned numbers.
+/// Returns a period's wire number: the length in minutes for minute periods, an assigned number for
+/// the others.
 fn period_number(period: Period) -> i32 {
     match period {
         Period::Clock(minutes) => i32::from(minutes.get()),

@@ -1,4 +1,4 @@
-//! Command 25: capital inflow and outflow of the day, by trade size.
+//! Command 25: the day's capital inflow and outflow by trade size.
 
 use access::Permit;
 use history::HistoryError;

@@ -1,4 +1,4 @@
-//! Command 24: net inflow since the open, minute by minute.
+//! Command 24: net inflow since the open, by minute.
 
 use access::Permit;
 use history::HistoryError;

@@ -1,4 +1,4 @@
-//! Command 9: the trading days of a market.
+//! Command 9: a market's trading days.
 
 use access::Permit;
 use market::{Date, DateSpan, DayKind, Market, parse_date};
@@ -9,13 +9,13 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Clients request 30 days, published examples 31.
+/// Maximum length of the requested range in days. Clients request 30 days, published examples 31.
 const DAYS_MAX: i32 = 31;
-/// How far back trading days are served.
+/// Number of days in the past for which trading days are served.
 const PAST_DAYS_MAX: i64 = 366;
 
-/// Trading days of a market, both dates included. Singapore is a market of the protocol, but not
-/// supported here.
+/// A request for a market's trading days, both dates inclusive. The market is `None` for Singapore,
+/// which the protocol defines and Chandler does not support.
 #[derive(Debug)]
 pub(crate) struct TradingDays {
     market: Option<Market>,

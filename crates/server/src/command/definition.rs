@@ -1,7 +1,5 @@
-//! The parts of a command: its request message, the typed query, and its response.
-//!
-//! They are tied together by type, so a query can be answered only with the response of the same
-//! command.
+//! The parts of a command: its request message, the typed query, and its response. They are linked
+//! by associated types, so a query can only be answered with the response of the same command.
 
 use std::fmt;
 
@@ -16,39 +14,39 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// A command of the quote gateway. The implementing type is the parsed query: its values need no
-/// further checks.
+/// A quote gateway command. The implementing type is the parsed query, whose values need no further
+/// validation.
 pub(crate) trait Command: Sized + Send + 'static {
     /// Wire number.
     const NUMBER: u8;
     /// Name in metrics and logs.
     const LABEL: &'static str;
     const PACE: Pace = Pace::Calls;
-    /// The request message.
+    /// Request message.
     type Request: Request;
-    /// The response, before it is encoded as bytes or JSON.
+    /// Response, before it is encoded as protobuf or JSON.
     type Response: Response;
 
-    /// Parses a message. Queries from HTTP query strings are built without one.
+    /// Parses a message. Queries from HTTP query strings are built directly, without a message.
     fn parse(request: Self::Request, context: &Context<'_>) -> Result<Self, Refusal>;
 
-    /// The subject, which decides the rights that the command needs.
+    /// Returns the subject, which determines the rights that the command needs.
     fn subject(&self) -> Subject<'_>;
 
-    /// Removes what the account may not see from the query, instead of refusing it.
+    /// Removes data that the account may not see from the query, instead of refusing the request.
     /// `caller.overnight` is set only if the account has the right.
     fn narrow(&mut self, _caller: &Caller, _floors: FloorTable) {}
 
-    /// Answers. May block on the disk.
+    /// Executes the query. May block on disk I/O.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Self::Response, Refusal>;
 
-    /// Like `answer`, encoded for the wire. A command with a faster encoding overrides it.
+    /// Like `answer`, but encoded for the wire. Commands with a faster encoding override it.
     fn reply(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<Reply, Refusal> {
         self.answer(caller, permit, core).map(Response::encode)
     }
 
-    /// Encoded reply, if it is available without noticeable waiting. Otherwise, work done so far
-    /// may be stored for [`Command::reply`].
+    /// Returns the encoded reply if it is available without blocking. Otherwise returns `None`, and
+    /// may store intermediate results for [`Command::reply`].
     fn reply_at_once(
         &mut self,
         _caller: &Caller,
@@ -59,36 +57,35 @@ pub(crate) trait Command: Sized + Send + 'static {
     }
 }
 
-/// The rate limit that the requests of a command count against.
+/// The rate limit that a command's requests count against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// The general limit of quote commands.
+    /// The general rate limit for quote commands.
     Calls,
-    /// The account's window of history requests. Such a request also counts toward the monthly
-    /// quota.
+    /// The account's history request window. These requests also count toward the monthly quota.
     History,
 }
 
-/// The subject of a query, which decides who may send it.
+/// The subject of a query, which determines who may send it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Subject<'a> {
-    /// The prices of one security.
+    /// Prices of one security.
     Security(&'a Symbol),
-    /// The individual trades of one security.
+    /// Individual trades of one security.
     Trades(&'a Symbol),
-    /// The capital flow computed from them.
+    /// Capital flow, computed from the trades of one security.
     CapitalFlow(&'a Symbol),
-    /// The prices of several securities; those that the account may not see are omitted.
+    /// Prices of several securities; the response omits those that the account may not see.
     Prices,
-    /// No prices: answered to accounts of every region at every listener.
+    /// No prices. Accounts of every region may send the query to every listener.
     Open,
 }
 
-/// Input of [`Command::parse`] besides the message.
+/// Inputs of [`Command::parse`] other than the message.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) caller: &'a Caller,
-    /// Where the account's history begins.
+    /// Start of the account's visible history, by market.
     pub(crate) floors: FloorTable,
     pub(crate) core: &'a Core,
 }
@@ -109,7 +106,7 @@ pub(crate) trait Response {
     fn encode(self) -> Reply;
     fn json(&self) -> Value;
 
-    /// The number of its candles.
+    /// Returns the number of candles in the response.
     fn candles(&self) -> usize {
         0
     }
@@ -121,7 +118,7 @@ impl<M: prost::Message + Serialize> Response for M {
     }
 
     fn json(&self) -> Value {
-        // Cannot fail: messages consist of numbers, texts and lists.
+        // Cannot fail: messages consist of numbers, strings and lists.
         serde_json::to_value(self).unwrap_or_default()
     }
 }
@@ -129,21 +126,21 @@ impl<M: prost::Message + Serialize> Response for M {
 /// A response body on a long connection.
 #[derive(Debug)]
 pub(crate) struct Reply {
-    /// In pieces, in order.
+    /// Chunks of the encoded body, in order.
     pub(crate) body: Vec<Bytes>,
-    /// The number of its candles.
+    /// Number of candles in the reply.
     pub(crate) candles: usize,
 }
 
-/// The refusal of a body that cannot be decoded.
+/// Returns the refusal for a body that cannot be decoded.
 pub(crate) fn undecodable(error: &dyn fmt::Display) -> Refusal {
     Refusal::Malformed(format!("the body cannot be decoded: {error}"))
 }
 
-/// Most symbols of one request.
+/// Maximum number of symbols per request.
 pub(crate) const SYMBOLS_MAX: usize = 500;
 
-/// Parses one symbol, as typed.
+/// Parses one symbol as typed by a user.
 pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     if text.is_empty() {
         return Err(Refusal::BadQuery("symbol is missing".to_owned()));
@@ -151,7 +148,7 @@ pub(crate) fn symbol(text: &str) -> Result<Symbol, Refusal> {
     text.parse().map_err(|error: market::ParseSymbolError| Refusal::BadQuery(error.to_string()))
 }
 
-/// Parses a list: canonical symbols, without duplicates, in the order of the request. Invalid texts
+/// Parses a list of symbols into canonical form, deduplicated, in request order. Invalid symbols
 /// are skipped.
 pub(super) fn symbols(texts: &[String]) -> Result<Vec<Symbol>, Refusal> {
     if texts.is_empty() {

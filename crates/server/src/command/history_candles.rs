@@ -1,4 +1,4 @@
-//! Command 27: candles of any past day.
+//! Command 27: historical candles.
 
 use access::Permit;
 use history::{Paged, Paging, Query, Select, Sessions};
@@ -74,17 +74,18 @@ impl Command for HistoryCandles {
 }
 
 impl HistoryCandles {
-    /// A query that did not arrive as a message.
+    /// Creates the command from a query that was not decoded from a message.
     pub(crate) fn new(query: Query) -> HistoryCandles {
         HistoryCandles(CandleQuestion::new(query))
     }
 
-    /// Candles in columns, more than the thousand of one answer, and where the next page begins.
+    /// Returns candles in columns, possibly more than one protocol response may hold, and the start
+    /// of the next page.
     pub(crate) fn pages(&self, paging: Paging, caller: &Caller, core: &Core) -> Result<Paged, Refusal> {
         self.0.pages(paging, caller.as_of, core)
     }
 
-    /// Whether the answer can have overnight candles.
+    /// Returns whether the response may contain overnight candles.
     pub(crate) fn has_overnight(&self) -> bool {
         self.0.query.sessions == Sessions::All
     }

@@ -1,4 +1,4 @@
-//! Command 18: the intraday line, minute by minute, with the average price so far.
+//! Command 18: the intraday price line by minute, with the running average price.
 
 use access::Permit;
 use history::{DayMinutes, HistoryError, LinePoint, Sessions};
@@ -12,7 +12,7 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// Decimals of average prices.
+/// Number of decimals in average prices.
 const AVERAGE_DECIMALS: u32 = 6;
 
 #[derive(Debug)]

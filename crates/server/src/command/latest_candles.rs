@@ -1,4 +1,4 @@
-//! Command 19: the latest candles, including the forming one.
+//! Command 19: the latest candles, including the one still forming.
 
 use access::Permit;
 use history::{Anchor, COUNT_MAX, Direction, Query, Select};

@@ -1,5 +1,5 @@
-//! The commands of the quote gateway, one file each: request message, typed query, answer. They
-//! implement [`Command`]; `dispatch.rs` finds one by its number.
+//! The quote gateway commands, one file each: request message, typed query, answer. They implement
+//! [`Command`]; `dispatch.rs` looks them up by number.
 
 mod calc_indexes;
 mod candles;

@@ -1,5 +1,5 @@
-//! Command 4: the account's rights and limits. Clients send it right after signing in, take their
-//! rate limits from it, and print its packages.
+//! Command 4: the account's rights and limits. Clients send it right after sign-in, take their rate
+//! limits from it, and print its packages.
 
 use std::collections::BTreeMap;
 
@@ -17,15 +17,15 @@ use crate::core::Core;
 use crate::dispatch::CommandRow;
 use crate::refusal::Refusal;
 
-/// The markets of the table that clients print, by the names in it: the package whose absence
-/// causes a warning, and the optional ones.
+/// Markets in the table that clients print: the market code, the package whose absence triggers a
+/// client warning, and the optional packages.
 const MARKETS: [(&str, Right, &[Right]); 4] = [
     ("US", Right::Us, &[Right::UsOvernight]),
     ("HK", Right::Hk, &[]),
     ("CN", Right::Cn, &[]),
     ("USOption", Right::UsOptions, &[]),
 ];
-/// The expiry sent for rights without one. Clients need a year before 10000.
+/// Expiry sent for rights that do not expire. Clients require a year before 10000.
 const WITHOUT_END: Timestamp = Timestamp(4_102_444_800);
 const _: () = assert!(WITHOUT_END.0 <= TIME_MAX.0);
 
@@ -41,7 +41,7 @@ impl Command for Profile {
     type Response = QuoteProfileResponse;
 
     fn parse(request: QuoteProfileRequest, context: &Context<'_>) -> Result<Profile, Refusal> {
-        // A client that named no language at sign-in may do so here.
+        // A client that sent no language at sign-in may send one here.
         let named = Some(request.language.as_str()).filter(|text| !text.is_empty());
         Ok(Profile { language: named.map_or(context.caller.language, Language::preferred) })
     }
@@ -62,7 +62,7 @@ impl Command for Profile {
         Ok(QuoteProfileResponse {
             member_id: account.id.0,
             quote_level: markets(permit),
-            // Subscriptions are not offered.
+            // Quote subscriptions are not supported.
             subscribe_limit: 0,
             history_candlestick_limit: i32::try_from(standing.limit).unwrap_or(i32::MAX),
             rate_limit: rate_limits(account.terms.rate_rule(), core.limits.calls),
@@ -71,7 +71,7 @@ impl Command for Profile {
     }
 }
 
-/// The month's quota, shown in the name of every package.
+/// The monthly quota, shown in the name of every package.
 struct Month {
     used: u32,
     limit: u32,
@@ -83,12 +83,12 @@ fn markets(permit: &Permit) -> String {
     held.map(|right| format!("{right}:LV1")).collect::<Vec<String>>().join(",")
 }
 
-/// The rate limit of each command: requests per second, and the burst.
+/// Returns the rate limit of each command: requests per second, and the burst.
 fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
-    // Clients would wait forever for an announced limit of zero, so it is omitted.
+    // Clients wait forever if the announced limit is zero, so it is omitted.
     let general = Some((calls.per_second, calls.per_second)).filter(|(limit, _)| *limit > 0);
-    // Limits a client to its window: half of the requests as a burst, the rest spread over the
-    // seconds of the window.
+    // Keeps a client within its window: half of the requests may be sent as a burst, and the refill
+    // spreads the other half over the window.
     let history = match rule {
         RateRule::Unlimited => None,
         RateRule::Window { requests, seconds } => {
@@ -104,7 +104,7 @@ fn rate_limits(rule: RateRule, calls: CallRule) -> Vec<RateLimit> {
         }?;
         Some(RateLimit { command: command.into(), limit: number(limit), burst: number(burst) })
     };
-    // A client sends this command before it knows any limit.
+    // Omitted because clients send this command before they know any limit.
     CommandRow::paces().filter(|(command, _)| *command != Profile::NUMBER).filter_map(limit_of).collect()
 }
 
@@ -128,7 +128,7 @@ fn packages(permit: &Permit, month: &Month, language: Language) -> QuoteLevelDet
     QuoteLevelDetail { by_package_key, by_market_code }
 }
 
-/// Clients print names and not descriptions, so the quota of the month is in the name.
+/// Clients print package names but not descriptions, so the name includes the monthly quota.
 fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> PackageDetail {
     let Month { used, limit, level } = month;
     let (level, description) = match language {
@@ -139,7 +139,7 @@ fn package(permit: &Permit, right: Right, month: &Month, language: Language) -> 
         Language::ZhHk => (format!("，{level} 級"), format!("本月歷史 K 線已用 {used}/{limit} 隻")),
     };
     let name = match right {
-        // Neither has a separate history to count.
+        // These two packages have no separate history quota.
         Right::UsOvernight | Right::UsOptions => title(right, language),
         _ => format!("{} ({used}/{limit}{})", title(right, language), level),
     };

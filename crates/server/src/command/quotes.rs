@@ -1,4 +1,4 @@
-//! Command 11: quotes, from the newest candles.
+//! Command 11: quotes derived from the newest candles.
 
 use access::Permit;
 use history::{HistoryError, Quote, SessionQuote, Sessions, TradeStatus};
@@ -30,7 +30,7 @@ impl Command for Quotes {
         Subject::Prices
     }
 
-    /// Leaves out securities that are unknown, have no candles, or that the account may not see.
+    /// Omits securities that are unknown, have no candles, or that the account may not see.
     fn answer(self, caller: &Caller, permit: &Permit, core: &Core) -> Result<QuoteResponse, Refusal> {
         let as_of = caller.as_of;
         let sessions = seen(Sessions::All, caller);

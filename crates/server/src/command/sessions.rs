@@ -1,4 +1,4 @@
-//! Command 8: the trading hours of the day, in every market.
+//! Command 8: the day's trading hours in every market.
 
 use access::Permit;
 use market::{Market, Session};
@@ -9,18 +9,20 @@ use crate::caller::Caller;
 use crate::core::Core;
 use crate::refusal::Refusal;
 
-/// The order of the published example.
+/// Markets in the order of the published example.
 const MARKETS: [Market; 3] = [Market::Us, Market::Hk, Market::Cn];
-/// The published hours. There is no calendar for Singapore, but clients expect all four markets.
+/// Published trading hours of Singapore. There is no calendar for it, but clients expect all four
+/// markets.
 const SINGAPORE: [(i32, i32); 2] = [(900, 1200), (1300, 1700)];
-/// Mainland hours are published without the closing auction; ours include it.
+/// Mainland close as in our calendar, and as published: the published hours exclude the closing
+/// auction.
 const MAINLAND_CLOSE: (i32, i32) = (1500, 1457);
 const MINUTES_A_DAY: i32 = 1440;
 
 #[derive(Debug)]
 pub(crate) struct TradingSessions;
 
-/// The request has no fields, so its body is ignored.
+/// Request without fields. The body is ignored.
 #[derive(Debug, serde::Deserialize)]
 pub(crate) struct IgnoredBody {}
 
@@ -63,7 +65,7 @@ fn hours(market: Market, caller: &Caller, core: &Core) -> MarketSessions {
     let today = venue.zone().date(caller.now());
     let wanted = |session: Session| session != Session::Overnight || caller.overnight;
     let mut segments: Vec<_> = venue.hours(today).iter().filter(|segment| wanted(segment.session)).collect();
-    // Regular hours first, the order in which clients show them.
+    // Regular hours come first, because clients show the segments in this order.
     segments.sort_by_key(|segment| segment.session.code());
     let trade_session = segments
         .into_iter()
@@ -82,14 +84,14 @@ fn span(beg_time: i32, end_time: i32, session: Session) -> SessionHours {
     SessionHours { beg_time, end_time, trade_session: session.code().into() }
 }
 
-/// Minutes after midnight as hhmm. Negative minutes are in the evening before.
+/// Converts minutes after midnight to hhmm. Negative minutes are on the previous evening.
 fn clock(minutes: i32) -> i32 {
     let minutes = minutes.rem_euclid(MINUTES_A_DAY);
     minutes / 60 * 100 + minutes % 60
 }
 
-/// Like `clock`, for the end of a session. Midnight is written 2359: clients reject 2400, and 0
-/// would be before the start.
+/// Like `clock`, for the end of a session. Midnight is sent as 2359: clients reject 2400, and 0
+/// would precede the start.
 fn closing_clock(minutes: i32) -> i32 {
     match clock(minutes) {
         0 => 2359,

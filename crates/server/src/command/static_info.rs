@@ -30,7 +30,7 @@ impl Command for StaticInfo {
         Subject::Open
     }
 
-    /// Omits unknown securities; the others are in the order of the request.
+    /// Omits unknown securities and keeps request order.
     fn answer(self, caller: &Caller, _: &Permit, core: &Core) -> Result<StaticInfoResponse, Refusal> {
         let found = core.with_reader(|reader| -> Result<Vec<Security>, StoreError> {
             let view = reader.view();
@@ -55,7 +55,7 @@ impl Command for StaticInfo {
 
 fn info(security: Security) -> quote::StaticInfo {
     let region = security.symbol.region();
-    // An option known only by its candles is named by its terms.
+    // An option known only from its candles is named by its terms.
     let terms = security.symbol.option().map(|terms| terms.to_string()).unwrap_or_default();
     let board = if security.symbol.is_us_option() { OPTION_BOARD } else { board(region) };
     quote::StaticInfo {
@@ -84,7 +84,7 @@ fn info(security: Security) -> quote::StaticInfo {
 
 const OPTION_BOARD: &str = "USOption";
 
-/// The main board of a region. A client that gets no board repeats the request.
+/// Returns a region's main board. Clients repeat the request if they receive no board.
 fn board(region: Region) -> &'static str {
     match region {
         Region::Hk => "HKEquity",

@@ -1,4 +1,4 @@
-//! Command 17: the latest individual trades of a security.
+//! Command 17: the latest individual trades in a security.
 
 use access::Permit;
 use history::{HistoryError, LatestTrades, Sessions, TRADES_MAX};

@@ -1,4 +1,4 @@
-//! Connects uploads to the importer of `history`: dry run, import, and undo.
+//! Connects uploads to the importer in `history`: dry run, import, and undo.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use store::{ImportId, Store, StoreError};
 
 use super::error::IntakeError;
 
-/// Rows shown as they would be stored.
+/// Number of sample rows returned by a dry run.
 const ROWS_SHOWN: usize = 10;
 
 pub(super) type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// Everything that an import needs besides its file.
+/// Everything an import needs besides its file.
 #[derive(Clone)]
 pub(super) struct Ground {
     pub(super) store: Store,
@@ -26,17 +26,17 @@ pub(super) struct Ground {
     pub(super) clock: Clock,
 }
 
-/// How an import ended.
+/// Outcome of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FinishedAs {
     Done,
-    /// The ledger has this exact file, imported with the same options.
+    /// The ledger already has this exact file, imported with the same options.
     Known,
-    /// Stopped; importing the file again resumes after the last checkpoint.
+    /// Stopped before the end. Importing the file again resumes after the last checkpoint.
     Stopped,
     Failed,
-    /// It would replace many stored candles with very different ones, which must be allowed
-    /// explicitly.
+    /// Refused because it would replace many stored candles with very different ones. The request
+    /// must allow that explicitly.
     NotReplaced,
 }
 
@@ -51,7 +51,8 @@ impl FinishedAs {
         }
     }
 
-    /// Priority in an archive: outcomes that need action win.
+    /// Returns the outcome's priority in an archive. The highest one is reported for the whole
+    /// archive.
     fn weight(self) -> u8 {
         match self {
             FinishedAs::Known => 0,
@@ -67,9 +68,9 @@ impl FinishedAs {
 #[derive(Clone, Debug)]
 pub(crate) struct Finished {
     pub(crate) how: FinishedAs,
-    /// Why it could not start; a report contains the reason why its file was not imported.
+    /// Why the import could not start. If a single file failed, its report has the reason.
     pub(crate) message: Option<&'static str>,
-    /// One report, or one per file of an archive.
+    /// One report, or one per file in an archive.
     pub(crate) reports: Vec<Report>,
 }
 
@@ -78,14 +79,14 @@ impl Finished {
         Finished { how: FinishedAs::Failed, message: Some(message), reports: Vec::new() }
     }
 
-    /// The thread ended without a result.
+    /// Result of an import whose thread ended without one.
     pub(super) fn unexpectedly() -> Finished {
         Finished::failed("the import ended unexpectedly: the log has more")
     }
 }
 
 impl Ground {
-    /// The expected result of an import. Writes nothing.
+    /// Performs a dry run: returns the expected result of an import and writes nothing.
     pub(super) fn check(
         &self,
         path: &Path,
@@ -103,7 +104,7 @@ impl Ground {
         })
     }
 
-    /// Imports a file. This may take long.
+    /// Imports a file and blocks until the import has ended.
     pub(super) fn import(
         &self,
         path: &Path,
@@ -125,20 +126,20 @@ impl Ground {
         }
     }
 
-    /// The expected result of undoing an import. Writes nothing.
+    /// Returns the expected result of undoing an import. Writes nothing.
     pub(super) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
         let mut reader = self.store.reader()?;
         let view = reader.snapshot()?;
         plan_undo(&view, id)
     }
 
-    /// Undoes an import, if the result would still be as planned.
+    /// Undoes an import. Fails if the result would no longer match the plan.
     pub(super) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         undo(&self.store, &self.venues, planned)
     }
 }
 
-/// The message for store errors; the log has the details.
+/// Converts a store error to a generic message. The details are only logged.
 fn store_failed(error: &ImportError) -> Finished {
     match error {
         ImportError::Store(StoreError::Busy { .. }) => {

@@ -2,10 +2,10 @@ use std::io;
 
 use store::StoreError;
 
-/// Most concurrent uploads; each has a buffer in memory.
+/// Maximum number of concurrent uploads; each has a buffer in memory.
 pub(super) const ARRIVING_MAX: usize = 4;
 
-/// Why a file is refused or not imported.
+/// Reason why a file is refused or not imported.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IntakeError {
     #[error(

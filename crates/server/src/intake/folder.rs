@@ -1,7 +1,7 @@
-//! The folder of uploaded files, next to the store's databases. A file is `uploads/ID/NAME`, and
+//! The directory of uploaded files, next to the store's databases. A file is `uploads/ID/NAME`, and
 //! `uploads/ID.part/NAME` during the upload. The name is preserved, since it may be the only
-//! indication of the security. All other state follows from the folder, for every server of the
-//! store and after a restart.
+//! indication of the security. No other state is stored, so uploads survive a restart and are
+//! visible to every server of the store.
 
 use std::fmt;
 use std::fs;
@@ -19,14 +19,15 @@ use market::Timestamp;
 use super::error::IntakeError;
 
 const FOLDER: &str = "uploads";
-/// Suffix of a folder during the upload.
+/// Directory suffix of an incomplete upload.
 const PART: &str = ".part";
-/// One day: a file checked in the evening can be imported in the morning.
+/// Lifetime of an upload in seconds. With one day, a file checked in the evening can be imported in
+/// the morning.
 const LIFE_S: i64 = 86_400;
 const NAME_BYTES_MAX: usize = 200;
 const RANDOM_DIGITS: usize = 16;
 
-/// The id of an upload: its time, and a random number.
+/// Upload id: the time of arrival in seconds, and a random number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct UploadId {
     arrived_at: i64,
@@ -35,11 +36,11 @@ pub(crate) struct UploadId {
 
 impl UploadId {
     fn new(now: Timestamp) -> UploadId {
-        // Each `RandomState` has new keys from the system's random number generator.
+        // Each `RandomState` is created with random keys.
         UploadId { arrived_at: now.0.max(0), random: RandomState::new().build_hasher().finish() }
     }
 
-    /// Only valid ids are looked up, so that no name leads out of the folder.
+    /// Parses an id. Only valid ids are looked up, which prevents path traversal.
     pub(crate) fn parse(text: &str) -> Option<UploadId> {
         let (seconds, random) = text.split_once('-')?;
         let is_written_so = random.len() == RANDOM_DIGITS
@@ -84,7 +85,7 @@ impl Folder {
         Folder { path: store.join(FOLDER) }
     }
 
-    /// Complete uploads that have not expired, oldest first.
+    /// Returns complete uploads that have not expired, oldest first.
     pub(super) fn list(&self, now: Timestamp) -> io::Result<Vec<Upload>> {
         let mut uploads = Vec::new();
         for (id, path) in self.entries("")? {
@@ -107,7 +108,8 @@ impl Folder {
         fs::remove_dir_all(self.path.join(id.to_string()))
     }
 
-    /// Removes expired uploads, complete or not, except `kept`. Returns how many.
+    /// Removes expired uploads, complete or not, except the one in `stored`. Returns how many were
+    /// removed.
     pub(super) fn expire(&self, now: Timestamp, stored: Option<&UploadId>) -> io::Result<usize> {
         let mut old = self.entries("")?;
         old.extend(self.entries(PART)?);
@@ -122,7 +124,7 @@ impl Folder {
         Ok(old.len())
     }
 
-    /// Creates the folder for a new upload. Returns it and the final one.
+    /// Creates the directory for a new upload. Returns the id, this directory, and the final one.
     pub(super) fn place(&self, now: Timestamp) -> io::Result<(UploadId, PathBuf, PathBuf)> {
         let id = UploadId::new(now);
         let (arriving, arrived) = (self.path.join(format!("{id}{PART}")), self.path.join(id.to_string()));
@@ -130,7 +132,7 @@ impl Folder {
         Ok((id, arriving, arrived))
     }
 
-    /// The upload folders with this suffix. A store without uploads has none.
+    /// Returns the upload directories with this suffix. Empty if nothing was ever uploaded.
     fn entries(&self, end: &str) -> io::Result<Vec<(UploadId, PathBuf)>> {
         let entries = match fs::read_dir(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -147,7 +149,7 @@ impl Folder {
     }
 }
 
-/// The single file in a folder.
+/// Returns the single file in an upload directory.
 fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     let mut entries = match fs::read_dir(folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -158,8 +160,8 @@ fn inside(id: UploadId, folder: &Path) -> io::Result<Option<Upload>> {
     Ok(Some(Upload { id, name, path: entry.path(), bytes: entry.metadata()?.len() }))
 }
 
-/// The last component of a path, without what a browser or a shell may have put before it; `None`
-/// if it is not a valid file name.
+/// Returns the last path component, because browsers and shells may send a whole path. `None` if it
+/// is not a valid file name.
 pub(super) fn file_name(text: &str) -> Option<&str> {
     let name = text.rsplit(['/', '\\']).next()?.trim();
     let is_good = !name.is_empty()
@@ -173,7 +175,7 @@ pub(super) fn file_name(text: &str) -> Option<&str> {
 pub(crate) struct Arriving {
     id: UploadId,
     name: String,
-    /// Its temporary folder, then its final one.
+    /// Temporary directory during the upload.
     folder: PathBuf,
     kept_in: PathBuf,
     file: Arc<File>,
@@ -183,13 +185,13 @@ pub(crate) struct Arriving {
     _place: ArrivingPlace,
 }
 
-/// One of the few slots for concurrent uploads.
+/// One of the few slots for concurrent uploads, released when dropped.
 #[derive(Debug)]
 pub(super) struct ArrivingPlace(Arc<AtomicUsize>);
 
 impl ArrivingPlace {
     pub(super) fn take(taken: &Arc<AtomicUsize>, most: usize) -> Option<ArrivingPlace> {
-        // Created first, so that dropping it undoes the increment if no slot was free.
+        // Constructed first, so that its drop undoes the increment if no slot was free.
         let place = ArrivingPlace(taken.clone());
         (taken.fetch_add(1, Ordering::AcqRel) < most).then_some(place)
     }
@@ -213,20 +215,20 @@ impl Arriving {
         Ok(Arriving { id, name, folder, kept_in, file, limit, bytes: 0, is_kept, _place: place })
     }
 
-    /// Counts received bytes before they are buffered.
+    /// Counts received bytes before they are buffered. Fails if the file exceeds the size limit.
     pub(crate) fn count(&mut self, bytes: usize) -> Result<(), IntakeError> {
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
         if self.bytes > self.limit { Err(IntakeError::TooLarge { limit: self.limit }) } else { Ok(()) }
     }
 
-    /// Writes a piece on a blocking thread.
+    /// Writes a chunk on a blocking thread.
     pub(crate) async fn write(&mut self, piece: Bytes) -> Result<(), IntakeError> {
         let file = self.file.clone();
         let written = tokio::task::spawn_blocking(move || (&*file).write_all(&piece)).await;
         written.unwrap_or_else(|_| Err(io::ErrorKind::Other.into())).map_err(IntakeError::from_io)
     }
 
-    /// Completes the upload by moving it to its final folder.
+    /// Completes the upload by moving it to its final directory.
     pub(crate) fn finish(&self) -> Result<Upload, IntakeError> {
         if self.bytes == 0 {
             return Err(IntakeError::Empty);
@@ -243,7 +245,7 @@ impl Drop for Arriving {
         if !self.is_kept.load(Ordering::Acquire)
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
-            // The expiry job tries again.
+            // The expiry job retries.
             tracing::warn!(%error, "cannot remove a file that did not arrive");
         }
     }
@@ -256,7 +258,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_794_708_000);
 
     #[test]
-    fn no_name_leads_out_of_the_folder() {
+    fn path_traversal_is_refused() {
         for (text, name) in [
             ("AAPL.csv", Some("AAPL.csv")),
             ("700.HK 日线.csv.gz", Some("700.HK 日线.csv.gz")),
@@ -309,7 +311,7 @@ mod tests {
         let listed: Vec<UploadId> = folder.list(NOW).unwrap().into_iter().map(|upload| upload.id).collect();
         assert_eq!(listed, std::slice::from_ref(&new));
         assert!(folder.find(&old, NOW).unwrap().is_none() && folder.find(&part, NOW).unwrap().is_none());
-        // A file that is being imported stays until the import ends.
+        // A file that is being imported is not removed until the import ends.
         assert_eq!(folder.expire(NOW, Some(&old)).unwrap(), 1);
         assert!(!dead.exists() && folder.find(&old, Timestamp(NOW.0 - 1)).unwrap().is_some());
         assert_eq!(folder.expire(NOW, None).unwrap(), 1);

@@ -1,6 +1,6 @@
-//! Files uploaded for import: they are stored in a folder next to the store (`folder.rs`), can be
-//! checked, and are imported one at a time (`runs.rs`). Only `engine.rs` calls the importer.
-//! Independent of transports.
+//! Files uploaded for import. They are stored in a directory next to the store (`folder.rs`), can
+//! be checked with a dry run, and are imported one at a time (`runs.rs`). Only `engine.rs` calls
+//! the importer. Independent of transports.
 
 mod engine;
 mod error;
@@ -28,15 +28,16 @@ pub(crate) use folder::{Upload, UploadId};
 pub(crate) use runs::ImportRun;
 use runs::Runs;
 
-/// Default size limit of a file in bytes.
+/// Default maximum file size in bytes.
 pub(crate) const FILE_BYTES_MAX: usize = 2 << 30;
-/// Most files that wait for import, and how many of the largest size must fit on the disk.
+/// Maximum number of files waiting for import. Their total size is limited to `LARGEST_MAX` times
+/// the maximum file size.
 const FILES_MAX: usize = 32;
 const LARGEST_MAX: u64 = 4;
 
 pub(crate) struct Intake {
     folder: Folder,
-    /// Size limit of one file in bytes.
+    /// Maximum file size in bytes.
     pub(crate) limit: u64,
     ground: Ground,
     arriving: Arc<AtomicUsize>,
@@ -54,7 +55,7 @@ impl fmt::Debug for Intake {
 impl Intake {
     pub(crate) fn new(store: Store, venues: Venues, clock: Clock) -> Intake {
         Intake {
-            // For a store without a directory, `in_folder` sets one.
+            // If the store has no directory, `in_folder` sets one.
             folder: Folder::beside(store.dir().unwrap_or(&std::env::temp_dir())),
             limit: limit(FILE_BYTES_MAX),
             ground: Ground { store, venues, clock },
@@ -65,12 +66,12 @@ impl Intake {
         }
     }
 
-    /// Replaces the folder.
+    /// Replaces the parent directory of uploads.
     pub(crate) fn in_folder(self, folder: &Path) -> Intake {
         Intake { folder: Folder::beside(folder), ..self }
     }
 
-    /// Starts an upload. `declared` is its size, if known.
+    /// Starts an upload. `declared` is the announced size in bytes, if any.
     pub(crate) fn receive(&self, name: Option<&str>, declared: Option<u64>) -> Result<Arriving, IntakeError> {
         let name = name.and_then(folder::file_name).ok_or(IntakeError::Name)?;
         if declared.is_some_and(|bytes| bytes > self.limit) {
@@ -88,7 +89,7 @@ impl Intake {
         Arriving::open(placed, name, self.limit, place).map_err(IntakeError::from_io)
     }
 
-    /// Complete uploads, oldest first.
+    /// Returns complete uploads, oldest first.
     pub(crate) fn list(&self) -> Result<Vec<Upload>, IntakeError> {
         self.folder.list(self.now()).map_err(IntakeError::from_io)
     }
@@ -105,25 +106,25 @@ impl Intake {
         self.folder.remove(&upload.id).map_err(IntakeError::from_io)
     }
 
-    /// Removes files that were not imported within a day. Returns how many.
+    /// Removes files that were not imported within a day. Returns how many were removed.
     pub(crate) fn expire(&self) -> io::Result<usize> {
         let running = self.runs.running();
         self.folder.expire(self.now(), running.as_deref().map(|run| &run.upload))
     }
 
-    /// The expected result of an import, one report per file of an archive. Reads the whole file,
-    /// so only one check runs at a time.
+    /// Performs a dry run and returns one report per file in an archive. Reads the whole file, so
+    /// only one check runs at a time.
     pub(crate) fn check(&self, upload: &Upload, options: &Options) -> Result<Vec<Report>, IntakeError> {
         let _looking = match self.looking.try_lock() {
             Ok(looking) => looking,
-            // A panicked check leaves no state behind.
+            // A panicked check leaves no inconsistent state.
             Err(TryLockError::Poisoned(looking)) => looking.into_inner(),
             Err(TryLockError::WouldBlock) => return Err(IntakeError::Looking),
         };
         self.ground.check(&upload.path, options, &self.is_stopping)
     }
 
-    /// Starts to import a file. Must be called within a runtime.
+    /// Starts an import in the background. Must be called within a Tokio runtime.
     pub(crate) fn start(&self, upload: &Upload, options: Options) -> Result<Arc<ImportRun>, IntakeError> {
         if self.is_stopping.load(Ordering::Acquire) {
             return Err(IntakeError::Stopping);
@@ -132,7 +133,7 @@ impl Intake {
         if let Some(run) = self.runs.running() {
             return Err(running(run));
         }
-        // Fails if an import of another process holds the lock; the new import takes it again.
+        // Fails if another process is importing. The import itself acquires the lock again.
         self.ground.store.writer().map(drop).map_err(IntakeError::of_store)?;
         let ending = self.runs.begin(upload).map_err(running)?;
         let (run, ground, path) = (ending.run.clone(), self.ground.clone(), upload.path.clone());
@@ -143,28 +144,28 @@ impl Intake {
         Ok(run)
     }
 
-    /// The expected result of undoing an import.
+    /// Returns the expected result of undoing an import. Writes nothing.
     pub(crate) fn plan_undo(&self, id: ImportId) -> Result<Undo, UndoError> {
         self.ground.plan_undo(id)
     }
 
-    /// Undoes an import, if the result would still be as planned. Fails while an import holds the
-    /// store.
+    /// Undoes an import. Fails if the result would no longer match the plan, or while an import
+    /// holds the store's write lock.
     pub(crate) fn undo(&self, planned: &Undo) -> Result<(), UndoError> {
         self.ground.undo(planned)
     }
 
-    /// The last import of a file by this server.
+    /// Returns this server's last import of a file.
     pub(crate) fn run_of(&self, upload: &Upload) -> Option<Arc<ImportRun>> {
         self.runs.of(&upload.id)
     }
 
-    /// The markets whose rules apply to imports.
+    /// Returns the market rules that imports use.
     pub(crate) fn venues(&self) -> &Venues {
         &self.ground.venues
     }
 
-    /// Stops a running import at its next flush, and starts no more.
+    /// Stops a running import at its next flush, and refuses new ones.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Release);
         if let Some(run) = self.runs.running() {
@@ -172,7 +173,7 @@ impl Intake {
         }
     }
 
-    /// Waits until nothing runs.
+    /// Waits until no import is running.
     pub(crate) async fn idle(&self) {
         self.runs.idle().await;
     }
@@ -182,7 +183,7 @@ impl Intake {
     }
 }
 
-/// Converts a configured limit to bytes of a file.
+/// Converts a configured limit to a file size.
 pub(crate) fn limit(bytes: usize) -> u64 {
     u64::try_from(bytes).unwrap_or(u64::MAX)
 }

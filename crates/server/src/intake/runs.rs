@@ -1,4 +1,4 @@
-//! Imports of this server: one at a time, and the results of the last ones.
+//! Imports run by this server, one at a time, and the results of the most recent ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use super::engine::Finished;
 use super::folder::{Upload, UploadId};
 
-/// Number of imports in the history.
+/// Maximum number of imports remembered.
 const RUNS_MAX: usize = 64;
 
 /// One import of one upload.
@@ -20,13 +20,13 @@ pub(crate) struct ImportRun {
     pub(crate) file: String,
     pub(crate) bytes: u64,
     pub(crate) progress: Progress,
-    /// Set to stop it at its next flush.
+    /// Set to stop the import at its next flush.
     pub(super) stop: AtomicBool,
     finished: OnceLock<Finished>,
 }
 
 impl ImportRun {
-    /// Its result; `None` while it runs.
+    /// Returns the result, or `None` while the import is running.
     pub(crate) fn finished(&self) -> Option<&Finished> {
         self.finished.get()
     }
@@ -38,7 +38,7 @@ impl ImportRun {
 
 #[derive(Debug)]
 pub(super) struct Runs {
-    /// Oldest first; at most the last one runs.
+    /// Oldest first. Only the last one can be running.
     all: Mutex<VecDeque<Arc<ImportRun>>>,
     is_busy: watch::Sender<bool>,
 }
@@ -58,7 +58,7 @@ impl Runs {
         self.lock().iter().rev().find(|run| run.upload == *id).cloned()
     }
 
-    /// Starts an import, or returns the running one.
+    /// Registers a new import, or returns the running one as the error.
     pub(super) fn begin(self: &Arc<Runs>, upload: &Upload) -> Result<Ending, Arc<ImportRun>> {
         let mut all = self.lock();
         if let Some(run) = all.back().filter(|run| run.finished().is_none()) {
@@ -81,7 +81,7 @@ impl Runs {
         Ok(Ending { run, runs: self.clone() })
     }
 
-    /// Waits until no import runs.
+    /// Waits until no import is running.
     pub(super) async fn idle(&self) {
         let mut is_busy = self.is_busy.subscribe();
         // Cannot fail: `self` owns the sender.
@@ -93,7 +93,7 @@ impl Runs {
     }
 }
 
-/// Ends an import when dropped, even if its thread panics.
+/// Marks the import as finished when dropped, even if its thread panics.
 #[derive(Debug)]
 pub(super) struct Ending {
     pub(super) run: Arc<ImportRun>,
@@ -123,13 +123,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_import_runs_at_a_time_and_its_end_is_remembered() {
+    async fn only_one_import_runs_at_a_time() {
         let runs = Arc::new(Runs::default());
         let (first, second) = (upload("1-0000000000000001"), upload("1-0000000000000002"));
         let ending = runs.begin(&first).unwrap();
         assert_eq!(runs.begin(&second).unwrap_err().upload, first.id);
         assert_eq!(runs.running().unwrap().upload, first.id);
-        // A panicking thread drops it, too.
+        // A panicking thread also drops the guard.
         drop(ending);
         runs.idle().await;
         assert!(runs.running().is_none());

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::metrics::JobName;
 use crate::tls::Tls;
 
-/// How often the files are checked.
+/// Interval between checks of the files.
 const EVERY: Duration = Duration::from_secs(30);
 
 pub(super) fn job(core: &Arc<Core>, tls: &Arc<Tls>) -> Job {

@@ -1,6 +1,6 @@
-//! Detects imports and changes of other processes without a request, and runs the paper accounts
-//! sooner: their orders may be waiting for new candles. It has its own database connections:
-//! requests check versions themselves and never wait for this job.
+//! Detects imports and account changes by other processes, and wakes the paper account job early,
+//! because orders may be waiting for the new candles. The job has its own database connections.
+//! Requests check versions themselves and never wait for it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// A check without changes costs two statements that read no page.
+/// Interval between checks. A check without changes costs two SQL statements that read no page.
 const EVERY: Duration = Duration::from_secs(1);
 
 struct Readers {
@@ -20,12 +20,12 @@ struct Readers {
     accounts: VersionReader,
 }
 
-/// The versions of both databases. Changes of every process increase them.
+/// Versions of both databases, incremented by changes in any process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Versions {
-    /// Grows with candles, securities and corporate actions.
+    /// Incremented by changes to candles, securities and corporate actions.
     store: i64,
-    /// Grows with changes to accounts and rights, and with everything that ends a sign-in.
+    /// Incremented by changes to accounts and rights, and by everything that ends a sign-in.
     accounts: i64,
 }
 
@@ -50,7 +50,8 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
 }
 
 fn look(core: &Core, readers: &mut Option<Readers>) -> Result<Versions, JobError> {
-    // The next check reopens failed connections.
+    // Taken out of the option, so that failed connections are dropped and the next check opens new
+    // ones.
     let mut open = match readers.take() {
         Some(open) => open,
         None => Readers { store: core.store.version_reader()?, accounts: core.access.version_reader()? },

@@ -1,6 +1,5 @@
 //! Removes expired tokens, codes, devices, browser sessions and idempotency keys. Issuing new ones
-//! removes some as well; this job is for stores in which many were issued once and few are issued
-//! now.
+//! also removes some; this job covers stores in which many were issued once and few are issued now.
 
 use std::sync::Arc;
 use std::time::Duration;

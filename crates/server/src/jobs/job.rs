@@ -1,4 +1,4 @@
-//! One job: its name, its interval, the servers it runs on, and its work.
+//! Definition of a job: its name, interval and work, and the servers it runs on.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,16 +12,16 @@ use tokio::sync::Notify;
 use crate::metrics::JobName;
 use crate::tls::TlsError;
 
-/// The servers of a store that run it.
+/// Which servers of a store run the job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunsOn {
-    /// Every server: it changes nothing in the store.
+    /// Every server. The job does not change the store.
     EveryServer,
-    /// The server that holds the store's lock for jobs.
+    /// The server that holds the store's job lock.
     OneServer,
 }
 
-/// Why a run starts.
+/// Reason why a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Trigger {
     Time,
@@ -29,14 +29,15 @@ pub(crate) enum Trigger {
     Demand,
 }
 
-/// Result of one portion. Work is split into portions, so that other writers of the store do not
-/// wait long and the server can stop.
+/// Result of one portion. Work is split into portions, so that other writers do not wait long and
+/// the server can stop quickly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Progress {
     Done,
-    /// There may be more to do in this run. It continues after a pause.
+    /// There may be more to do in this run, which continues after a pause.
     More,
-    /// Nothing to do for this long, or until the next interval, whichever is sooner.
+    /// Nothing to do for this duration. The next run starts after it or after the interval,
+    /// whichever is sooner.
     DoneFor(Duration),
 }
 
@@ -56,15 +57,15 @@ pub(crate) enum JobError {
     Panicked,
 }
 
-/// Does one portion of the work. It runs on a blocking thread.
+/// Does one portion of work on a blocking thread.
 pub(crate) type Work = Arc<dyn Fn(Trigger) -> Result<Progress, JobError> + Send + Sync>;
 
 pub(crate) struct Job {
     pub(crate) name: JobName,
     pub(crate) place: RunsOn,
-    /// Maximum time from the start of the server to the first run.
+    /// Maximum delay from server start to the first run.
     pub(crate) first_after: Duration,
-    /// Maximum time from the end of a run to the next one.
+    /// Maximum delay from the end of one run to the start of the next.
     pub(crate) every: Duration,
     /// Starts a run immediately when notified.
     pub(crate) demand: Arc<Notify>,

@@ -1,6 +1,6 @@
-//! Background jobs, which run at intervals without a request. One file per job; `runner.rs` runs
-//! them, counts the runs and stops them with the server. To add one, write its file, name it in
-//! `metrics/labels.rs` and list it in [`of_server`].
+//! Background jobs that run at intervals, one file each. `runner.rs` runs them, counts the runs and
+//! stops them with the server. To add a job, write its file, name it in `metrics/labels.rs` and
+//! list it in [`of_server`].
 
 mod certificate;
 mod changes;
@@ -26,7 +26,7 @@ use crate::tls::Tls;
 pub(crate) use job::Job;
 pub(crate) use runner::Runner;
 
-/// All jobs of a server with these settings.
+/// Returns all jobs of a server with these settings.
 pub(crate) fn of_server(
     core: &Arc<Core>,
     links: &Links,

@@ -1,5 +1,5 @@
-//! The heartbeat of this server among several that share a database: closes connections that other
-//! nodes have ended, and detects when the database becomes unreachable and reachable again.
+//! Heartbeat of this server when several share a database. It closes connections that other nodes
+//! have ended, and detects when the database becomes unreachable or reachable again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -13,11 +13,11 @@ use crate::core::Core;
 use crate::links::Links;
 use crate::metrics::JobName;
 
-/// Other nodes consider a node gone after fifteen seconds.
+/// Heartbeat interval. Other nodes consider a node dead after fifteen seconds.
 const BEAT_EVERY: Duration = Duration::from_secs(1);
-/// Clock difference that paper accounts tolerate.
+/// Maximum clock difference that paper accounts tolerate, in seconds.
 const CLOCKS_APART_S: i64 = 2;
-/// Ended rows only cost space.
+/// Interval between removals of expired shared rows. They only cost space, so it is long.
 const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
@@ -45,8 +45,8 @@ pub(super) fn heartbeat(core: &Arc<Core>, links: &Links) -> Job {
     }
 }
 
-/// Logs once that this machine's clock differs from the database's: other nodes then see another
-/// time.
+/// Logs a warning when this machine's clock starts to differ from the database's, because nodes
+/// would then disagree about the time.
 fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     let Some(there) = core.access.database_clock(core.uptime()) else { return };
     let ahead_s = core.machine_now().0.saturating_sub(there.0);
@@ -57,7 +57,7 @@ fn tell_clock(core: &Core, is_apart: &AtomicBool) {
     is_apart.store(now, Ordering::Release);
 }
 
-/// Logs once that the database is unreachable, and that it is back.
+/// Logs when the database becomes unreachable, and when it is back.
 fn log_change(before: DatabaseState, now: DatabaseState) {
     let is_away = |reached| matches!(reached, DatabaseState::Away(_) | DatabaseState::Lost(_));
     match (before, now) {
@@ -87,7 +87,7 @@ pub(super) fn sweep(core: &Arc<Core>) -> Job {
     }
 }
 
-/// No account has this number.
+/// Sentinel for the start of a sweep. No account has this id.
 const NOWHERE: i64 = i64::MIN;
 
 fn portion(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {

@@ -1,10 +1,10 @@
-//! Advances paper accounts without a request: those with open orders, when a candle may fill one or
-//! the clock ends it. One server of a store does it; every server follows the changes of others,
-//! for its listeners.
+//! Advances paper accounts in the background: those with open orders, when a candle may fill one or
+//! the clock expires it. Only one server of a store does this. Every server follows the changes
+//! made by others, to notify its listeners.
 //!
 //! Accounts are served round robin: each gets a portion of work per round. All due accounts come
-//! first. Accounts that need more than a portion follow in rotation, a bounded number of portions
-//! per round.
+//! first. Accounts that need more than one portion follow in rotation, with a bounded number of
+//! portions per round.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -24,18 +24,18 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// How soon orders placed by another process are noticed, by the machine's clock.
+/// Maximum delay until orders placed by another process are noticed, in machine time.
 const LOOK_EVERY: Duration = Duration::from_secs(5);
-/// How soon listeners receive changes of another process.
+/// Maximum delay until listeners receive changes made by another process.
 const FOLLOW_EVERY: Duration = Duration::from_secs(1);
-/// Minimum pause between two runs: a market replayed at speed leaves time for requests.
+/// Minimum pause between two runs, so that a fast replay leaves time for requests.
 const LOOK_PAUSE: Duration = Duration::from_millis(20);
-/// The pause after a run that could not finish all due work.
+/// Pause after a run that could not finish all due work.
 const FAILED_PAUSE: Duration = Duration::from_secs(1);
-/// Accounts that are advanced together, and written in one transaction.
+/// Maximum number of accounts advanced together and written in one transaction.
 const TOGETHER_MAX: usize = 1_024;
-/// Portions per round for accounts that are behind. Each is about a thousand entries, so another
-/// account's fill is pushed after at most some thousands of them.
+/// Maximum number of portions per round for accounts that are behind. A portion is about a thousand
+/// journal entries, so another account's fill is delayed by at most a few thousand.
 const PORTIONS_MAX: usize = 4;
 
 pub(super) fn advance(core: &Arc<Core>) -> Job {
@@ -55,17 +55,17 @@ pub(super) fn advance(core: &Arc<Core>) -> Job {
     }
 }
 
-/// Accounts that are behind, in order of service.
+/// Accounts that are behind, in the order in which they are advanced.
 #[derive(Debug, Default)]
 struct Rotation {
     behind: VecDeque<AccountId>,
-    /// Accounts that could not be advanced. They are retried after a pause, when no account is
+    /// Accounts that could not be advanced. They are retried after a pause, once no account is
     /// behind.
     failed: BTreeSet<AccountId>,
 }
 
 impl Rotation {
-    /// One round: a portion of each due account, then of some that are behind.
+    /// Runs one round: a portion for each due account, then for some that are behind.
     fn turn(
         &mut self,
         due: &[AccountId],
@@ -92,26 +92,26 @@ impl Rotation {
     }
 }
 
-/// `seen` is the candle version that accounts were advanced with, `past` the instant of the last
-/// statements that they passed.
+/// Runs one round over the due accounts. `seen` is the store version with which accounts were last
+/// advanced, `past` the instant of the last statements that they passed.
 fn look(
     core: &Core,
     rotation: &mut Rotation,
     seen: &AtomicI64,
     past: &AtomicI64,
 ) -> Result<Progress, JobError> {
-    // No wake-up is planned during this run, so an order added meanwhile triggers another run.
+    // Cleared during the run, so that an order placed meanwhile triggers another run.
     core.listeners.plan(None);
     let as_of = core.market_now();
     let now = as_of.now();
     let version = core.with_reader(Reader::version)?;
-    // In live mode a candle may come late and fill any waiting order.
+    // In live mode a candle may arrive late and fill any open order.
     let has_come = matches!(as_of, AsOf::Live(_)) && seen.load(Ordering::Acquire) != version;
     let due = core.paper.due(if has_come { Timestamp(i64::MAX) } else { now }, u32::MAX)?;
     rotation
         .turn(&due, |together| core.with_reader(|reader| Ok(core.paper.advance(together, reader, core))))?;
     if has_come {
-        // Stored only now, so that a failed run is repeated.
+        // Stored only after success, so that a failed run is retried.
         seen.store(version, Ordering::Release);
     }
     let next = core.paper.next_wake()?;
@@ -120,8 +120,8 @@ fn look(
         return Ok(Progress::More);
     }
     rotation.failed.clear();
-    // Accounts were advanced past a statement's instant. The statement job may have run at the same
-    // tick, before they were, so it is woken again.
+    // Accounts may have passed a statement's instant. The statement job may have run just before,
+    // so wake it again.
     let made_at = last_made_at(core.history.venues().of(Market::Hk).zone(), now);
     if !due.is_empty() && past.swap(made_at.0, Ordering::AcqRel) != made_at.0 {
         core.statements_due.notify_one();
@@ -154,7 +154,7 @@ pub(super) fn follow(core: &Arc<Core>) -> Job {
 mod tests {
     use super::*;
 
-    /// Accounts with their remaining portions of work, and the order in which they were advanced.
+    /// Accounts with their number of remaining portions, and the order in which they were advanced.
     struct Work {
         left: Vec<(AccountId, usize)>,
         turns: Vec<Vec<i64>>,
@@ -196,7 +196,7 @@ mod tests {
         let mut rotation = Rotation::default();
         work.turn(&mut rotation);
         assert_eq!(work.turns, [vec![1, 2, 3]], "a portion each");
-        // A newly due account comes before the next portion of the one that is behind.
+        // A newly due account is served before the account that is behind.
         work.left.extend([(AccountId(4), 1)]);
         work.turn(&mut rotation);
         work.turn(&mut rotation);

@@ -1,4 +1,4 @@
-//! Tallies paper accounts after each market day, if they count for levels. Otherwise removes
+//! Tallies paper accounts after each market day, if they count toward levels. Otherwise removes
 //! earlier tallies, so that no level depends on them.
 
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// How soon accounts opened or rewound by another process are noticed, by the machine's clock.
+/// Maximum delay until accounts opened or rewound by another process are noticed, in machine time.
 const EVERY: Duration = Duration::from_secs(60);
-/// Minimum pause between two market days: a market replayed at speed leaves time for requests.
+/// Minimum pause between two market days, so that a fast replay leaves time for requests.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Accounts that are tallied in one portion, and written in one transaction.
+/// Maximum number of accounts tallied in one portion and written in one transaction.
 const TOGETHER_MAX: u32 = 128;
 
 pub(super) fn job(core: &Arc<Core>) -> Job {
@@ -31,7 +31,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     }
 }
 
-/// `after` is the last account of the previous portion.
+/// Tallies one portion of accounts, starting after the account id in `after`.
 fn tally(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     if !core.access.counts_paper() {
         core.paper.drop_tallies()?;

@@ -34,8 +34,8 @@ pub(super) fn job(core: &Arc<Core>, days: NonZeroU32) -> Job {
     }
 }
 
-/// Rows before this are removed. It is the start of a day (UTC), so that the audit is pruned once a
-/// day: each pruning adds a row.
+/// Returns the retention cutoff: older rows are removed. It is the start of a UTC day, so that the
+/// audit is pruned at most once a day, because each pruning adds a row.
 pub(super) fn kept_from(now: Timestamp, days: NonZeroU32) -> Timestamp {
     let today = now.0.saturating_sub(now.0.rem_euclid(DAY_S));
     Timestamp(today.saturating_sub(i64::from(days.get()).saturating_mul(DAY_S)))

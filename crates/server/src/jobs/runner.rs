@@ -1,6 +1,7 @@
-//! Runs the jobs: each has a task that waits for its time, does the work on a blocking thread, and
+//! Runs the jobs. Each has a task that waits for its time, runs the work on a blocking thread, and
 //! counts the result. A failure or panic affects only that run. Stopping the runner aborts the
-//! tasks immediately; a thread in the middle of a portion finishes it, and nothing waits for that.
+//! tasks immediately. A portion already running on a thread finishes, but the runner does not wait
+//! for it.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,9 +15,9 @@ use super::job::{Job, JobError, Progress, RunsOn, Trigger};
 use crate::core::Core;
 use crate::metrics::JobOutcome;
 
-/// The pause between two portions of a run, in which requests can write to the store.
+/// Pause between two portions of a run, so that requests can write to the store.
 const PORTION_PAUSE: Duration = Duration::from_millis(50);
-/// Jitter: a run may start sooner by this part of its interval.
+/// Jitter divisor: a run may start early by up to this fraction of its interval.
 const JITTER_PART: u32 = 10;
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// Must be called within a runtime.
+    /// Spawns a task per job. Must be called within a Tokio runtime.
     pub(crate) fn start(core: &Arc<Core>, jobs: Vec<Job>) -> Runner {
         let lock = Arc::new(HeldLock::default());
         let mut tasks = JoinSet::new();
@@ -35,23 +36,23 @@ impl Runner {
         Runner { tasks }
     }
 
-    /// Stops every job. A portion that is queued for a thread may still run; each is one
+    /// Stops every job. A portion queued for a thread may still run; each portion is one
     /// transaction.
     pub(crate) async fn stop(mut self) {
         self.tasks.shutdown().await;
     }
 }
 
-/// The store's lock for jobs, once this server has it. A running portion shares it, so it is held
-/// until the last one has ended.
+/// The store's job lock, once this server holds it. A running portion shares it, so it is released
+/// only after the last one has ended.
 #[derive(Debug, Default)]
 struct HeldLock(Mutex<Option<JobLock>>);
 
 impl HeldLock {
-    /// Takes the lock if it is free. Returns whether this server holds it.
+    /// Acquires the lock if it is free. Returns whether this server holds it.
     fn take(&self, store: &Store) -> Result<bool, StoreError> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Dropped first: a lost lock must be released before it can be taken again.
+        // A lost lock must be dropped before it can be acquired again.
         if held.as_ref().is_some_and(|lock| !lock.is_held()) {
             *held = None;
         }
@@ -80,7 +81,7 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
             }
             Err(error) => {
                 let error = error.to_string();
-                // A job that fails repeatedly for the same reason is logged once.
+                // Log repeated failures with the same error only once.
                 if last_error.as_ref() == Some(&error) && trigger == Trigger::Time {
                     tracing::debug!(job = job.name.as_str(), error, "a background job failed again");
                 } else {
@@ -95,8 +96,7 @@ async fn repeat(job: Job, core: Arc<Core>, lock: Arc<HeldLock>) {
     }
 }
 
-/// Runs all portions of one run. Returns for how long there is nothing to do, if the work reports
-/// it.
+/// Runs all portions of one run. Returns how long there is nothing to do, if the work reports it.
 async fn run(
     job: &Job,
     trigger: Trigger,
@@ -126,12 +126,12 @@ async fn run(
 async fn on_thread<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, JobError> + Send + 'static,
 ) -> Result<T, JobError> {
-    // The panic hook has logged it.
+    // The panic hook has already logged the panic.
     tokio::task::spawn_blocking(work).await.unwrap_or(Err(JobError::Panicked))
 }
 
-/// A wait shortened by up to a tenth, so that servers that started together do not stay in step.
-/// Never longer.
+/// Shortens a wait by up to a tenth, so that servers started together do not run their jobs at the
+/// same time.
 pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
     let most = u64::try_from((wait / JITTER_PART).as_nanos()).unwrap_or(u64::MAX);
     let sooner = random.checked_rem(most.saturating_add(1)).unwrap_or_default();
@@ -139,6 +139,6 @@ pub(super) fn jittered(wait: Duration, random: u64) -> Duration {
 }
 
 fn random() -> u64 {
-    // Each `RandomState` has new keys from the system's random number generator.
+    // Each `RandomState` is created with random keys.
     RandomState::new().build_hasher().finish()
 }

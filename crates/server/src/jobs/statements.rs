@@ -1,5 +1,5 @@
-//! Creates the statements of paper accounts that have passed their instants. An idle account is not
-//! advanced for this: its statements are created on request.
+//! Creates due statements for paper accounts that were advanced past a statement's instant. Idle
+//! accounts are not advanced for this; their statements are created on request.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -14,11 +14,11 @@ use super::job::{Job, JobError, Progress, RunsOn};
 use crate::core::Core;
 use crate::metrics::JobName;
 
-/// How soon the progress of other processes is noticed, by the machine's clock.
+/// Maximum delay until progress made by other processes is noticed, in machine time.
 const EVERY: Duration = Duration::from_secs(60);
-/// Minimum pause between two market dates: a market replayed at speed leaves time for requests.
+/// Minimum pause between two market dates, so that a fast replay leaves time for requests.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Accounts in one portion. Each is a separate transaction.
+/// Maximum number of accounts per portion. Each is a separate transaction.
 const TOGETHER_MAX: u32 = 16;
 
 pub(super) fn job(core: &Arc<Core>) -> Job {
@@ -33,7 +33,7 @@ pub(super) fn job(core: &Arc<Core>) -> Job {
     }
 }
 
-/// `after` is the last account of the previous portion.
+/// Creates statements for one portion of accounts, starting after the account id in `after`.
 fn make(core: &Core, after: &AtomicI64) -> Result<Progress, JobError> {
     let done = AccountId(after.swap(i64::MIN, Ordering::AcqRel));
     let ids = core.paper.with_statements_due(done, TOGETHER_MAX)?;

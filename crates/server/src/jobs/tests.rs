@@ -21,7 +21,7 @@ use crate::settings::Settings;
 
 const NOW: Timestamp = Timestamp(1_794_708_000);
 const SECOND: Duration = Duration::from_secs(1);
-/// Any name works.
+/// Job name used by the tests. The choice has no effect.
 const NAME: JobName = JobName::StoreChanges;
 
 fn store() -> tempfile::TempDir {
@@ -30,14 +30,14 @@ fn store() -> tempfile::TempDir {
     dir
 }
 
-/// The core of a server over this folder.
+/// Opens a server core over this directory.
 fn core(dir: &Path) -> Arc<Core> {
     let store = Store::open(dir, store::Access::Read).unwrap();
     let (access, history) = (Access::open(dir, NOW).unwrap(), History::new(Venues::built_in().unwrap()));
     Arc::new(Core::new(store, history, access, 0, Arc::new(|| AsOf::Live(NOW)), Arc::new(|| NOW)))
 }
 
-/// A job that runs after a second and then every ten.
+/// Returns a job that runs after one second and then every ten.
 fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'static) -> Job {
     Job {
         name: NAME,
@@ -49,20 +49,21 @@ fn job(work: impl Fn(Trigger) -> Result<Progress, JobError> + Send + Sync + 'sta
     }
 }
 
-/// Runs of a job that succeeded, failed, and ran elsewhere.
+/// Returns how many runs of a job succeeded, failed, or were left to another server.
 fn runs(core: &Core, name: JobName) -> [u64; 3] {
     [JobOutcome::Ok, JobOutcome::Failed, JobOutcome::Elsewhere]
         .map(|outcome| core.metrics.job_runs(name, outcome))
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_runs_at_its_intervals_and_ends_with_the_runner() {
+async fn a_job_runs_at_intervals_until_the_runner_stops() {
     let dir = store();
     let core = core(dir.path());
     let runner = Runner::start(&core, vec![job(|_| Ok(Progress::Done))]);
     sleep(Duration::from_millis(850)).await;
     assert_eq!(runs(&core, NAME), [0, 0, 0], "not at once");
-    // At 1, at most 11, 21 and 31; the fifth not before 36.9.
+    // With jitter, runs start no later than 1, 11, 21 and 31 s, and the fifth no earlier than 36.9
+    // s.
     sleep(35 * SECOND).await;
     assert_eq!(runs(&core, NAME), [4, 0, 0]);
     runner.stop().await;
@@ -71,7 +72,7 @@ async fn a_job_runs_at_its_intervals_and_ends_with_the_runner() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failed_or_panicked_run_is_counted_and_the_next_one_runs() {
+async fn a_job_runs_again_after_a_failure_or_panic() {
     let dir = store();
     let core = core(dir.path());
     let count = AtomicUsize::new(0);
@@ -150,7 +151,7 @@ async fn a_hanging_run_does_not_delay_shutdown() {
 }
 
 #[test]
-fn jitter_makes_a_wait_up_to_a_tenth_shorter_and_never_longer() {
+fn jitter_shortens_a_wait_by_at_most_a_tenth() {
     let wait = 100 * SECOND;
     let all: Vec<Duration> =
         (0..1_000_u64).map(|step| jittered(wait, step.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
@@ -194,7 +195,7 @@ async fn the_audit_is_pruned_by_the_setting() {
         let filter = AuditFilter { limit: 10, ..AuditFilter::default() };
         core.access.audit(&filter).unwrap().into_iter().map(|row| (row.at.0, row.actor, row.event)).collect()
     };
-    // Without the setting there is no such job.
+    // Without the setting, the job does not exist.
     let jobs = of_server(&core, &Links::default(), None, &Settings::default());
     assert!(jobs.iter().all(|job| job.name != JobName::AuditRetention));
     let settings = Settings { audit_retention_days: Some(days), ..Settings::default() };
@@ -243,13 +244,13 @@ async fn expired_sessions_are_removed_without_a_request() {
     sleep(62 * SECOND).await;
     assert_eq!(runs(&core, JobName::ExpiredGrants), [1, 0, 0]);
     runner.stop().await;
-    // As of before both expired, to see which are stored.
+    // Read at an instant before both expired, to see which rows are stored.
     let is_there = |hash| accounts.browser(&hash, begun).unwrap().is_some();
     assert_eq!((is_there([1; 32]), is_there([2; 32])), (false, true));
 }
 
 #[tokio::test(start_paused = true)]
-async fn changes_of_another_process_are_noticed_without_a_request() {
+async fn changes_by_another_process_are_noticed() {
     let dir = store();
     let core = core(dir.path());
     let mut readers = (core.store.version_reader().unwrap(), core.access.version_reader().unwrap());
@@ -278,7 +279,7 @@ async fn changes_of_another_process_are_noticed_without_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
+async fn paper_accounts_are_tallied_after_a_market_day() {
     let dir = store();
     let clock = Arc::new(AtomicI64::new(NOW.0));
     let shown = clock.clone();
@@ -299,7 +300,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     let began =
         core.with_reader(|reader| core.paper.at(id, reader, &*core).read(|reading| reading.account.began()));
     assert_eq!(began.unwrap(), Some(NOW));
-    // The paper assets at the end of Sunday, by currency.
+    // Paper assets at the end of Sunday, by currency.
     let sunday = || -> Vec<(String, i64)> {
         let held = core.access.database().paper_assets_as_of(id, "2026-11-15".parse().unwrap()).unwrap();
         held.into_iter().map(|one| (one.currency, one.amount)).collect()
@@ -312,7 +313,7 @@ async fn paper_accounts_are_tallied_when_a_day_of_the_market_has_ended() {
     sleep(SECOND).await;
     assert_eq!(sunday(), [("HKD".to_owned(), 10_000_000_000), ("USD".to_owned(), 1_000_000_000)]);
     runner.stop().await;
-    // A server that does not count them removes the tallies.
+    // A server that does not count paper accounts removes the tallies.
     let plain = Arc::new(open(LevelsFrom::Reported));
     let runner = Runner::start(&plain, vec![paper_levels::job(&plain)]);
     sleep(SECOND).await;
@@ -338,7 +339,7 @@ async fn statements_are_created_once_an_account_is_advanced() {
     let last = || core.access.database().last_statement(id, 1).unwrap().map(|date| date.to_string());
     let runner = Runner::start(&core, vec![statements::job(&core)]);
     sleep(SECOND).await;
-    // Sunday in Hong Kong. The clock alone does not advance the account.
+    // Sunday in Hong Kong. Moving the clock does not advance the account.
     clock.fetch_add(3 * 86_400, Ordering::Relaxed);
     core.statements_due.notify_one();
     sleep(SECOND).await;

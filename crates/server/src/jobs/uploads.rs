@@ -1,4 +1,4 @@
-//! Removes uploads older than a day, and the remains of incomplete ones.
+//! Removes complete and incomplete uploads older than a day.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Rate limit and quota headers: the account's remaining allowance, in every answer about history.
+//! Rate limit and quota headers, which report the account's remaining allowance in every history
+//! response.
 
 use hyper::header::{HeaderName, HeaderValue};
 
@@ -15,7 +16,7 @@ const QUOTA_LIMIT: HeaderName = HeaderName::from_static("x-quota-limit");
 const QUOTA_USED: HeaderName = HeaderName::from_static("x-quota-used");
 const QUOTA_RESET: HeaderName = HeaderName::from_static("x-quota-reset");
 
-/// The same headers in the OpenAPI document.
+/// The headers' descriptions in the OpenAPI document.
 pub(crate) const HEADERS: [HeaderDoc; 6] = [
     HeaderDoc::new(
         "x-ratelimit-limit",
@@ -41,7 +42,7 @@ pub(crate) const HEADERS: [HeaderDoc; 6] = [
 ];
 
 /// Sets the headers to the state after the request. An account without a rate limit gets no rate
-/// headers. If the state cannot be read, the answer is sent without the headers.
+/// headers. If the state cannot be read, the response is sent without the headers.
 pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
     let headers = answer.headers_mut();
     match site.core.access.allowance(&caller.who, site.core.uptime()) {
@@ -51,12 +52,12 @@ pub(crate) fn add_headers(answer: &mut Answer, caller: &Caller, site: &Site) {
             headers.insert(RATE_RESET, HeaderValue::from(seconds_up(allowance.more_in)));
         }
         Ok(None) => {}
-        // The heartbeat job logs that the database is unreachable.
+        // Already logged by the heartbeat job.
         Err(error) if error.is_away() => {}
         Err(error) => tracing::error!(%error, "cannot look up what an account may ask"),
     }
     if site.core.is_degraded() {
-        // Does not wait for a database that is known to be unreachable.
+        // Do not wait for a database that is known to be unreachable.
         return;
     }
     match site.core.access.usage(caller.who.account(), caller.now()) {

@@ -1,17 +1,17 @@
-//! Memory limits for HTTP request bodies: for each account, and before authentication for each
-//! address and for all addresses together.
+//! Memory limits for HTTP request bodies: per account and, before authentication, per address and
+//! for all addresses together.
 
 use std::sync::Arc;
 
 use crate::unsent::{Held, Tally, Unsent};
 use crate::workers::Who;
 
-/// Limits in bytes for bodies being read or answered: per address, for all addresses, per account.
+/// Maximum bytes of request bodies in memory: per address, for all addresses, and per account.
 const OF_ADDRESS_MAX: usize = 1 << 20;
 const OF_STRANGERS_MAX: usize = 16 << 20;
 const OF_ACCOUNT_MAX: usize = 8 << 20;
 
-/// Counts the bytes of bodies in memory.
+/// Counts the bytes of request bodies in memory.
 #[derive(Debug)]
 pub(crate) struct Bodies {
     addresses: Unsent,
@@ -30,12 +30,12 @@ impl Default for Bodies {
 }
 
 impl Bodies {
-    /// The bytes of all bodies.
+    /// Returns the total bytes of all bodies.
     pub(crate) fn bytes(&self) -> usize {
         self.addresses.bytes() + self.accounts.bytes()
     }
 
-    /// The counters for the bytes of a caller's body.
+    /// Returns the counters that a caller's body is charged to.
     pub(crate) fn tallies(&self, who: Who) -> Vec<Held> {
         match who {
             Who::Account(_) => vec![self.accounts.of(who).hold(0)],

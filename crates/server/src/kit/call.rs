@@ -1,4 +1,4 @@
-//! One complete HTTP request, as endpoints and pages see it.
+//! One complete HTTP request, as passed to endpoints and pages.
 
 use std::borrow::Cow;
 use std::cell::Cell;
@@ -22,57 +22,59 @@ use crate::refusal::Refusal;
 
 pub(crate) type Answer = Response<Full<Bytes>>;
 
-/// The name of a path parameter, and its value.
+/// Name and value of a path parameter.
 pub(crate) type PathValue = (&'static str, String);
 
-/// A request that has been read completely.
+/// An HTTP request whose body has been read completely.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Call<'a> {
-    /// What its row says about its proof.
+    /// Credentials that the route's row requires.
     pub(crate) terms: CredentialTerms,
     pub(crate) method: &'a Method,
     pub(crate) path: &'a str,
-    /// The values of the route's path parameters, decoded.
+    /// Decoded values of the route's path parameters.
     pub(crate) path_values: &'a [PathValue],
     pub(crate) query: &'a str,
     pub(crate) headers: &'a HeaderMap,
     pub(crate) body: &'a [u8],
-    /// The body as a file, on endpoints that take one.
+    /// The body as a file, for endpoints that accept uploads.
     pub(crate) arriving: Option<&'a Arriving>,
-    /// The client's address: the peer of the connection, or the client of a trusted proxy.
+    /// Client address: the connection's peer, or the address reported by a trusted proxy.
     pub(crate) peer: SocketAddr,
-    /// The local address of the connection.
+    /// Local address of the connection.
     pub(crate) reached: SocketAddr,
-    /// The region of the listener; `None` if it serves every region.
+    /// Region of the listener, or `None` if it serves every region.
     pub(crate) region: Option<access::Region>,
-    /// A token from the URL, on endpoints that accept one there.
+    /// Token from the URL, for endpoints that accept one there.
     pub(crate) address_token: Option<&'a access::Secret>,
     pub(crate) listener_kind: ListenerKind,
-    /// Whether it comes from this machine. Determined only for rows that ask.
+    /// Whether the request comes from this machine. Determined only for rows that need it.
     pub(crate) is_local: bool,
-    /// Facts for the log and the metrics, collected while the request is answered.
+    /// Values for the log and metrics, collected while the request is processed.
     pub(crate) note: &'a RequestNotes,
 }
 
 impl Call<'_> {
-    /// The value of a path parameter; empty if the route has none of this name.
+    /// Returns the value of a path parameter, or an empty string if the route has none with this
+    /// name.
     pub(crate) fn path_value(&self, name: &str) -> &str {
         self.path_values.iter().find(|(known, _)| *known == name).map_or("", |(_, value)| value.as_str())
     }
 
-    /// The first value of a query parameter.
+    /// Returns the first value of a query parameter.
     pub(crate) fn parameter_of(&self, name: &str) -> Option<String> {
         fields::values(self.query, name).next().map(Cow::into_owned)
     }
 
-    /// The body, parsed as JSON.
+    /// Parses the body as JSON.
     pub(crate) fn json<T: serde::de::DeserializeOwned>(&self) -> Result<T, Problem> {
         let refused =
             |error: serde_json::Error| Refusal::Malformed(format!("the body cannot be decoded: {error}"));
         Ok(self.object().map_err(refused)?)
     }
 
-    /// The fields of a body that is a JSON object. The values of a list would do for fields, too, in their order, so it is refused.
+    /// Parses the body as a JSON object. Arrays are refused explicitly, because serde accepts them
+    /// as structs, by position.
     pub(crate) fn object<T: serde::de::DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         if self.body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
             return Err(serde::de::Error::custom("a list is no object with fields"));
@@ -86,7 +88,8 @@ impl Call<'_> {
         serde_json::from_value(Value::Object(fields))
     }
 
-    /// The text of a header. `None` if it is there twice: it would be unclear which one was signed.
+    /// Returns a header as text. `None` if it is repeated, because it would be ambiguous which
+    /// value was signed.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut values = self.headers.get_all(name).iter();
         match (values.next(), values.next()) {
@@ -96,16 +99,16 @@ impl Call<'_> {
     }
 }
 
-/// What the log and the metrics need of a request once it is answered.
+/// Values that the log and metrics need after the response.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestFacts {
     pub(crate) account: Option<access::AccountId>,
     pub(crate) candles: usize,
-    /// The client's address, which a trusted proxy may have named.
+    /// Client address, which a trusted proxy may have reported.
     pub(crate) client: Option<IpAddr>,
 }
 
-/// Collects [`RequestFacts`] while the request is answered.
+/// Collects [`RequestFacts`] while the request is processed.
 #[derive(Debug, Default)]
 pub(crate) struct RequestNotes {
     account: Cell<Option<access::AccountId>>,
@@ -114,17 +117,17 @@ pub(crate) struct RequestNotes {
 }
 
 impl RequestNotes {
-    /// Notes the account of the caller.
+    /// Records the caller's account.
     pub(crate) fn account(&self, id: access::AccountId) {
         self.account.set(Some(id));
     }
 
-    /// Notes the number of candles in the answer.
+    /// Records the number of candles in the response.
     pub(crate) fn candles(&self, count: usize) {
         self.candles.set(count);
     }
 
-    /// Notes that an earlier request with the same idempotency key did the same.
+    /// Records whether the request was a retry with a known idempotency key.
     pub(crate) fn repeated(&self, is_repeated: bool) {
         self.is_repeated.set(is_repeated);
     }

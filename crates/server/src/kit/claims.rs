@@ -1,7 +1,7 @@
-//! Guesses the account of a request before it is authenticated, which selects its queue and how
-//! much of its body is read. A claim is a hash of a secret that was valid a short time ago, so no
-//! client can forge one for another account. It does not authenticate: every request still needs
-//! valid credentials.
+//! Predicts the account of a request before it is authenticated, to select its queue and the limit
+//! on its body. A claim is a keyed hash of a secret that was valid recently, so a client cannot
+//! forge one for another account. A claim does not authenticate: every request still needs valid
+//! credentials.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -10,19 +10,19 @@ use std::time::Duration;
 
 use crate::workers::Share;
 
-/// At this size expired claims are evicted, or all of them if that is not enough. Only valid
-/// credentials add one.
+/// Maximum number of claims. At this size expired claims are evicted, or all of them if none has
+/// expired. Only valid credentials add a claim.
 const KEPT_MAX: usize = 16_384;
-/// How long a claim is used before it is renewed: the share of an account can change.
+/// Time until a claim is renewed, because the account's share can change.
 const FRESH_FOR: Duration = Duration::from_secs(5);
-/// How long a claim is valid.
+/// Time until a claim expires.
 const KEPT_FOR: Duration = Duration::from_secs(600);
 
-/// A keyed hash of the secret in a request's credentials.
+/// Keyed hash of the secret in a request's credentials.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Claim(u64);
 
-/// The claims of recent requests, with the share of their account.
+/// Claims of recent requests, each with its account's share and the uptime at which it was stored.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     keys: RandomState,
@@ -30,24 +30,25 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// The claim of a secret.
+    /// Returns the claim for a secret.
     pub(super) fn of(&self, secret: &str) -> Claim {
         Claim(self.keys.hash_one(secret))
     }
 
-    /// The share of the account that last used this secret.
+    /// Returns the share of the account that last used this secret, or `None` if the claim is
+    /// unknown or expired.
     pub(crate) fn find(&self, claim: Claim, uptime: Duration) -> Option<Share> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&claim).filter(|(_, since)| uptime < *since + KEPT_FOR).map(|(share, _)| *share)
     }
 
-    /// Whether a claim was renewed within the last seconds.
+    /// Returns whether the claim is recent enough not to be renewed.
     pub(super) fn is_fresh(&self, claim: Claim, uptime: Duration) -> bool {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&claim).is_some_and(|(_, since)| uptime < *since + FRESH_FOR)
     }
 
-    /// Stores the claim of valid credentials.
+    /// Stores a claim for valid credentials.
     pub(super) fn learn(&self, claim: Claim, share: Share, uptime: Duration) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= KEPT_MAX && !known.contains_key(&claim) {

@@ -1,5 +1,5 @@
-//! The HTTP statuses and codes of refusals. The OpenAPI document contains the table, and describes
-//! the refusals of endpoints from it.
+//! HTTP statuses and codes of refusals. The OpenAPI document includes this table and describes the
+//! endpoints' refusals with it.
 
 use wire::code;
 
@@ -11,19 +11,19 @@ pub(crate) const NOT_AUTHORISED: u64 = 403_008;
 pub(crate) const SCOPE_MISSING: u64 = 403_008;
 pub(crate) const TOO_OFTEN: u64 = 429_002;
 pub(crate) const INTERNAL: u64 = 500_000;
-/// A change was sent to the database, and the response was lost.
+/// A change was sent to the database, and its response was lost.
 pub(crate) const OUTCOME_UNKNOWN: u64 = 503_001;
 /// A parameter of a trading request is invalid, or the account cannot fulfil the request.
 pub(crate) const TRADE_PARAMETER: u64 = 602_001;
 /// An enumeration number in a grid's rule is missing or invalid.
 pub(crate) const GRID_RULE: u64 = 602_080;
 pub(crate) const SHORT_SALE: u64 = 602_301;
-/// An invalid request for the list of securities.
+/// A request for the security list is invalid.
 pub(crate) const LIST_PARAMETER: u64 = 310_010;
-/// The list of securities cannot be read.
+/// The security list cannot be read.
 pub(crate) const LIST_FAILED: u64 = 310_011;
 
-/// Every status with its codes, and what they mean.
+/// All pairs of status and code, with their meaning.
 pub(crate) const CODES: [(u16, u64, &str); 32] = [
     (400, code::INVALID, "the request is not understood, or asks for something that cannot be"),
     (400, 400, "the request is not well-formed HTTP for this service"),
@@ -102,7 +102,7 @@ pub(crate) const CODES: [(u16, u64, &str); 32] = [
     (507, 507, "the disk of the store is full"),
 ];
 
-/// The meaning of a code with a status, as in the document; `None` if there is no such pair.
+/// Returns the documented meaning of a code with a status, or `None` if there is no such pair.
 pub(crate) fn meaning(status: &str, code: u64) -> Option<&'static str> {
     let found = CODES.iter().find(|(known, number, _)| *number == code && known.to_string() == status);
     found.map(|(_, _, words)| *words)

@@ -1,5 +1,5 @@
-//! The three cookies of the pages: the browser session, the CSRF secret of a visitor before
-//! sign-in, and the mark of a known browser.
+//! The three cookies that the pages use: the browser session, a visitor's CSRF secret before
+//! sign-in, and the marker of a known browser.
 
 use access::{BROWSER_LIFE_S, Secret};
 use hyper::header::HeaderValue;
@@ -7,18 +7,18 @@ use hyper::header::HeaderValue;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Session,
-    /// For forms before sign-in.
+    /// CSRF secret for forms before sign-in.
     Visitor,
-    /// Marks a browser with an earlier sign-in.
+    /// Marks a browser that has signed in before.
     Device,
 }
 
-/// Half a year.
+/// Lifetime of the device cookie in seconds: half a year.
 const DEVICE_LIFE_S: i64 = 180 * 86_400;
 
 impl Kind {
-    /// With the prefix `__Host-`, a browser accepts the cookie only over https, from this host
-    /// itself, for all paths.
+    /// Returns the cookie name. With the prefix `__Host-`, browsers accept the cookie only over
+    /// HTTPS, from this exact host, for all paths.
     fn name(self, secure: bool) -> &'static str {
         match (self, secure) {
             (Kind::Session, false) => "chandler_session",
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// The value of this cookie in the `Cookie` header of a request.
+    /// Returns the value of this cookie in a `Cookie` header.
     pub(crate) fn read(self, cookies: &str, secure: bool) -> Option<&str> {
         let name = self.name(secure);
         let mut pairs = cookies.split(';').filter_map(|pair| pair.split_once('='));
@@ -67,7 +67,7 @@ impl Kind {
     }
 }
 
-/// The session cookie of a request, not verified.
+/// Returns the session cookie from a `Cookie` header, unverified.
 pub(crate) fn session(cookies: &str, is_https: bool) -> Option<&str> {
     Kind::Session.read(cookies, is_https)
 }

@@ -1,4 +1,4 @@
-//! Counter ids: the form in which the newer SDKs and the official CLI name a security over HTTP,
+//! Counter ids: the form in which newer SDKs and the official CLI identify a security over HTTP,
 //! such as `ST/HK/700`, `ETF/US/SPY` or `IX/US/.DJI` (kind, market, code). A `counter_id` in a
 //! request replaces its `symbol`.
 
@@ -22,7 +22,7 @@ pub(crate) enum CounterError {
     Differs,
 }
 
-/// The symbol of a counter id. Does not check whether the symbol exists.
+/// Converts a counter id to a symbol, without checking that the symbol exists.
 fn symbol_of(counter_id: &str) -> Result<String, CounterError> {
     let parts: Vec<&str> = counter_id.splitn(4, '/').collect();
     match parts.as_slice() {
@@ -36,7 +36,7 @@ fn symbol_of(counter_id: &str) -> Result<String, CounterError> {
     }
 }
 
-/// Whether two lists of symbols are equal in canonical form.
+/// Returns whether two lists of symbols are equal in canonical form.
 fn are_same<'a>(some: impl IntoIterator<Item = &'a str>, others: impl IntoIterator<Item = &'a str>) -> bool {
     let canonical = |text: &'a str| match text.parse::<Symbol>() {
         Ok(symbol) => Cow::Owned(symbol.as_str().to_owned()),
@@ -45,7 +45,7 @@ fn are_same<'a>(some: impl IntoIterator<Item = &'a str>, others: impl IntoIterat
     some.into_iter().map(canonical).eq(others.into_iter().map(canonical))
 }
 
-/// A query with its counter ids replaced by symbols; `None` if it has none.
+/// Replaces the counter ids in a query string with symbols. Returns `None` if there are none.
 pub(crate) fn query(query: &str) -> Result<Option<String>, CounterError> {
     let pairs = || form_urlencoded::parse(query.as_bytes());
     let ids: Vec<String> = pairs()
@@ -73,7 +73,7 @@ pub(crate) fn query(query: &str) -> Result<Option<String>, CounterError> {
     Ok(Some(written.finish()))
 }
 
-/// The same for the fields of a JSON object.
+/// Replaces the counter ids in a JSON object with symbols.
 pub(crate) fn fields(fields: &mut Map<String, Value>) -> Result<(), CounterError> {
     let of_text = |value: &Value| symbol_of(value.as_str().ok_or(CounterError::NoText)?);
     let named = match fields.remove(COUNTER_ID) {
@@ -103,7 +103,7 @@ fn is_absent(value: &Value) -> bool {
     }
 }
 
-/// A text, or the texts of a list.
+/// Returns the strings in a JSON string or array.
 fn texts(value: &Value) -> impl Iterator<Item = &str> {
     let list = value.as_array().map(Vec::as_slice).unwrap_or_default();
     value.as_str().into_iter().chain(list.iter().filter_map(Value::as_str))

@@ -1,8 +1,8 @@
 //! Authentication of HTTP requests. A request has one of four kinds of credentials: a signature in
 //! its headers, a bearer token in its headers, a token in its URL (only where the row allows it,
-//! for tools that can only be configured with a URL), or the cookie of a browser session. Browsers
-//! also send cookies with requests caused by other sites, so a session additionally needs a CSRF
-//! check.
+//! for tools that can only be configured with a URL), or a browser session cookie. Browsers also
+//! send cookies with requests triggered by other sites, so a session cookie additionally needs a
+//! CSRF check.
 
 use std::borrow::Cow;
 
@@ -27,31 +27,31 @@ use crate::refusal::Refusal;
 use crate::versions::Dated;
 use crate::workers::Who;
 
-/// The headers with credentials. A duplicate is refused, because it would be ambiguous.
+/// Headers that contain credentials. Repeated ones are refused, because they would be ambiguous.
 const PROOFS: [&str; 4] = ["authorization", "x-api-key", "x-timestamp", "x-api-signature"];
-/// The query parameter for a token: RFC 6750, section 2.3.
+/// Query parameter with a token (RFC 6750, section 2.3).
 const IN_QUERY: &str = "access_token";
-/// The path prefix before a token, for tools that build the query string themselves.
+/// Path prefix before a token, for tools that build the query string themselves.
 const IN_PATH: &str = "/udf/key/";
-/// The header in which scripts of our pages send their CSRF token, and the token's purpose.
+/// Header in which scripts on our pages send their CSRF token, and the token's purpose.
 const CSRF: &str = "x-csrf";
 const CSRF_PURPOSE: &str = "ask";
-/// How much of an unknown path is logged, and how long a segment may be before it is cut: all paths
-/// of the SDKs fit, no token does.
+/// Maximum length of an unknown path in the log, and the segment length above which a segment is
+/// truncated. All SDK paths fit, and no token does.
 const PATH_CHARS_MAX: usize = 256;
 const SEGMENT_CHARS_MAX: usize = 32;
 const SEGMENT_CHARS_KEPT: usize = 8;
 const ELSEWHERE: Denial = Denial::TokenInvalid("the account is of another region than the address");
 
-/// An authenticated account with the permit for this request. The caller may be a program that acts
-/// for the account.
+/// An authenticated account with the permit for this request. The caller may be an OAuth client
+/// acting for the account.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     pub(crate) caller: Caller,
     pub(crate) permit: Permit,
 }
 
-/// Permission to see metrics and status. Only [`Call::watcher`] creates it.
+/// Permission to read metrics and status. Only [`Call::watcher`] creates it.
 #[derive(Debug)]
 pub(crate) struct Watcher(());
 
@@ -60,7 +60,7 @@ impl Admitted {
         self.permit.account()
     }
 
-    /// The API date that the caller is pinned to; `None` for the newest.
+    /// Returns the API date that the caller is pinned to, or `None` for the newest.
     pub(crate) fn dated(&self) -> Option<Dated> {
         Dated::of(&self.caller.who, self.account())
     }
@@ -69,7 +69,7 @@ impl Admitted {
         &self.caller.who
     }
 
-    /// The market's time.
+    /// Returns the market time of the request.
     pub(crate) fn now(&self) -> Timestamp {
         self.caller.now()
     }
@@ -80,13 +80,14 @@ impl Admitted {
     }
 }
 
-/// Authentication has just read the account, so the cached state is recent enough.
+/// Checks the scope. Authentication has just read the account, so the cached state is recent
+/// enough.
 fn permit(caller: &Caller, scope: Scope, site: &Site) -> Result<Permit, Problem> {
     Ok(site.core.access.admit_within(&caller.who, scope, Freshness::Recent, caller.now())?)
 }
 
-/// A token from the URL, and the query string without it: the token must not appear in links and
-/// refusals.
+/// A token from the URL, and the query string without it, so that the token does not appear in
+/// links or refusals.
 #[derive(Debug)]
 pub(crate) struct Addressed<'a> {
     pub(crate) token: Option<Secret>,
@@ -94,7 +95,7 @@ pub(crate) struct Addressed<'a> {
 }
 
 impl<'a> Addressed<'a> {
-    /// For rows that accept a token in the URL.
+    /// Extracts the token, for rows that accept one in the URL.
     pub(crate) fn of(call: &Call<'a>) -> Result<Addressed<'a>, Problem> {
         let mut token = is_keyed(call.path).then(|| Secret::new(call.path_value("token").to_owned()));
         let is_token = |pair: &&str| {
@@ -121,8 +122,8 @@ fn is_keyed(path: &str) -> bool {
     IN_PATH.strip_prefix('/').is_some_and(|prefix| path.starts_with(prefix))
 }
 
-/// The claim of a request with credentials. The same secret gives the same claim wherever it is in
-/// the request, and however it is escaped.
+/// Returns the claim of a request with credentials. The same secret yields the same claim
+/// regardless of its position in the request and its escaping.
 pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     let text = |name| parts.headers.get(name).and_then(|value| value.to_str().ok());
     let in_header = || text(AUTHORIZATION).map(|value| token(value).into());
@@ -132,18 +133,18 @@ pub(crate) fn claim(parts: &Parts, site: &Site) -> Option<Claim> {
     Some(site.claims.of(&secret))
 }
 
-/// Stores the claim of valid credentials.
+/// Stores a claim for valid credentials.
 pub(crate) fn learn(claim: Claim, account: AccountId, site: &Site) {
     let uptime = site.core.uptime();
     if site.claims.is_fresh(claim, uptime) {
         return;
     }
-    // If the account cannot be read now, the next request does it.
+    // If the account cannot be read now, the next request retries.
     let Ok(Some(account)) = site.core.access.account(account) else { return };
     site.claims.learn(claim, site.core.share(&account), uptime);
 }
 
-/// The token of an `Authorization` header, with or without the scheme.
+/// Returns the token in an `Authorization` header, with or without the scheme.
 fn token(header: &str) -> &str {
     const SCHEME: &str = "bearer ";
     let header = header.trim();
@@ -153,7 +154,7 @@ fn token(header: &str) -> &str {
     }
 }
 
-/// The token in a URL, decoded.
+/// Returns the decoded token in a URL.
 fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     let in_path = || {
         let segment = path.trim_start_matches('/').split('/').nth(2).filter(|_| is_keyed(path))?;
@@ -162,7 +163,7 @@ fn in_address<'a>(path: &'a str, query: &'a str) -> Option<Cow<'a, str>> {
     fields::values(query, IN_QUERY).next().or_else(in_path)
 }
 
-/// A path for the log, without the token in it.
+/// Returns a path for the log, with its token removed.
 pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     if !is_keyed(path) {
         return path.into();
@@ -171,8 +172,8 @@ pub(crate) fn shown(path: &str) -> Cow<'_, str> {
     format!("{IN_PATH}…{}{}", if rest.is_some() { "/" } else { "" }, rest.unwrap_or_default()).into()
 }
 
-/// The same for a path without a route. Control characters are escaped, so that they cannot affect
-/// a terminal or a log parser, and long segments are cut, because they could be tokens.
+/// Like [`shown`], for a path without a route. Control characters are escaped, so that they cannot
+/// affect a terminal or a log parser. Long segments are truncated, because they could be tokens.
 pub(crate) fn written(path: &str) -> String {
     let path = shown(path);
     let segments = path.split('/').map(|segment| cut(segment, SEGMENT_CHARS_MAX, SEGMENT_CHARS_KEPT));
@@ -232,13 +233,12 @@ impl Call<'_> {
         };
         let who = authenticated.map_err(refused)?;
         self.note.account(who.account());
-        // Before authentication the account was only a guess, so its limit of unsent answers is
-        // checked here.
+        // The account was only a prediction before authentication, so its limit on unsent answers
+        // is checked here.
         if site.core.unsent.of(Who::Account(who.account())).is_full() {
             return Err(Refusal::Busy.into());
         }
-        // Checked last: a request that was refused as busy may be sent again with the same
-        // signature.
+        // Checked last, so that a request refused as busy can be retried with the same signature.
         if self.terms.is_change(self.method) && bearer.is_none() && session.is_none() {
             let repetition = self.terms.repetition();
             site.core.access.use_once(&request, repetition, site.core.machine_now()).map_err(refused)?;
@@ -248,8 +248,8 @@ impl Call<'_> {
             self.is_of_our_pages(cookie, site)?;
         }
         let language = Language::preferred(self.header("accept-language").unwrap_or_default());
-        // HTTP has no parameter to opt in to overnight hours, so accounts with the right always get
-        // them. The SDKs omit them for users who do not want them.
+        // HTTP has no parameter for overnight hours, so accounts with the right always get them.
+        // SDKs filter them out for users who do not want them.
         let client = Client { who, language, overnight: true, entrance: self.region };
         let caller = site.core.caller(client);
         if self.terms.home == Home::OwnRegion {
@@ -260,9 +260,9 @@ impl Call<'_> {
         Ok(caller)
     }
 
-    /// The CSRF check of a browser session. Requests caused by other sites are refused by
-    /// `Sec-Fetch-Site`, if the browser sends it; changes also need the CSRF token, which only our
-    /// pages can read.
+    /// Performs the CSRF check for a browser session. Requests triggered by other sites are refused
+    /// by `Sec-Fetch-Site`, if the browser sends it. Changes also need the CSRF token, which only
+    /// our pages can read.
     fn is_of_our_pages(&self, cookie: &str, site: &Site) -> Result<(), Problem> {
         let mut sites = self.headers.get_all("sec-fetch-site").iter();
         if !sites.all(|site| site == "same-origin" || site == "none") {
@@ -276,18 +276,19 @@ impl Call<'_> {
         Ok(())
     }
 
-    /// The cookie of the browser session, not verified.
+    /// Returns the browser session cookie, unverified.
     fn session(&self, site: &Site) -> Option<&str> {
         cookies::session(self.header("cookie").unwrap_or_default(), site.is_https())
     }
 
-    /// The CSRF token that scripts of our pages send with every change. It is constant for a
-    /// session.
+    /// Returns the CSRF token that scripts on our pages send with every change. It is constant for
+    /// a session.
     pub(crate) fn session_csrf_token(&self, site: &Site) -> Option<String> {
         self.session(site).map(|cookie| site.core.access.csrf_token(cookie, CSRF_PURPOSE))
     }
 
-    /// Records a failed authentication in the audit. If that fails, the refusal is unchanged.
+    /// Records a failed authentication in the audit. A failure to record it does not change the
+    /// refusal.
     fn note_denied(&self, offered: Offered<'_>, denial: &Denial, site: &Site) {
         if let Err(error) = site.core.access.note_denied(offered, denial, self.peer.ip(), site.core.moment())
         {
@@ -295,7 +296,7 @@ impl Call<'_> {
         }
     }
 
-    /// The parts of the request that a signature covers.
+    /// Returns the parts of the request that a signature covers.
     pub(crate) fn signed<'a>(&'a self, header: &'a dyn Fn(&str) -> Option<&'a str>) -> SignedRequest<'a> {
         SignedRequest {
             method: self.method.as_str(),
@@ -306,12 +307,12 @@ impl Call<'_> {
         }
     }
 
-    /// Authenticates the request and checks the scope. The only way to get the caller of a request.
+    /// Authenticates the request and checks the scope. This is the only way to obtain the caller.
     pub(crate) fn admit(&self, scope: Scope, site: &Site) -> Result<Admitted, Problem> {
         self.admit_either(scope, None, site)
     }
 
-    /// The same with credentials for either of two scopes.
+    /// Like [`admit`](Self::admit), but accepts credentials for either of two scopes.
     pub(crate) fn admit_either(
         &self,
         scope: Scope,
@@ -324,8 +325,8 @@ impl Call<'_> {
         Ok(Admitted { caller, permit })
     }
 
-    /// Permission for monitoring: granted to everyone at the internal listener and on this machine,
-    /// elsewhere to operators.
+    /// Permits monitoring: always on the internal listener and from this machine, otherwise only
+    /// for operators.
     pub(crate) fn watcher(&self, site: &Site) -> Result<Watcher, Problem> {
         if self.listener_kind != ListenerKind::Internal && !self.is_local {
             self.admit(Scope::Operator, site)?;
@@ -353,7 +354,7 @@ mod tests {
         ] {
             assert_eq!(written(path), wanted);
         }
-        // Escaping does not exceed the limit.
+        // The limit applies after escaping.
         assert_eq!(written(&"/é/é".repeat(1000)).chars().count(), PATH_CHARS_MAX + 1);
     }
 

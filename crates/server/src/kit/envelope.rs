@@ -1,4 +1,4 @@
-//! The JSON envelope of HTTP answers (code, message, data), refusals, and the trace id header.
+//! The JSON envelope of HTTP responses (code, message, data), refusals, and the trace id header.
 
 use std::fmt;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -31,50 +31,50 @@ const TRACE_ID: HeaderName = HeaderName::from_static("x-trace-id");
 pub(crate) const JSON: HeaderValue = HeaderValue::from_static("application/json; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// For the log.
+/// Log messages.
 const PAPER_FAILED: &str = "cannot ask a paper account";
 const ACCESS_FAILED: &str = "cannot check an account";
 
 const OUTCOME_UNKNOWN: &str = "the database did not confirm the change, so it may or may not have been made: repeat an order with the \
     same client_request_id, which makes it once, and look before you repeat anything else";
 
-/// The envelope of a successful answer.
+/// Envelope of a successful response.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub(crate) struct Success<T> {
-    /// 0
+    /// Always 0.
     #[schemars(extend("const" = 0))]
     code: i32,
-    /// success
+    /// Always `success`.
     message: &'static str,
     data: T,
 }
 
-/// Every refusal.
+/// Body of a refusal.
 #[derive(Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Problem")]
 pub(crate) struct ProblemBody {
-    /// The error code: see the table of codes in the description of this document.
+    /// Error code: see the table of codes in the description of this document.
     code: u64,
-    /// The error in words.
+    /// Error message.
     message: String,
     data: (),
 }
 
-/// An answer without data.
+/// A response without data.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Empty {}
 
-/// The refusal of a request.
+/// A refused request: HTTP status, code and message.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: u16,
     code: u64,
     text: String,
-    /// The whole reason, for a caller in this process. It is never sent.
+    /// Full reason, for callers in this process. Never sent to a client.
     detail: Option<String>,
     header: Option<Box<(HeaderName, HeaderValue)>>,
-    /// Its outcome in the metrics, if not derived from the status.
+    /// Outcome in the metrics, unless derived from the status.
     outcome: Option<Outcome>,
 }
 
@@ -86,7 +86,7 @@ pub(crate) struct ProblemParts {
     pub(crate) text: String,
     pub(crate) detail: Option<String>,
     pub(crate) header: Option<(HeaderName, HeaderValue)>,
-    /// Its outcome in the metrics.
+    /// Outcome in the metrics.
     pub(crate) outcome: Outcome,
 }
 
@@ -99,7 +99,7 @@ impl Problem {
         Problem { header: Some(Box::new((name, value))), ..self }
     }
 
-    /// Adds the whole reason, for a caller in this process.
+    /// Adds the full reason, for callers in this process.
     pub(crate) fn detailed(self, detail: String) -> Problem {
         Problem { detail: Some(detail), ..self }
     }
@@ -109,7 +109,7 @@ impl Problem {
         Problem { text: format!("{}: {why}", self.text), ..self }
     }
 
-    /// A feature that the SDKs can request and a paper account does not have.
+    /// Refuses a feature that SDKs can request and a paper account does not have.
     pub(crate) fn not_offered(what: &'static str) -> Problem {
         Problem::from(Refusal::NotOffered(what)).because(NO_TRADING)
     }
@@ -122,12 +122,12 @@ impl Problem {
         Problem::new(405, 405, "this path has another method: see the allow header").with(ALLOW, allow)
     }
 
-    /// The request conflicts with the current state.
+    /// Refuses a request that conflicts with the current state.
     pub(crate) fn conflict(text: impl Into<String>) -> Problem {
         Problem::new(409, 409, text)
     }
 
-    /// The endpoint has a new path.
+    /// Refuses a request to a path that has moved.
     pub(crate) fn moved(to: &'static str) -> Problem {
         Problem::new(410, 410, format!("this path has moved: use {to}"))
     }
@@ -136,19 +136,19 @@ impl Problem {
         Problem::new(400, 400, text)
     }
 
-    /// An OAuth client may not do this for the account.
+    /// Refuses an action that an OAuth client may not perform for the account.
     pub(crate) fn forbidden_to_programs() -> Problem {
         access::Refusal::NotOperator(NotOperator::Program).into()
     }
 
-    /// A browser session, in a request caused by another site.
+    /// Refuses a browser session in a request triggered by another site.
     pub(crate) fn of_another_site() -> Problem {
         let text =
             "another site asks with the session of this browser: open the page itself, or send a token";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// A change by a browser session needs the CSRF token.
+    /// Refuses a change by a browser session without a valid CSRF token.
     pub(crate) fn without_csrf_token() -> Problem {
         let text = "the CSRF token is missing or of another session: send x-csrf as GET /v1/me returns it";
         Problem::new(403, code::NOT_AUTHORISED, text)
@@ -192,65 +192,66 @@ impl Problem {
         Problem::too_often("api request is limited: at most 100 calls about topics in 10 seconds", seconds)
     }
 
-    /// Not found, or not visible to the caller.
+    /// Refuses a request for an object that does not exist or is not visible to the caller.
     pub(crate) fn nothing_there(text: &str) -> Problem {
         Problem::new(404, 404, text)
     }
 
-    /// The account may not post topics or replies.
+    /// Refuses an account that may not post topics or replies.
     pub(crate) fn may_not_post(text: &str) -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// The requested range begins after the end.
+    /// Refuses a range that begins after the end of the `length` bytes.
     pub(crate) fn unsatisfiable(length: usize) -> Problem {
         Problem::new(416, 416, format!("the range begins behind the end: there are {length} bytes"))
     }
 
-    /// An invalid trading request, with the code that its clients know.
+    /// Refuses an invalid trading request, with the code that clients expect.
     pub(crate) fn trade_parameter(text: impl Into<String>) -> Problem {
         Problem::new(400, code::TRADE_PARAMETER, text)
     }
 
-    /// An invalid request for the list of securities, with the code that its clients know.
+    /// Refuses an invalid request for the security list, with the code that clients expect.
     pub(crate) fn list_parameter(text: impl Into<String>) -> Problem {
         Problem::new(400, code::LIST_PARAMETER, text)
     }
 
-    /// The list of securities cannot be read.
+    /// Reports that the security list cannot be read.
     pub(crate) fn list_failed() -> Problem {
         Problem::new(500, code::LIST_FAILED, "internal error")
     }
 
-    /// An integer of a grid's rule is missing or out of range.
+    /// Refuses a grid rule with a missing or out-of-range integer.
     pub(crate) fn grid_rule(text: impl Into<String>) -> Problem {
         Problem::new(400, code::GRID_RULE, text)
     }
 
-    /// The account's rules refuse the request.
+    /// Refuses a request that violates the paper account's trading rules.
     pub(crate) fn trade_refused(refusal: &trading::Refusal) -> Problem {
         let problem = Problem::new(400, u32::from(refusal.code).into(), refusal.text.clone());
         problem.detailed(Reason::of(refusal).words)
     }
 
-    /// The operator made the account read-only.
+    /// Refuses a change to an account that the operator made read-only.
     pub(crate) fn read_only() -> Problem {
         let text =
             "this account is read-only: its operator lets it look at orders and assets, and change nothing";
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// An invalid or expired download URL.
+    /// Refuses an invalid or expired download URL.
     pub(crate) fn download_refused(text: impl Into<String>) -> Problem {
         Problem::new(403, code::NOT_AUTHORISED, text)
     }
 
-    /// A feature that this server is not configured for.
+    /// Refuses a feature that this server is not configured for.
     pub(crate) fn not_set_up(text: impl Into<String>) -> Problem {
         Problem::new(501, wire::code::SERVER, text)
     }
 
-    /// A paper account needs more time to catch up than one request waits.
+    /// Refuses a request because the paper account needs longer to catch up than one request may
+    /// wait.
     pub(crate) fn catching_up(text: impl Into<String>) -> Problem {
         Problem::new(503, wire::code::SERVER, text).with(RETRY_AFTER, HeaderValue::from_static("1"))
     }
@@ -267,7 +268,7 @@ impl Problem {
             | PaperError::NotBefore { .. }
             | PaperError::NameTaken(_)
             | PaperError::NotEmpty) => Problem::trade_parameter(error.to_string()),
-            // The writing thread ended before its result was known.
+            // The writer thread ended before the result was known.
             error @ PaperError::Lost => Problem::outcome_unknown(&error, PAPER_FAILED),
             error => match error.store() {
                 Some(error) => Problem::from_store(error, PAPER_FAILED),
@@ -280,7 +281,7 @@ impl Problem {
         problem.detailed(detail)
     }
 
-    /// A read or change failed; `what` is for the log.
+    /// Converts a store error of a read or change. `what` is the log message.
     pub(crate) fn from_store(error: &StoreError, what: &'static str) -> Problem {
         match error {
             StoreError::Unknown { .. } => Problem::outcome_unknown(error, what),
@@ -292,7 +293,7 @@ impl Problem {
         }
     }
 
-    /// A change may or may not have been made. Only the client can find out which.
+    /// Reports that a change may or may not have been made. The client has to check.
     fn outcome_unknown(error: &dyn fmt::Display, what: &'static str) -> Problem {
         tracing::error!(%error, "{what}");
         Problem::new(503, code::OUTCOME_UNKNOWN, OUTCOME_UNKNOWN)
@@ -302,31 +303,33 @@ impl Problem {
         Problem::new(406, 406, text)
     }
 
-    /// The rest of the body is not read, so the connection cannot be reused.
+    /// Refuses a body above `max` bytes. The unread part makes the connection unusable, so it is
+    /// closed.
     pub(crate) fn too_large(max: usize) -> Problem {
         Problem::new(413, 413, format!("the body is larger than {max} bytes"))
             .with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// The same for a file.
+    /// Refuses a file that is too large and closes the connection.
     pub(crate) fn file_too_large(text: impl Into<String>) -> Problem {
         Problem::new(413, 413, text).with(CONNECTION, HeaderValue::from_static("close"))
     }
 
-    /// The disk is full.
+    /// Refuses a file because the disk is full.
     pub(crate) fn disk_full(text: impl Into<String>) -> Problem {
         Problem::new(507, 507, text)
     }
 
-    /// A signature covers the body, but a file is not read before its sender is authenticated.
+    /// Refuses a file upload with a signature: the signature would cover the body, but files are
+    /// not read before the sender is authenticated.
     pub(crate) fn signed_file() -> Problem {
         let text = "a signature would cover the file, which is not read before its sender is known: send the token alone, as \
                     Authorization: Bearer";
         Problem::new(403, code::SIGNATURE_INVALID, text)
     }
 
-    /// The memory limit for request bodies is reached: the account's, or that of unauthenticated
-    /// requests.
+    /// Refuses a request because the memory limit for request bodies is reached: the account's, or
+    /// that of unauthenticated requests.
     pub(crate) fn too_many_bodies() -> Problem {
         Problem::new(429, code::TOO_OFTEN, "too many requests are being read at once: try again")
             .with(CONNECTION, HeaderValue::from_static("close"))
@@ -355,7 +358,7 @@ impl Problem {
         problem.detailed(detail)
     }
 
-    /// The caller could not be authenticated, so the request was not carried out.
+    /// Reports that authentication failed with an error, so the request was not executed.
     fn unchecked(error: AccessError) -> Problem {
         if error.is_away() || error.is_full() {
             return Refusal::of_access(&error).into();
@@ -364,7 +367,7 @@ impl Problem {
         Problem::internal()
     }
 
-    /// Its parts, for answers in another form.
+    /// Splits the refusal into its parts, for responses in another format.
     pub(crate) fn into_parts(self) -> ProblemParts {
         let Problem { status, code, text, detail, header, outcome } = self;
         ProblemParts {
@@ -393,7 +396,7 @@ impl Problem {
     }
 }
 
-/// An error and its causes in one line, without those that it quotes.
+/// Formats an error and its causes on one line, skipping causes whose text it already contains.
 pub(crate) fn in_full(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     for cause in std::iter::successors(error.source(), |cause| cause.source()).map(ToString::to_string) {
@@ -441,7 +444,7 @@ impl From<WrongRegion> for Problem {
     }
 }
 
-/// Retry-After while the database is unreachable: it is unlikely to return sooner.
+/// `Retry-After` in seconds while the database is unreachable.
 const AWAY_RETRY_S: u32 = 5;
 
 impl From<Refusal> for Problem {
@@ -464,20 +467,20 @@ pub(crate) fn success(data: impl Serialize) -> Answer {
     document(200, &Success { code: 0, message: "success", data })
 }
 
-/// The body of a successful answer that is encoded once and sent often. `None` if it cannot be
-/// encoded.
+/// Encodes the body of a successful response that is built once and sent often. Returns `None` if
+/// it cannot be encoded.
 pub(crate) fn success_body(data: impl Serialize) -> Option<Bytes> {
     let value = serde_json::to_value(Success { code: 0, message: "success", data }).ok()?;
     Some(value.to_string().into())
 }
 
-/// A JSON document without the envelope. Serializing it as a tree sorts the field names, so the
-/// answer does not depend on their order in the struct.
+/// Returns a JSON document without the envelope. Serializing through a tree sorts the field names,
+/// so the output does not depend on their order in the struct.
 pub(crate) fn document(status: u16, document: &impl Serialize) -> Answer {
     match serde_json::to_value(document) {
         Ok(value) => json(status, value.to_string().into()),
         Err(error) => {
-            // Serializing fails only for maps whose keys are not text, and there are none.
+            // Serializing fails only for maps with non-string keys, which documents do not have.
             tracing::error!(%error, "cannot write an answer");
             json(500, Bytes::from_static(br#"{"code":500000,"data":null,"message":"internal error"}"#))
         }
@@ -500,15 +503,15 @@ pub(crate) fn respond(status: u16, content_type: HeaderValue, body: Bytes) -> An
     let mut answer = Response::new(Full::new(body));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     answer.headers_mut().insert(CONTENT_TYPE, content_type);
-    // Answers contain passwords and account data, so proxies and browsers must not cache them.
+    // Responses contain passwords and account data, so proxies and browsers must not cache them.
     answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     answer
 }
 
-/// The trace id of an answer, which is also in its log lines: a random number of the process, then
-/// a counter, so that ids are not repeated after a restart.
+/// Returns a new trace id for a response and its log lines: a random number per process, followed
+/// by a counter, so that ids do not repeat after a restart.
 pub(crate) fn trace_id() -> String {
-    // Each `RandomState` has new keys from the system's random number generator.
+    // Each `RandomState` is created with random keys.
     static RUN: LazyLock<u64> = LazyLock::new(|| RandomState::new().build_hasher().finish());
     static NEXT: AtomicU64 = AtomicU64::new(1);
     format!("{:016x}{:08x}", *RUN, NEXT.fetch_add(1, Ordering::Relaxed))
@@ -518,11 +521,11 @@ pub(crate) fn mark(answer: &mut Answer, trace: &str) {
     if let Ok(trace) = HeaderValue::from_str(trace) {
         answer.headers_mut().insert(TRACE_ID, trace);
     }
-    // Browsers must not guess another content type and run the answer as a script.
+    // Prevents browsers from sniffing another content type and running the response as a script.
     answer.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
 }
 
-/// Whole seconds, rounded up, so that a client that waits this long is not too early.
+/// Rounds up to whole seconds, so that a client that waits this long is not too early.
 pub(crate) fn seconds_up(wait: Duration) -> u64 {
     wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
@@ -542,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_that_may_have_been_made_is_not_an_internal_error() {
+    fn a_lost_commit_response_has_an_unknown_outcome() {
         let lost = || StoreError::Unknown {
             what: "write to a journal",
             place: store::Place::from(std::path::Path::new("/accounts")),
@@ -560,13 +563,13 @@ mod tests {
             assert!(text.contains("may or may not have been made"), "{text}");
             assert!(text.contains("same client_request_id"), "{text}");
         }
-        // A failure to record a signature is certain: the request was not carried out.
+        // A failure to record a signature is certain: the request was not executed.
         let unchecked = Problem::from(Denial::Failed(AccessError::Store(lost())));
         assert_eq!((unchecked.status, unchecked.code), (500, 500_000));
     }
 
     #[test]
-    fn an_account_that_catches_up_gets_503_with_retry_after() {
+    fn an_account_catching_up_gets_503_with_retry_after() {
         let (at, to) = (market::Timestamp(1_773_799_200), market::Timestamp(1_773_820_800));
         let answer = Problem::from_paper(PaperError::CatchingUp { at, to }).answer();
         assert_eq!((answer.status().as_u16(), &answer.headers()[RETRY_AFTER]), (503, &HeaderValue::from(1)));
@@ -578,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn every_denial_has_the_status_and_the_code_that_clients_know() {
+    fn denials_map_to_the_documented_status_and_code() {
         for (denial, numbers) in [
             (Denial::TokenExpired("x"), (401, 401_003)),
             (Denial::TokenInvalid("x"), (401, 401_004)),
@@ -592,7 +595,7 @@ mod tests {
     }
 
     #[test]
-    fn database_errors_have_the_same_code_through_every_service() {
+    fn database_errors_have_the_same_code_in_every_service() {
         let place = || store::Place::from(std::path::Path::new("accounts.db"));
         let full = || StoreError::Full { what: "commit", place: place(), source: "no space left".into() };
         let away = || StoreError::Away { what: "commit", place: place(), source: "no answer".into() };

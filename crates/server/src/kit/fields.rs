@@ -1,30 +1,30 @@
-//! The parser of query strings and forms (`name=value&name=value`). Callers turn its errors into
+//! Parser for query strings and forms (`name=value&name=value`). Callers convert its errors to
 //! their own refusals.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Characters of a refused text in the refusal.
+/// Maximum number of characters of an invalid value quoted in a refusal.
 const ECHO_CHARS_MAX: usize = 40;
-/// Unknown names in the refusal.
+/// Maximum number of unknown names quoted in a refusal.
 const ECHO_NAMES_MAX: usize = 5;
 
-/// Fields by name, each at most once.
+/// Parsed fields with unique names.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) struct Fields(Vec<(String, String)>);
 
-/// The accepted names.
+/// Accepted field names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Names<'a> {
-    /// Only these.
+    /// Only these names.
     Known(&'a [&'a str]),
-    /// Any, but at most this many.
+    /// Any names, but at most `most` fields.
     Any { most: usize },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum FieldsError {
-    /// It would be ambiguous.
+    /// A name occurs twice, which would be ambiguous.
     #[error("parameter {0} is there more than once")]
     Twice(String),
     #[error("unknown parameter {unknown}: there are {known}")]
@@ -56,38 +56,38 @@ impl Fields {
         }
     }
 
-    /// The text of a field. An empty field counts as absent.
+    /// Returns a field's value. An empty value is treated as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// Moves the text of a field out, so that no copy remains: it may be a secret.
+    /// Moves a field's value out, so that no copy of a secret remains.
     pub(crate) fn take(&mut self, name: &str) -> String {
         let found = self.0.iter_mut().find(|(known, _)| known == name);
         found.map(|(_, value)| std::mem::take(value)).unwrap_or_default()
     }
 
-    /// Names and texts, in the order of the request.
+    /// Returns names and values in request order.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
-/// Only the names: the texts of a form may be secret.
+/// Prints only the names, because form values may be secret.
 impl fmt::Debug for Fields {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
     }
 }
 
-/// All texts of a name, in order. Other names are ignored, and repetitions are allowed.
+/// Returns all values of a name, in order. Other names are ignored, and repetitions are allowed.
 pub(crate) fn values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Cow<'a, str>> {
     let pairs = form_urlencoded::parse(query.as_bytes()).filter(move |(known, _)| known == name);
     pairs.map(|(_, value)| value)
 }
 
-/// The beginning of a text, to quote in a refusal.
+/// Returns a prefix of the text that is short enough to quote in a refusal.
 pub(crate) fn echo(text: &str) -> String {
     text.chars().take(ECHO_CHARS_MAX).collect()
 }
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_taken_field_is_emptied_and_debug_hides_texts() {
+    fn debug_output_hides_values() {
         let mut fields = Fields::parse(b"name=ann&password=secret", Names::Any { most: 9 }).unwrap();
         assert_eq!(format!("{fields:?}"), r#"["name", "password"]"#);
         assert_eq!((fields.take("password").as_str(), fields.get("password")), ("secret", None));
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_a_name_come_in_order() {
+    fn repeated_values_keep_their_order() {
         let all: Vec<_> = values("a=1&b=2&%61=%33&a", "a").collect();
         assert_eq!(all, ["1", "3", ""]);
     }

@@ -1,5 +1,5 @@
-//! Values in the bodies of order requests. Depending on the SDK, decimals are text or numbers,
-//! numbers may be text, and empty values count as absent.
+//! Values in order request bodies. Depending on the SDK, decimals are strings or numbers, numbers
+//! may be strings, and empty values mean absent.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,19 +14,19 @@ use super::call::Call;
 use super::envelope::Problem;
 use super::query::{echo, missing, unknown};
 
-/// Longest text of a request, other than a remark.
+/// Maximum length of a string other than a remark, in bytes.
 const TEXT_MAX: usize = 128;
-/// Longest remark in bytes; the engine limits its characters.
+/// Maximum length of a remark in bytes. The engine limits its characters.
 const REMARK_MAX: usize = 2_048;
 /// The last second of the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
 
-/// Parses the body as an object. Unknown fields are ignored.
+/// Parses the body as a JSON object. Unknown fields are ignored.
 pub(crate) fn body<T: serde::de::DeserializeOwned>(call: &Call<'_>) -> Result<T, Problem> {
     call.object().map_err(|error| Problem::trade_parameter(format!("the body cannot be read: {error}")))
 }
 
-/// A field as text, whether it was text or a number; `None` if it is empty, null or absent.
+/// A field as text, whether it was a string or a number. `None` if it is empty, null or absent.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Field(Option<String>);
 
@@ -56,7 +56,8 @@ impl Field {
         self.text(name)?.ok_or_else(|| missing(name))
     }
 
-    /// A value of a closed set. `otherwise` replaces the message for an unknown one.
+    /// Parses a required value from a closed set. `otherwise` replaces the message for an unknown
+    /// value.
     pub(crate) fn word<T: FromStr>(&self, name: &str, otherwise: Option<&str>) -> Result<T, Problem> {
         let text = self.required(name)?;
         text.parse().map_err(|_| otherwise.map_or_else(|| unknown(name, text), Problem::trade_parameter))
@@ -66,7 +67,7 @@ impl Field {
         self.decimal(name, parse_price)
     }
 
-    /// A price without a later tick check.
+    /// Parses a price that need not be on a tick.
     pub(crate) fn exact_price(&self, name: &str) -> Result<Option<Price>, Problem> {
         self.decimal(name, parse_exact_price)
     }
@@ -107,7 +108,7 @@ impl Field {
         text.parse().map(Some).map_err(|_| wrong())
     }
 
-    /// Unix seconds; 0 for none.
+    /// Parses Unix seconds. Returns `None` for 0.
     pub(crate) fn time(&self, name: &str) -> Result<Option<Timestamp>, Problem> {
         let Some(text) = self.text(name)? else { return Ok(None) };
         match text.parse::<i64>() {
@@ -120,7 +121,7 @@ impl Field {
         }
     }
 
-    /// This field, or else the same one under another spelling.
+    /// Returns this field, or `other` if it is absent. Used for alternative spellings.
     pub(crate) fn or(self, other: Field) -> Field {
         if self.0.is_some() { self } else { other }
     }

@@ -1,4 +1,4 @@
-//! The listeners of the server.
+//! The server's listeners.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ pub(crate) struct Listening {
 pub(crate) struct ListenerDocument {
     kind: &'static str,
     address: String,
-    /// The region whose accounts it serves; null for all.
+    /// Region whose accounts it serves; null for all.
     region: Option<&'static str>,
     tls: bool,
 }
@@ -37,10 +37,10 @@ impl Listening {
     }
 }
 
-/// The kind of listener that a connection came through.
+/// The kind of listener that accepted a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ListenerKind {
     Public,
-    /// Serves monitoring only, without authentication.
+    /// Serves only monitoring, without authentication.
     Internal,
 }

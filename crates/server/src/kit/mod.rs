@@ -1,7 +1,7 @@
-//! The HTTP kit: the building blocks of endpoints and pages. A request ([`Call`]), authentication
-//! ([`credentials`]), a refusal ([`Problem`]), JSON, gzip and range answers, cookies, and the
-//! shared state of HTTP ([`Site`]). A row of a route table also has its part of the OpenAPI
-//! document ([`doc`]). The kit does not depend on any endpoint or page.
+//! Building blocks for HTTP endpoints and pages: a request ([`Call`]), authentication
+//! ([`credentials`]), a refusal ([`Problem`]), JSON, gzip and range responses, cookies, and the
+//! shared HTTP state ([`Site`]). A route table row also has its part of the OpenAPI document
+//! ([`doc`]). This module does not depend on any endpoint or page.
 
 pub(crate) mod allowance;
 mod bodies;

@@ -16,12 +16,12 @@ impl QueryParameters {
         fields.map(QueryParameters).map_err(|error| Refusal::BadQuery(error.to_string()))
     }
 
-    /// The text of a parameter. An empty one counts as absent.
+    /// Returns a parameter's value. An empty value is treated as absent.
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name)
     }
 
-    /// An integer, or `otherwise` if absent.
+    /// Parses an integer within `range`, or returns `otherwise` if it is absent.
     pub(crate) fn number(
         &self,
         name: &str,
@@ -37,7 +37,7 @@ impl QueryParameters {
         })
     }
 
-    /// The number of an existing record.
+    /// Parses a record id.
     pub(crate) fn id(&self, name: &str) -> Result<Option<i64>, Refusal> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());

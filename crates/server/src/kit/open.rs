@@ -1,9 +1,4 @@
-//! CORS, for endpoints that pages of other sites may call with a token.
-//!
-//! Allowing every origin does not expose browser sessions. A browser does not send our cookie with
-//! a request from a script of another site (`SameSite=Lax`). If one did, `Sec-Fetch-Site` would
-//! reveal it and the request would be refused. And browsers withhold an answer that allows every
-//! origin from a script that sent cookies. So only requests with a token remain.
+//! CORS for endpoints that pages on other sites may call with a token.
 
 use hyper::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
@@ -12,7 +7,7 @@ use hyper::header::{
 
 use super::call::Answer;
 
-/// The headers that a script may read.
+/// Response headers that a script may read.
 const EXPOSED_HEADERS: HeaderValue = HeaderValue::from_static(
     "x-quota-limit, x-quota-used, x-quota-reset, x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-reset, \
      x-next, x-trace-id, link, retry-after, accept-ranges, content-range, etag",
@@ -24,7 +19,7 @@ pub(crate) fn open(answer: &mut Answer) {
     headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, EXPOSED_HEADERS);
 }
 
-/// The answer to a preflight request.
+/// Adds the headers of a preflight response.
 pub(crate) fn preflight(answer: &mut Answer) {
     open(answer);
     let headers = answer.headers_mut();

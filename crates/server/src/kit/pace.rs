@@ -1,4 +1,4 @@
-//! The rate limit of a row.
+//! Rate limits of route table rows.
 
 use super::allowance;
 use super::call::Answer;
@@ -9,29 +9,28 @@ use crate::caller::Caller;
 use crate::command;
 use crate::lifting;
 
-/// The rate limit that the requests of a row count against, per account.
+/// The per-account rate limit that a row's requests count against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowPace {
     /// No rate limit.
     Unlimited,
-    /// The limit of searches, inventory and coverage. Accounts without a rate limit are exempt.
+    /// Limit on searches, inventory and coverage. Accounts without a rate limit are exempt.
     Search,
-    /// The limit of watchlists and lists of securities. Accounts without a rate limit are exempt,
-    /// and so are browser sessions, where one click is several requests.
+    /// Limit on watchlists and security lists. Accounts without a rate limit are exempt, and so are
+    /// browser sessions, in which one click sends several requests.
     Lists,
-    /// The limit of requests about orders and assets. Accounts without a rate limit are exempt, and
-    /// so are browser sessions, where a page sends several requests concurrently.
+    /// Limit on requests for orders and assets. Accounts without a rate limit are exempt, and so
+    /// are browser sessions, in which a page sends several requests concurrently.
     Trade,
-    /// Like `Trade`, for requests that read an account's whole journal: browser sessions have a
+    /// Like `Trade`, for requests that read an account's whole journal. Browser sessions have a
     /// separate limit.
     Journal,
-    /// The limit of requests about topics. Writing them has separate limits, in the crate `social`.
+    /// Limit on community requests. Posting has separate limits in the crate `social`.
     Community,
-    /// The general limit of quote commands, which the route counts (`route.rs`), also for long
-    /// connections.
+    /// The general limit on quote commands, shared with long connections and counted in `route.rs`.
     Calls,
-    /// The account's window of history requests, counted by the route: one request may count as
-    /// several. Every answer has headers with the remaining allowance.
+    /// The account's history request window, counted in `route.rs`. One request may count as
+    /// several. Every response has headers with the remaining allowance.
     History,
 }
 
@@ -43,8 +42,8 @@ impl RowPace {
         }
     }
 
-    /// Counts a request, or refuses it with the time to wait. For an operator, the refusal shows
-    /// how to lift the limit, if that is possible.
+    /// Counts a request, or refuses it with the time to wait. For an operator, the refusal also
+    /// shows how to lift the limit, if possible.
     pub(crate) fn pass(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         self.count(admitted, site).map_err(|problem| {
             let words =
@@ -56,8 +55,8 @@ impl RowPace {
         })
     }
 
-    /// Counts additional requests for the work of one that was answered. If not all of them fit,
-    /// the next request waits.
+    /// Counts additional requests for expensive work that was already done. If the limit is
+    /// reached, the next request is refused.
     pub(crate) fn charge(self, admitted: &Admitted, site: &Site, requests: u32) {
         for _ in 0..requests {
             if self.count(admitted, site).is_err() {
@@ -69,7 +68,8 @@ impl RowPace {
     fn count(self, admitted: &Admitted, site: &Site) -> Result<(), Problem> {
         let account = admitted.account();
         match self {
-            // Some handlers charge for more than one request.
+            // In-process callers have no rate limits. The check is here because handlers also call
+            // `charge`.
             _ if admitted.who().is_in_process() => Ok(()),
             RowPace::Community => site.may_converse(account.id).map_err(Problem::too_many_community_calls),
             RowPace::Search | RowPace::Trade | RowPace::Journal | RowPace::Lists
@@ -90,7 +90,7 @@ impl RowPace {
         }
     }
 
-    /// The answer, with headers for the remaining allowance.
+    /// Adds headers with the remaining allowance to a response.
     pub(crate) fn add_headers(
         self,
         answer: Result<Answer, Problem>,

@@ -1,5 +1,5 @@
-//! gzip for long texts, if the client accepts it: a thousand candles as JSON shrink to a quarter.
-//! Binary formats are already compressed, and ranges refer to uncompressed bytes.
+//! Compresses long texts with gzip if the client accepts it. A thousand candles as JSON shrink to a
+//! quarter. Binary formats are already compressed, and ranges refer to uncompressed bytes.
 
 use std::io::{self, Write};
 
@@ -12,10 +12,10 @@ use hyper::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, ETAG, Head
 use super::call::Answer;
 use crate::preferences::preferences;
 
-/// Shorter texts fit into a packet or two and are not worth compressing.
+/// Minimum size to compress, in bytes. Shorter texts fit into one or two network packets.
 const BYTES_MIN: usize = 4 << 10;
 
-/// Whether a client accepts gzip.
+/// Returns whether a client accepts gzip.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|line| line.to_str().ok());
     preferences(lines).any(|coding| {
@@ -24,7 +24,7 @@ pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     })
 }
 
-/// A complete answer, compressed if its text is long enough.
+/// Compresses a complete response if its text is long enough.
 pub(crate) fn packed(answer: Answer, text: &Bytes) -> Answer {
     let Some(packed) = (text.len() >= BYTES_MIN).then(|| pack(text).ok()).flatten() else { return answer };
     let (mut parts, _) = answer.into_parts();
@@ -36,7 +36,7 @@ pub(crate) fn packed(answer: Answer, text: &Bytes) -> Answer {
 }
 
 fn pack(text: &[u8]) -> io::Result<Bytes> {
-    // The fastest level: better ones save a tenth more and take three times as long.
+    // The fastest level: higher levels save another tenth and take three times as long.
     let mut encoder = GzEncoder::new(Vec::with_capacity(text.len() / 3), Compression::fast());
     encoder.write_all(text)?;
     encoder.finish().map(Bytes::from)

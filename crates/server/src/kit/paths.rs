@@ -1,8 +1,8 @@
 //! Paths of pages that endpoints refer to.
 
-/// The page to enter the code of a device.
+/// Page for entering a device code.
 pub(crate) const CONFIRM: &str = "/oauth2/device/authorize/confirm";
-/// The page to authorize a program.
+/// Page for authorizing an OAuth client.
 pub(crate) const AUTHORIZE: &str = "/oauth2/authorize";
-/// The page to set an account's password, with a link from an operator.
+/// Page for setting an account's password, opened with a link from an operator.
 pub(crate) const PASSWORD: &str = "/password";

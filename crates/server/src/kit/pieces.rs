@@ -1,6 +1,6 @@
-//! Range requests. Readers of Parquet request the length of a file, then its end, then the needed
-//! columns; all of these must come from the same answer. So an answer that is read in ranges is
-//! cached for a short time, and counted once.
+//! Range requests. Parquet readers request a file's length, then its end, then the needed columns,
+//! and all of these must come from the same response. A response that is read in ranges is
+//! therefore cached for a short time, and counted once.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,39 +16,41 @@ use market::Floors;
 use super::call::{Answer, Call};
 use super::envelope::{self, Problem};
 
-/// How long an answer is cached; a program that reads it in ranges finishes sooner.
+/// Time until a cached response expires. Programs that read in ranges finish sooner.
 const KEPT_FOR: Duration = Duration::from_secs(30);
-/// Limits of the cache: answers, and their total bytes. The longest has about two megabytes.
+/// Maximum number of cached responses, and their maximum total bytes. The longest response has
+/// about two megabytes.
 const KEPT_MAX: usize = 32;
 const BYTES_MAX: usize = 32 << 20;
-/// How often an answer may be sent completely before it is counted again, the least that a piece
-/// counts as, and how many of the smallest pieces are allowed in addition.
+/// Budget of a cached response: its whole length `TIMES_MAX` times, plus `SMALL_MAX` pieces of
+/// `PIECE_MIN` bytes. A smaller piece is charged as `PIECE_MIN`. After that, the response is
+/// counted again.
 const TIMES_MAX: usize = 3;
 const PIECE_MIN: usize = 64 << 10;
 const SMALL_MAX: usize = 64;
 
-/// A complete answer, of which a range may be sent.
+/// A complete response, of which a range may be sent.
 #[derive(Clone, Debug)]
 pub(crate) struct WholeAnswer {
     pub(crate) body: Bytes,
     pub(crate) content_type: HeaderValue,
-    /// The token of the next page.
+    /// Token of the next page.
     pub(crate) next: Option<String>,
     pub(crate) candles: usize,
     pub(crate) scope: AnswerScope,
 }
 
-/// The data visible to the account when the answer was created. If that has changed, the cached
-/// answer is not used.
+/// Data visible to the account when the response was created. If it has changed, the cached
+/// response is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AnswerScope {
-    /// Whether it may contain overnight candles.
+    /// Whether the response may contain overnight candles.
     pub(crate) has_overnight: bool,
-    /// Where the history begins.
+    /// Start of the visible history.
     pub(crate) floors: Floors,
 }
 
-/// The cache of answers that are read in ranges, newest last.
+/// Cache of responses that are read in ranges, newest last.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces(Mutex<VecDeque<CachedAnswer>>);
 
@@ -58,7 +60,7 @@ struct CachedAnswer {
     question: String,
     at: Duration,
     whole: WholeAnswer,
-    /// Bytes of it that may still be sent.
+    /// Remaining budget in bytes.
     left: usize,
 }
 
@@ -97,8 +99,8 @@ impl Pieces {
 }
 
 impl Pieces {
-    /// Counts a piece that is sent. An answer that was sent several times over is evicted, so the
-    /// next request for it counts again.
+    /// Charges a piece to the cached response's budget. A response with no budget left is evicted,
+    /// so the next request for it counts again.
     pub(crate) fn spend(&self, whose: AccountId, question: &str, bytes: usize) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.retain_mut(|one| {
@@ -111,12 +113,12 @@ impl Pieces {
     }
 }
 
-/// Whether the client reads the answer in ranges.
+/// Returns whether the client reads the response in ranges.
 pub(crate) fn is_piecewise(call: &Call<'_>) -> bool {
     *call.method == Method::HEAD || call.headers.contains_key(RANGE)
 }
 
-/// The requested range, and the number of candles sent with it.
+/// Returns the requested range, and the number of candles that it counts for.
 pub(crate) fn cut(
     whole: &WholeAnswer,
     method: &Method,
@@ -153,7 +155,8 @@ pub(crate) fn cut(
     Ok((answer, candles))
 }
 
-/// The candles of a part, by its share of the bytes. The parts of an answer add up to its candles.
+/// Returns a part's number of candles, proportional to its bytes. Contiguous parts of a response
+/// add up to its total.
 fn share(candles: usize, part: &Part, length: usize) -> usize {
     let until = |end: usize| candles.saturating_mul(end).checked_div(length).unwrap_or_default();
     match part {
@@ -163,7 +166,7 @@ fn share(candles: usize, part: &Part, length: usize) -> usize {
     }
 }
 
-/// Whether the client has pieces of another answer (`If-Range`).
+/// Returns whether the client has pieces of another response (`If-Range`).
 fn is_outdated(headers: &HeaderMap, mark: &str) -> bool {
     headers.get(IF_RANGE).is_some_and(|known| known.as_bytes() != mark.as_bytes())
 }
@@ -172,8 +175,8 @@ fn mark(body: &Bytes) -> String {
     format!("\"{:x}-{:08x}\"", body.len(), crc32fast::hash(body))
 }
 
-/// A range that cannot be parsed is ignored. So are several ranges, which a server may answer with
-/// the whole.
+/// Parses a `Range` header. Invalid ranges are ignored, and so are multiple ranges, which a server
+/// may answer with the whole body.
 fn part(range: &str, length: usize) -> Part {
     let Some((first, last)) = range.trim().strip_prefix("bytes=").and_then(|range| range.split_once('-'))
     else {
@@ -233,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn the_candles_of_parts_add_up_and_head_has_none() {
+    fn candle_counts_of_ranges_add_up() {
         let whole = whole(100);
         let candles = |method: Method, range: Option<&str>| {
             let range = range.map(|range| (RANGE, HeaderValue::from_str(range).unwrap()));
@@ -247,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_cached_by_account_and_query_for_a_short_time() {
+    fn an_answer_is_cached_per_account_and_query() {
         let (pieces, second) = (Pieces::default(), Duration::from_secs(1));
         pieces.store(AccountId(1), "a".to_owned(), second, whole(7));
         let found = |whose: i64, question: &str, now: Duration| {
@@ -260,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_sent_a_few_times_and_then_counts_again() {
+    fn an_answer_counts_again_once_its_budget_is_spent() {
         let large = 1 << 20;
         for (piece, times) in [(large, 7), (2 * PIECE_MIN, 56), (0, 112)] {
             let pieces = Pieces::default();

@@ -1,4 +1,4 @@
-//! Query strings of SDKs: names may repeat, and unknown ones are ignored.
+//! Query strings sent by SDKs: names may repeat, and unknown names are ignored.
 
 use std::str::FromStr;
 
@@ -7,10 +7,10 @@ use trading::{Currency, GridId, OrderId};
 
 use super::envelope::Problem;
 
-/// Limits of pairs, and of the length of each.
+/// Maximum number of pairs, and maximum length of a value in bytes.
 const PAIRS_MAX: usize = 1_024;
 const TEXT_MAX: usize = 256;
-/// Characters of a refused text in the refusal.
+/// Maximum number of characters of an invalid value quoted in a refusal.
 const ECHO_CHARS_MAX: usize = 40;
 /// The last second of the year 9999.
 const TIME_MAX: i64 = 253_402_300_799;
@@ -30,7 +30,7 @@ impl Query {
                 let name: String = name.chars().take(ECHO_CHARS_MAX).collect();
                 return Err(Problem::trade_parameter(format!("{name} has more than {TEXT_MAX} bytes")));
             }
-            // Empty counts as absent: some SDKs always send every name.
+            // An empty value means absent, because some SDKs always send every name.
             if !value.is_empty() {
                 pairs.push((name.into_owned(), value.into_owned()));
             }
@@ -66,7 +66,7 @@ impl Query {
         self.words("symbol")
     }
 
-    /// The currency of a query about an account.
+    /// Returns the requested account currency.
     pub(crate) fn currency(&self) -> Result<Option<Currency>, Problem> {
         let requested: Option<Currency> = self.word("currency")?;
         match requested {
@@ -77,17 +77,18 @@ impl Query {
         }
     }
 
-    /// The id of an order. An invalid one is not found.
+    /// Parses an order id. An invalid id is reported as not found.
     pub(crate) fn order(&self) -> Result<Option<OrderId>, Problem> {
         self.get("order_id").map(|text| text.parse().map_err(|_| not_found())).transpose()
     }
 
-    /// The id of a grid, in the parameter that the request uses for it.
+    /// Parses a grid id from the named parameter. An invalid id is reported as not found.
     pub(crate) fn grid(&self, name: &str) -> Result<Option<GridId>, Problem> {
         self.get(name).map(|text| text.parse().map_err(|_| grid_not_found())).transpose()
     }
 
-    /// Unix seconds under one of several names; one SDK sends 0 for none.
+    /// Parses Unix seconds from the first of several parameter names. Returns `None` for 0, which
+    /// one SDK sends if there is no time.
     pub(crate) fn time(&self, names: &[&'static str]) -> Result<Option<Timestamp>, Problem> {
         let found = names.iter().find_map(|name| self.get(name).map(|text| (*name, text)));
         let Some((name, text)) = found else { return Ok(None) };
@@ -101,7 +102,7 @@ impl Query {
         }
     }
 
-    /// An integer within bounds, or the default.
+    /// Parses an integer within bounds, or returns the default if it is absent.
     pub(crate) fn number(
         &self,
         name: &str,

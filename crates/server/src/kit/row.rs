@@ -1,5 +1,5 @@
-//! A row of a route table: method, path, authentication and scope, handler, region rule, rate
-//! limit, metrics label, and documentation of one endpoint.
+//! A route table row: method, path, authentication and scope, handler, region rule, rate limit,
+//! metrics label, and documentation of one endpoint.
 
 use access::Scope;
 
@@ -15,7 +15,7 @@ use crate::metrics::Task;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Row {
     pub(crate) method: &'static str,
-    /// A segment in braces is a parameter and matches any text that is not empty.
+    /// Path pattern. A segment in braces is a parameter and matches any non-empty text.
     pub(crate) path: &'static str,
     pub(crate) gate: Gate,
     pub(crate) home: Home,
@@ -23,31 +23,31 @@ pub(crate) struct Row {
     pub(crate) body: RowBody,
     pub(crate) pace: RowPace,
     pub(crate) task: Task,
-    /// Its part of the OpenAPI document. A test fails for a row without one.
+    /// Endpoint description in the OpenAPI document. A test fails for rows without one.
     pub(crate) doc: Option<&'static Doc>,
 }
 
-/// How the body of a request is read.
+/// How a request body is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RowBody {
     /// Into memory.
     Whole,
-    /// Into a file, after authentication; the handler finds it in [`Call::arriving`].
+    /// Into a file, after authentication. The handler finds it in [`Call::arriving`].
     File,
 }
 
-/// Who may call the endpoint, and its handler. Handlers of endpoints that need authentication take
-/// a permit as an argument, so a row that does not check for one does not compile.
+/// Who may call the endpoint, and its handler. Handlers that need authentication take a permit as
+/// an argument, so a row that does not check for one does not compile.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate {
-    /// Answered without a worker thread: a liveness check must not fail because all of them are
-    /// busy.
+    /// Answered without a worker thread, so that a liveness check does not fail when all of them
+    /// are busy.
     AtOnce(Audience, fn() -> Answer),
-    /// Without authentication, or authenticated by the handler.
+    /// No authentication, or authentication by the handler.
     Open(Audience, OpenHandler),
-    /// For monitoring ([`Call::watcher`]).
+    /// Monitoring ([`Call::watcher`]).
     Watched(WatchedHandler),
-    /// For an account whose credentials have a scope.
+    /// Requires an account with credentials for a scope.
     Permitted(Permitted),
 }
 
@@ -58,13 +58,12 @@ pub(crate) type PermittedHandler = fn(&Call<'_>, &Site, Admitted) -> Result<Answ
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Permitted {
     pub(crate) asks: Asks,
-    /// The scope that the credentials must have.
+    /// Scope that the credentials must have.
     pub(crate) scope: Scope,
-    /// An alternative scope.
+    /// Alternative scope.
     pub(crate) or: Option<Scope>,
     pub(crate) answer: PermittedHandler,
-    /// The form of the answer if authentication or authorization fails, or the rate limit is
-    /// exceeded.
+    /// Builds the response if authentication, authorization or the rate limit refuses the request.
     pub(crate) refuse: fn(Problem) -> Answer,
 }
 
@@ -72,23 +71,23 @@ pub(crate) struct Permitted {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     Anyone,
-    /// A person with a browser. The page itself checks the sign-in.
+    /// A user with a browser. The page itself checks the sign-in.
     Person,
-    /// Anyone, also at the internal listener: programs that monitor the service.
+    /// Any client, also at the internal listener, such as monitoring programs.
     Monitor,
 }
 
 /// The credentials that an endpoint accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asks {
-    /// A signature or a bearer token in the headers. For endpoints that only SDKs call, and for
-    /// credentials that outlive a browser session.
+    /// A signature or bearer token in the headers. For endpoints that only SDKs call, and for
+    /// issuing credentials that outlive a browser session.
     Program,
-    /// The same, or a browser session.
+    /// Credentials as for `Program`, or a browser session.
     Account,
-    /// The same, or a token in the URL, for tools that can only be configured with a URL. URLs are
-    /// stored in histories and logs, so only candles can be requested this way. Pages of other
-    /// sites may do so, too (CORS).
+    /// Credentials as for `Account`, or a token in the URL, for tools that can only be configured
+    /// with a URL. URLs end up in histories and logs, so only candles can be requested this way.
+    /// Pages on other sites may use it too (CORS).
     Address,
 }
 
@@ -177,37 +176,37 @@ impl Row {
         }
     }
 
-    /// Only for accounts of the listener's region.
+    /// Restricts the endpoint to accounts of the listener's region.
     pub(crate) const fn own_region_only(self) -> Row {
         Row { home: Home::OwnRegion, ..self }
     }
 
-    /// Changes nothing, whatever the method.
+    /// Marks the endpoint as read-only, whatever the method.
     pub(crate) const fn question(self) -> Row {
         Row { effect: Effect::Question, ..self }
     }
 
-    /// A client may intend the same change twice.
+    /// Marks the endpoint as one to which clients may deliberately send the same change twice.
     pub(crate) const fn orders(self) -> Row {
         Row { effect: Effect::Orders, ..self }
     }
 
-    /// With a body that is a file.
+    /// Reads the request body into a file.
     pub(crate) const fn takes_file(self) -> Row {
         Row { body: RowBody::File, ..self }
     }
 
-    /// With a rate limit.
+    /// Sets the rate limit.
     pub(crate) const fn paced(self, pace: RowPace) -> Row {
         Row { pace, ..self }
     }
 
-    /// With documentation.
+    /// Sets the OpenAPI description.
     pub(crate) const fn doc(self, doc: &'static Doc) -> Row {
         Row { doc: Some(doc), ..self }
     }
 
-    /// With an alternative scope.
+    /// Adds an alternative scope.
     pub(crate) const fn or_scope(self, scope: Scope) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { or: Some(scope), ..permitted }),
@@ -216,8 +215,8 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// With another form of the answer if authentication or authorization fails, or the rate limit
-    /// is exceeded.
+    /// Sets the response format for requests refused by authentication, authorization or the rate
+    /// limit.
     pub(crate) const fn refusing(self, refuse: fn(Problem) -> Answer) -> Row {
         let gate = match self.gate {
             Gate::Permitted(permitted) => Gate::Permitted(Permitted { refuse, ..permitted }),
@@ -226,12 +225,12 @@ impl Row {
         Row { gate, ..self }
     }
 
-    /// The credentials that the row accepts.
+    /// Returns the row's rules for authentication.
     pub(crate) fn credential_terms(&self) -> CredentialTerms {
         CredentialTerms { home: self.home, effect: self.effect, takes_session: self.takes_session() }
     }
 
-    /// The accepted credentials, if any are needed.
+    /// Returns the accepted credentials, or `None` if the endpoint needs none.
     fn asks(&self) -> Option<Asks> {
         match self.gate {
             Gate::Permitted(Permitted { asks, .. }) => Some(asks),
@@ -239,32 +238,32 @@ impl Row {
         }
     }
 
-    /// Whether the request is authenticated before the handler is called.
+    /// Returns whether the request is authenticated before the handler is called.
     pub(crate) fn needs_proof(&self) -> bool {
         self.asks().is_some()
     }
 
-    /// Whether it is a page, or a form of one: for a person with a browser.
+    /// Returns whether the row is a page or a form on one.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self.gate, Gate::Open(Audience::Person, _))
     }
 
-    /// Whether a browser session is accepted as credentials.
+    /// Returns whether a browser session is accepted as credentials.
     pub(crate) fn takes_session(&self) -> bool {
         matches!(self.gate, Gate::Watched(_)) || self.asks().is_some_and(|asks| asks != Asks::Program)
     }
 
-    /// Whether a token in the URL is accepted as credentials.
+    /// Returns whether a token in the URL is accepted as credentials.
     pub(crate) fn takes_token_in_address(&self) -> bool {
         self.asks() == Some(Asks::Address)
     }
 
-    /// Whether the answer may depend on the request coming from this machine.
+    /// Returns whether the response may depend on the request coming from this machine.
     pub(crate) fn asks_whether_local(&self) -> bool {
         matches!(self.gate, Gate::Watched(_) | Gate::Open(Audience::Person, _))
     }
 
-    /// Whether the internal listener answers it.
+    /// Returns whether the internal listener serves the row.
     pub(crate) fn is_internal(&self) -> bool {
         use Audience::Monitor;
         matches!(self.gate, Gate::Watched(_) | Gate::Open(Monitor, _) | Gate::AtOnce(Monitor, _))

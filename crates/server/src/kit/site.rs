@@ -1,5 +1,4 @@
-//! The shared state of HTTP besides the core: public address and listeners, limits for callers, and
-//! caches.
+//! Shared HTTP state besides the core: public URL and listeners, limits on callers, and caches.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,28 +27,28 @@ use crate::settings::Settings;
 use crate::tls::Tls;
 use crate::unauthenticated::UnauthenticatedLimits;
 
-/// Take-alive connections of one account; further ones are closed after their answer.
+/// Maximum keep-alive connections per account. Further ones are closed after their response.
 pub(crate) const CONNECTIONS_EACH: usize = 256;
-/// Searches of one account within [`SEARCHES_EACH`]: twice as many as a person types.
+/// Searches per account within [`SEARCHES_EACH`]: twice as many as a person types.
 const SEARCHES_MAX: u32 = 20;
 const SEARCHES_EACH: Duration = Duration::from_secs(1);
-/// Requests of one account for watchlists and lists of securities within [`LISTS_EACH`]: the
-/// protocol's limit of quote calls.
+/// Requests per account for watchlists and security lists within [`LISTS_EACH`]: the protocol's
+/// limit on quote calls.
 const LISTS_MAX: u32 = 10;
 const LISTS_EACH: Duration = Duration::from_secs(1);
-/// Calls about orders and assets of one account within [`TRADES_EACH`]: the protocol's limit.
+/// Requests per account for orders and assets within [`TRADES_EACH`]: the protocol's limit.
 const TRADES_MAX: u32 = 30;
 const TRADES_EACH: Duration = Duration::from_secs(30);
-/// Requests of one account's browser sessions that read a whole journal, within [`TRADES_EACH`].
+/// Requests from an account's browser sessions that read a whole journal, within [`TRADES_EACH`].
 const JOURNAL_READS_MAX: u32 = 60;
-/// Requests of one account about topics within [`COMMUNITY_EACH`].
+/// Community requests per account within [`COMMUNITY_EACH`].
 const COMMUNITY_MAX: u32 = 100;
 const COMMUNITY_EACH: Duration = Duration::from_secs(10);
-/// Guest sessions that may start within [`GUESTS_EACH`]; more than a person at a browser needs.
+/// Guest sessions that may start within [`GUESTS_EACH`]: more than one person needs.
 const GUESTS_MAX: u32 = 60;
 const GUESTS_EACH: Duration = Duration::from_secs(60);
 
-/// At most `requests` in any interval of length `within`.
+/// Returns a limiter that allows at most `requests` in any interval of length `within`.
 fn pace<K: Eq + std::hash::Hash + std::fmt::Display>(
     kind: &'static str,
     requests: u32,
@@ -61,42 +60,43 @@ fn pace<K: Eq + std::hash::Hash + std::fmt::Display>(
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) core: Arc<Core>,
-    /// The long connections, which their owners and operators may list and close.
+    /// Long connections, which their owners and operators may list and close.
     pub(crate) links: Links,
-    /// The public URL of the service, if it is configured.
+    /// Public URL of the service, if configured.
     pub(crate) public_url: Option<PublicUrl>,
-    /// The TLS configuration of the HTTP listeners, if they have one.
+    /// TLS configuration of the HTTP listeners, if any.
     pub(crate) tls: Option<Arc<Tls>>,
-    /// The listeners, in the order of the settings.
+    /// Listeners, in settings order.
     pub(crate) listeners: Vec<Listening>,
     pub(crate) connections_max: usize,
     /// Memory limits for request bodies.
     pub(crate) bodies: Bodies,
     pub(crate) unauthenticated: UnauthenticatedLimits,
-    /// Authenticated keep-alive connections of each account.
+    /// Authenticated keep-alive connections per account.
     pub(crate) http_places: Places<AccountId>,
-    /// The accounts of recently used credentials.
+    /// Accounts of recently used credentials.
     pub(crate) claims: Claims,
-    /// The warning about a listener for other machines without TLS.
+    /// Warning about a listener that is reachable from other machines without TLS.
     pub(crate) exposure: Option<String>,
-    /// Whether no request counts as local: clients may come through a proxy on this machine that is
-    /// indistinguishable from other local programs, or local programs have a separate listener.
+    /// Whether no request is treated as local: clients may come through a proxy on this machine
+    /// that is indistinguishable from other local programs, or local programs have a separate
+    /// listener.
     pub(crate) nobody_is_local: bool,
-    /// Whether one-time links sign in the user of this machine.
+    /// Whether one-time links can sign in the user of this machine.
     pub(crate) has_sign_in_links: bool,
-    /// In a demonstration: the account of local callers without a sign-in.
+    /// In demo mode, the account of local callers without a sign-in.
     pub(crate) guest: Option<AccountId>,
     guests: Pace<i64>,
-    /// How long a download URL for a statement is valid, in seconds, and the font for Chinese.
+    /// Validity of a statement's download URL in seconds.
     pub(crate) statement_link_s: u32,
     pub(crate) statement_font: Option<PathBuf>,
-    /// Keyed by account number, like the limiters below, and shared by all nodes.
+    /// Keyed by account id, like the limiters below, and shared by all nodes.
     searches: Pace<i64>,
     lists: Pace<i64>,
     trades: Pace<i64>,
     journal_reads: Pace<i64>,
     community: Pace<i64>,
-    /// Answers that are read in ranges.
+    /// Responses that are read in ranges.
     pub(crate) pieces: Pieces,
     /// Coverage letters.
     pub(crate) day_letters: DayLetters,
@@ -138,18 +138,19 @@ impl Site {
         }
     }
 
-    /// The path prefix of the public URL; empty if there is none.
+    /// Returns the path prefix of the public URL, or an empty string.
     pub(crate) fn base(&self) -> &str {
         self.public_url.as_ref().map_or("", |url| url.parts().1)
     }
 
-    /// Whether browsers reach the service over https: by the public URL, or else by the listeners.
+    /// Returns whether browsers reach the service over HTTPS, according to the public URL or else
+    /// the listeners.
     pub(crate) fn is_https(&self) -> bool {
         self.public_url.as_ref().map_or(self.tls.is_some(), PublicUrl::is_https)
     }
 
-    /// The open connections of an account, and its limit. If all slots are taken, connections that
-    /// do not answer pings are closed first.
+    /// Returns the number of an account's open connections, and its limit. If all slots are taken,
+    /// connections that do not answer pings are closed first.
     pub(crate) fn slots(&self, caller: &access::Caller) -> Result<access::Slots, access::Denial> {
         let slots = self.core.access.slots(caller)?;
         if slots.online < slots.limit || !self.links.give_up_overdue(self.core.uptime()) {
@@ -158,49 +159,50 @@ impl Site {
         self.core.access.slots(caller)
     }
 
-    /// The rate limiter of searches. An error is the time to wait.
+    /// Counts a search. The error is the time to wait.
     pub(crate) fn may_search(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.searches, account.0, self.core.uptime())
     }
 
-    /// The rate limiter of watchlists and lists of securities. An error is the time to wait.
+    /// Counts a request for watchlists or security lists. The error is the time to wait.
     pub(crate) fn may_list(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.lists, account.0, self.core.uptime())
     }
 
-    /// The rate limiter of requests about orders and assets. An error is the time to wait.
+    /// Counts a request for orders or assets. The error is the time to wait.
     pub(crate) fn may_trade(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.trades, account.0, self.core.uptime())
     }
 
-    /// The rate limiter of pages that read an account's whole journal. An error is the time to
+    /// Counts a request from a page that reads an account's whole journal. The error is the time to
     /// wait.
     pub(crate) fn may_read_journal(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.journal_reads, account.0, self.core.uptime())
     }
 
-    /// The rate limiter of requests about topics. An error is the time to wait.
+    /// Counts a community request. The error is the time to wait.
     pub(crate) fn may_converse(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.community, account.0, self.core.uptime())
     }
 
-    /// The rate limiter of new guest sessions. An error is the time to wait.
+    /// Counts a new guest session. The error is the time to wait.
     pub(crate) fn may_enter_as_guest(&self, account: AccountId) -> Result<(), Duration> {
         self.core.access.keep_pace(&self.guests, account.0, self.core.uptime())
     }
 
-    /// The securities that have candles at an instant.
+    /// Returns the securities that have candles at an instant.
     pub(crate) fn directory(&self, as_of: AsOf) -> Result<Arc<Directory>, Refusal> {
         self.directory.current(&self.core, as_of)
     }
 
-    /// The store totals.
+    /// Returns the store totals.
     pub(crate) fn holdings(&self) -> Result<Holdings, StoreError> {
         self.holdings.current(&self.core)
     }
 }
 
-/// The configured public URL, or else one that certainly belongs to this service.
+/// Returns the configured public URL, or else one with a host that is known to belong to this
+/// service.
 pub(crate) fn base_url(call: &Call<'_>, site: &Site) -> String {
     if let Some(url) = &site.public_url {
         return url.to_string();

@@ -1,4 +1,4 @@
-//! One request about the paper account of whoever asks.
+//! A request to the caller's paper account.
 
 use history::AsOf;
 use market::{Symbol, Timestamp};
@@ -15,7 +15,7 @@ use crate::core::Core;
 use crate::names::Names;
 use crate::refusal::Refusal;
 
-/// What SDKs are told an account to trade on paper is.
+/// The account channel that is reported to SDKs for paper accounts.
 pub(crate) use paper::CHANNEL;
 
 pub(crate) struct Trader<'a> {
@@ -28,8 +28,8 @@ impl<'a> Trader<'a> {
         Trader { site, admitted }
     }
 
-    /// One request about the paper account. Its journal is in the database: a request does not wait
-    /// for one that cannot be reached.
+    /// Runs `ask` on the caller's paper account. Refused while the database is unreachable, because
+    /// the journal is stored there and a request must not wait for it.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut PaperAccount<'_>) -> Result<T, PaperError>,
@@ -43,7 +43,7 @@ impl<'a> Trader<'a> {
             .map_err(Problem::from_paper)
     }
 
-    /// The account as of now.
+    /// Reads the account as of the caller's instant.
     pub(crate) fn read<T>(
         &self,
         look: impl Fn(&Reading<'_>) -> Result<T, trading::Refusal>,
@@ -52,7 +52,7 @@ impl<'a> Trader<'a> {
         seen?.map_err(|refusal| Problem::trade_refused(&refusal))
     }
 
-    /// Carries out a command. A read-only account is refused here.
+    /// Executes a command. `name` is the idempotency key. Read-only accounts are refused.
     pub(crate) fn command(&self, command: &Command, name: Option<&str>) -> Result<Done, Problem> {
         if self.is_read_only() {
             return Err(Problem::read_only());
@@ -60,13 +60,13 @@ impl<'a> Trader<'a> {
         self.ask(|account| account.command(command, name, None))
     }
 
-    /// Whether the account has begun to trade. Asking does not begin it.
+    /// Returns whether the account has been opened for trading. The check does not open it.
     pub(crate) fn has_begun(&self) -> Result<bool, Problem> {
         let id = self.admitted.account().id;
         Ok(self.ask(|_| self.site.core.paper.standing(id))?.horizon.is_some())
     }
 
-    /// Most rows of an answer. A caller in this process gets all of them.
+    /// Returns the row limit of a response: `most`, or no limit for callers in this process.
     pub(crate) fn rows_max(&self, most: usize) -> usize {
         if self.admitted.who().is_in_process() { usize::MAX } else { most }
     }
@@ -75,7 +75,7 @@ impl<'a> Trader<'a> {
         self.admitted.account().terms.read_only
     }
 
-    /// What securities are called in the language of whoever asks.
+    /// Returns the names of securities in the caller's language.
     pub(crate) fn names<'s>(&self, symbols: impl IntoIterator<Item = &'s Symbol>) -> Result<Names, Problem> {
         let language = self.admitted.caller.language;
         let names = self.site.core.with_reader(|reader| Names::of(symbols, language, reader));
@@ -88,7 +88,7 @@ impl<'a> Trader<'a> {
         self.admitted.caller.language
     }
 
-    /// The market's time.
+    /// Returns the market time of the request.
     pub(crate) fn now(&self) -> Timestamp {
         self.admitted.now()
     }
@@ -102,15 +102,15 @@ impl<'a> Trader<'a> {
     }
 }
 
-/// The clock of one request: it shows the caller's instant.
+/// Clock of one request, fixed at the caller's instant.
 struct RequestClock<'a> {
     core: &'a Core,
     as_of: AsOf,
 }
 
 impl Clock for RequestClock<'_> {
-    /// Another request or a job may have advanced the account beyond the caller's instant. A command
-    /// cannot go back behind that, so the account's clock is read again.
+    /// Reads the account's clock again if another request or a job has advanced the account past
+    /// the caller's instant, because a command cannot be executed before the account's horizon.
     fn moment(&self, account: AccountId, horizon: Option<Timestamp>) -> Moment {
         match horizon {
             Some(horizon) if horizon > self.as_of.now() => Clock::moment(self.core, account, Some(horizon)),
@@ -119,7 +119,7 @@ impl Clock for RequestClock<'_> {
     }
 }
 
-/// The data of an answer that only says that something was done.
+/// Response data of a request that returns nothing.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Nothing {}
 
@@ -132,7 +132,7 @@ mod tests {
     use crate::market_clock::tests::Ticking;
 
     #[test]
-    fn the_clock_is_read_again_only_for_an_account_beyond_the_instant_of_the_request() {
+    fn the_clock_is_reread_only_for_an_account_that_is_ahead() {
         let clock = Arc::new(Ticking::default());
         let (site, _dir) = site_under(clock.clone(), "");
         let (account, as_of) = (AccountId(1), site.core.market_now());

@@ -1,4 +1,4 @@
-//! Parses JSON into a tree and rejects duplicate fields, for bodies that are changed before they
+//! Parses JSON into a tree and rejects duplicate fields, for bodies that are modified before they
 //! are decoded. `serde_json::Value` would silently use the last of two fields with the same name.
 
 use std::fmt;
@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// The fields of an object. Duplicate field names are rejected at every depth.
+/// Parses an object. Duplicate field names are rejected at every depth.
 pub(crate) fn parse(json: &[u8]) -> Result<Map<String, Value>, serde_json::Error> {
     match serde_json::from_slice(json)? {
         Unique(Value::Object(fields)) => Ok(fields),
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_is_that_of_serde_json_unless_a_field_is_there_twice() {
+    fn duplicate_fields_are_rejected() {
         let json = br#"{"a":[1,-2,3.5,"x",null,true,{"b":{}}],"c":18446744073709551615}"#;
         assert_eq!(parse(json).unwrap(), serde_json::from_slice::<Map<String, Value>>(json).unwrap());
         for json in [r#"{"a":1,"b":2,"a":1}"#, r#"{"b":[{"a":1,"\u0061":1}]}"#] {

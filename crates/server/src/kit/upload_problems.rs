@@ -4,7 +4,7 @@ use super::envelope::Problem;
 use crate::intake::IntakeError;
 use crate::refusal::Refusal;
 
-/// Retry-After for an upload.
+/// `Retry-After` for an upload, in seconds.
 const RETRY_AFTER_S: i64 = 5;
 
 impl From<IntakeError> for Problem {

@@ -1,4 +1,4 @@
-//! The visible data of a security, for endpoints that cost no quota.
+//! Visibility checks for endpoints that cost no quota.
 
 use access::Demand;
 use history::Sessions;
@@ -8,12 +8,12 @@ use super::site::Site;
 use crate::caller::Caller;
 use crate::refusal::Refusal;
 
-/// The data of a security that an account may see.
+/// The part of a security's data that an account may see.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Visible {
-    /// The widest trading hours.
+    /// Widest visible trading hours.
     pub(crate) widest: Sessions,
-    /// Where the history begins.
+    /// Start of the visible history.
     pub(crate) floors: Floors,
 }
 

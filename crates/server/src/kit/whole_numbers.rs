@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The same JSON with `1000.0` written as `1000`, so that it parses as an integer. Edits the text
-/// rather than a parsed tree, which would hide duplicate fields.
+/// Rewrites `1000.0` as `1000`, so that it parses as an integer. Works on the text rather than a
+/// parsed tree, which would hide duplicate fields.
 pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
     if !json.windows(2).any(|pair| pair == b".0") {
         return Cow::Borrowed(json);
@@ -13,7 +13,7 @@ pub(crate) fn without_zero_fractions(json: &[u8]) -> Cow<'_, [u8]> {
     while let Some((byte, after)) = rest.split_first() {
         if !is_in_string
             && let Some(length) = zero_fraction(rest)
-            // Last, because it looks back over all digits of the number.
+            // Checked last, because it scans back over all digits of the number.
             && ends_in_integer(&written)
         {
             rest = rest.get(length..).unwrap_or_default();
@@ -41,7 +41,7 @@ fn ends_in_integer(json: &[u8]) -> bool {
     json.last().is_some_and(u8::is_ascii_digit) && !before.is_some_and(|byte| b".eE+".contains(byte))
 }
 
-/// The length of the zero fraction at the start, if it ends the number.
+/// Returns the length of the zero fraction at the start, if the number ends after it.
 fn zero_fraction(json: &[u8]) -> Option<usize> {
     let zeros = json.strip_prefix(b".")?.iter().take_while(|byte| **byte == b'0').count();
     let next = json.get(1 + zeros);
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_zero_fractions_of_numbers_are_left_out() {
+    fn only_zero_fractions_are_removed() {
         for (sent, read) in [
             (r#"{"a":1000.0,"b":-3.000 ,"c":[0.0,1.0]}"#, r#"{"a":1000,"b":-3 ,"c":[0,1]}"#),
             ("7.0", "7"),

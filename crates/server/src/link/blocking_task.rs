@@ -25,7 +25,7 @@ use crate::metrics::Task;
 use crate::refusal::Refusal;
 use crate::workers::Full;
 
-/// The outcome of a sign-in, with its connection slot.
+/// Result of a sign-in, with its connection slot.
 type HeldSlot = Result<(SignedIn, MailboxReader, Arc<Pulse>, Unclaimed), Denial>;
 
 /// A task that runs for a connection on another thread.
@@ -36,12 +36,12 @@ pub(super) enum BlockingTask {
         moment: Moment,
         with_hint: oneshot::Receiver<HeldSlot>,
     },
-    /// A call of the trade gateway: the permit, and the watched account for a subscription.
+    /// A trade gateway call: the permit, and the watched account for a subscription.
     Trade { asked: LinkRequest, with_hint: oneshot::Receiver<Result<(Permit, Option<Watched>), Refusal>> },
 }
 
-/// A slot that no connection has claimed yet. If the connection ends first, dropping this frees the
-/// slot.
+/// A slot that no connection has claimed yet. If the connection ends first, dropping this releases
+/// the slot.
 pub(super) struct Unclaimed(Option<(Links, ConnectionId)>);
 
 impl Unclaimed {
@@ -59,7 +59,7 @@ impl Drop for Unclaimed {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Starts a sign-in, which counts the connections of all nodes.
+    /// Starts a sign-in, which counts the connections on all nodes.
     pub(super) fn begin_sign_in(
         &mut self,
         request: &LinkRequest,
@@ -85,8 +85,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                     }
                 })?;
             let unclaimed = Unclaimed(Some((hub.links.clone(), signed.id)));
-            // A client that was connected to another node continues with the gateway known there.
-            // Otherwise the body decides.
+            // A client that was connected to another node continues with the gateway recorded
+            // there. Otherwise the body decides.
             if matches!(credentials, Credentials::Session(_))
                 && let Ok(Some(word)) = access.recall_client(signed.lineage)
             {
@@ -104,7 +104,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Starts the admission of a call of the trade gateway.
+    /// Starts the admission of a trade gateway call.
     pub(super) fn begin_trade(&mut self, request: LinkRequest, caller: Caller) {
         let core = self.hub.core.clone();
         let watches = subscribes(request.command, &request.body);
@@ -122,7 +122,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Continues if the task is done. Returns whether it was.
+    /// Completes the task if it has finished. Returns whether it had.
     pub(super) fn poll_blocking_task(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(blocking_task) = &mut self.blocking_task else { return false };
         match &mut **blocking_task {
@@ -141,7 +141,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                         });
                         self.signed_in(&requested, by, moment, signed);
                     }
-                    // It panicked, which was logged.
+                    // The task panicked, which was logged.
                     Err(_) => self.answer(requested.answered(Err(Refusal::Internal))),
                 }
             }

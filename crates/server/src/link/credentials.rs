@@ -1,4 +1,4 @@
-/// A decoded sign-in: by one-time password or by session.
+/// A decoded sign-in request, with a one-time password or a session.
 #[derive(Clone)]
 pub(super) enum Credentials {
     Otp(String),

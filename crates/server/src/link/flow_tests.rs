@@ -26,7 +26,7 @@ fn days() -> Vec<u8> {
     .encode_to_vec()
 }
 
-/// The next answer, ignoring pings: its request id, and the code if it is a refusal.
+/// Returns the next response, ignoring pings: its request id, and the code if it is a refusal.
 async fn answer(far: &mut Far) -> (u32, Option<u64>) {
     loop {
         match far.see().await {
@@ -44,7 +44,7 @@ async fn answer(far: &mut Far) -> (u32, Option<u64>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn sequential_calls_are_delayed_to_ten_a_second_and_not_refused() {
+async fn sequential_calls_are_delayed_and_not_refused() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     for kind in BOTH {
@@ -62,7 +62,7 @@ async fn sequential_calls_are_delayed_to_ten_a_second_and_not_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_of_all_connections_share_one_limit_and_excess_bursts_are_refused() {
+async fn all_connections_of_an_account_share_one_limit() {
     let house = House::new();
     let ann = account(&house, "ann", "60/30");
     let mut fars = Vec::new();
@@ -85,10 +85,10 @@ async fn calls_of_all_connections_share_one_limit_and_excess_bursts_are_refused(
             }
         }
     }
-    // Ten immediately, and two of each connection that were held until admitted.
+    // Ten calls are answered immediately, and two per connection are delayed until admitted.
     assert_eq!((answered, refused), (16, 44));
     assert!(begun.elapsed() <= SECOND);
-    // History has its own rate limit, and accounts without limits have none.
+    // History requests have a separate rate limit, and accounts without limits have none.
     let bob = account(&house, "bob", "unlimited");
     let (mut far, _) = house.signed_in(Kind::Tcp, &bob).await;
     for id in 0..60 {
@@ -117,7 +117,7 @@ async fn occasional_refusals_are_answered_without_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all_connections() {
+async fn a_flood_of_refused_requests_is_slowed_down() {
     let house = House::new();
     let ann = account(&house, "ann", "1/3600");
     let bob = account(&house, "bob", "60/30");
@@ -133,7 +133,7 @@ async fn a_flood_of_refused_requests_is_read_two_hundred_times_a_second_over_all
                         far.request(27, id, Vec::new()).await;
                     }
                     for id in first..first + 100 {
-                        // In order, each with its exact reason.
+                        // Responses arrive in order, each with its exact code.
                         let (answered, code) = answer(&mut far).await;
                         assert_eq!(answered, id);
                         refused += u32::from(code.is_some_and(|code| [301_600, 301_606].contains(&code)));
@@ -173,7 +173,7 @@ async fn unauthenticated_clients_are_slowed_down_after_many_refusals() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn unread_answers_stop_reading_on_all_affected_connections_of_an_account() {
+async fn unread_answers_stop_reading_for_the_whole_account() {
     let limits = Limits { unsent_bytes: 40_000, ..Limits::default() };
     let house = House::new().with_limits(limits);
     let ann = house.account("ann", 10);
@@ -186,18 +186,19 @@ async fn unread_answers_stop_reading_on_all_affected_connections_of_an_account()
         let body = vec![1; 1000].into();
         Packet::Request { command: 1, id: 1, timeout_ms: 0, body }.encode(&mut heartbeat).unwrap();
         let mut sent = 0;
-        // Until the server stops reading, which does not close the connection within five seconds.
+        // Write until the server stops reading. It does not close the connection within five
+        // seconds.
         while tokio::time::timeout(5 * SECOND, far.stream.write_all(&heartbeat)).await.is_ok() {
             sent += heartbeat.len();
         }
         taken.push((far, sent));
     }
     let all: usize = taken.iter().map(|(_, sent)| sent).sum();
-    // For each connection, the bytes in flight in both directions and in one read; for all
-    // together, the unsent limit.
+    // Per connection, the bytes in flight in both directions and in one read; in total, the unsent
+    // limit.
     let bound = limits.unsent_bytes + 3 * (2 * narrow + 2 * 8192 + 2048);
     assert!(all < bound, "{all} bytes were taken, at most {bound} expected");
-    // A connection whose client reads its answers continues.
+    // A connection whose client reads its responses is not affected.
     let (mut far, _) = house.signed_in(Kind::WebSocket, &ann).await;
     far.request(1, 7, Vec::new()).await;
     assert_eq!(answer(&mut far).await, (7, None));
@@ -221,7 +222,7 @@ async fn a_flood_of_refused_sign_ins_is_slowed_down() {
             assert_eq!(answered, id);
             assert!(refused.is_some());
         }
-        // The first four hundred without delay, each counted twice: as a second sign-in, and as a
+        // The first four hundred are not delayed. Each counts twice: as a second sign-in and as a
         // refusal.
         let seconds = begun.elapsed().as_secs();
         assert!((11..=13).contains(&seconds), "{kind:?}: {seconds} s");

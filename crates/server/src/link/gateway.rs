@@ -1,7 +1,7 @@
-//! Which of the two gateways a connection is for. Commands 16 and 17 have one meaning on the quote
-//! gateway (participants, trades) and another on the trade gateway (subscribe, unsubscribe). The
-//! path of the upgrade may name the gateway. Otherwise the connection is for both: then the
-//! client's earlier commands decide, and without any, the body of the command.
+//! The gateway that a connection uses. Commands 16 and 17 mean different things on the quote
+//! gateway (participants, trades) and on the trade gateway (subscribe, unsubscribe). The upgrade
+//! path may name the gateway. Otherwise the connection serves both: the client's earlier commands
+//! decide and, without any, the command's body.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,29 +13,29 @@ use wire::{command, trade};
 
 use crate::dispatch::has_field;
 
-/// The trade gateway's own commands.
+/// Commands specific to the trade gateway.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
 pub(super) const UNSUBSCRIBE: u8 = trade::Command::Unsubscribe as u8;
-/// The field of the count in a request for trades; a list of topics has only field 1.
+/// Field number of the count in a request for trades. A list of topics has only field 1.
 const TRADES_COUNT_FIELD: u32 = 2;
 
-/// Most clients that are remembered after their connection has ended. For a forgotten one only the
-/// body decides.
+/// Maximum number of clients remembered after their connection has ended. For a forgotten client
+/// only the command's body decides.
 const REMEMBERED_MAX: usize = 4096;
 
-/// The gateway that a connection was opened for. Decided once, by the path of the upgrade; TCP has
-/// none.
+/// The gateway that a connection was opened for, determined by the upgrade path. TCP connections
+/// have no path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum GatewayKind {
     Quote,
     Trade,
-    /// Both: the default path of the SDKs is the same for either gateway.
+    /// Both gateways, because the SDKs use the same default path for both.
     #[default]
     Mixed,
 }
 
 impl GatewayKind {
-    /// By the last segment, so that a proxy may prepend a prefix.
+    /// Determines the gateway by the last path segment, so that a proxy may prepend a prefix.
     pub(crate) fn of_path(path: &str) -> GatewayKind {
         match path.trim_end_matches('/').rsplit('/').next() {
             Some("quote") => GatewayKind::Quote,
@@ -45,13 +45,13 @@ impl GatewayKind {
     }
 }
 
-/// The client program, as far as its upgrade request reveals it.
+/// The client program, as far as its upgrade request identifies it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
-    /// An SDK built on the Rust core. It names a language in the upgrade of either gateway; all but
-    /// the oldest name it again when they sign in to the quote gateway. On the trade gateway it
-    /// subscribes first after a reconnect, even to an empty list, and retries forever if that is
-    /// refused.
+    /// An SDK built on the Rust core. It sends a language in the upgrade request on either gateway;
+    /// all but the oldest send it again when they sign in to the quote gateway. On the trade
+    /// gateway it subscribes first after a reconnect, even to an empty list, and retries forever if
+    /// that is refused.
     CoreSdk,
     Other,
 }
@@ -60,12 +60,13 @@ pub(crate) enum Program {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum UsedGateway {
     Unknown,
-    /// It has sent a command that only the quote gateway has. A list of topics is still for the
-    /// trade gateway.
+    /// The client has sent a command that only the quote gateway has. A list of topics is still for
+    /// the trade gateway.
     QuoteCommand,
-    /// It named its language or requested overnight quotes at sign-in, or requested its profile.
+    /// The client sent its language or requested overnight quotes at sign-in, or requested its
+    /// profile.
     Quote,
-    /// It has subscribed to a topic.
+    /// The client has subscribed to a topic.
     Trade,
 }
 
@@ -73,7 +74,7 @@ impl UsedGateway {
     const ALL: [UsedGateway; 4] =
         [UsedGateway::Unknown, UsedGateway::QuoteCommand, UsedGateway::Quote, UsedGateway::Trade];
 
-    /// The value stored for other nodes.
+    /// Returns the value stored for other nodes.
     const fn as_str(self) -> &'static str {
         match self {
             UsedGateway::Unknown => "unknown",
@@ -92,7 +93,7 @@ pub(super) enum Gateway {
     Mixed(Mixed),
 }
 
-/// The state that decides on a mixed connection which gateway a command is for.
+/// State that decides which gateway a command on a mixed connection is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mixed {
     used: UsedGateway,
@@ -101,15 +102,15 @@ pub(super) struct Mixed {
     lineage: Lineage,
 }
 
-/// How a connection has signed in.
+/// How a connection signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SignedInBy {
     Password,
-    /// The client continues the session of an earlier connection.
+    /// The client resumed the session of an earlier connection.
     Session,
 }
 
-/// Whether the metadata of a sign-in are those of a quote client.
+/// Whether the sign-in metadata identify a quote client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Metadata {
     OfQuotes,
@@ -125,7 +126,7 @@ impl Gateway {
         }
     }
 
-    /// Whether a command is meant for the trade gateway.
+    /// Returns whether a command is for the trade gateway.
     pub(super) fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match self {
             Gateway::Quote => false,
@@ -134,8 +135,8 @@ impl Gateway {
         }
     }
 
-    /// Learns from a command on a mixed connection which gateway the client uses. Returns the new
-    /// state if it changed.
+    /// Updates the client's gateway from a command on a mixed connection. Returns the new state if
+    /// it changed.
     pub(super) fn learn(
         &mut self,
         command: u8,
@@ -148,7 +149,7 @@ impl Gateway {
         }
     }
 
-    /// The state of a mixed connection.
+    /// Returns the state of a mixed connection, or `None` for others.
     pub(super) fn mixed(&self) -> Option<Mixed> {
         match self {
             Gateway::Mixed(mixed) => Some(*mixed),
@@ -158,7 +159,7 @@ impl Gateway {
 }
 
 impl Mixed {
-    /// The state after a sign-in. `before` is the previous state of the same connection.
+    /// Returns the state after a sign-in. `before` is the previous state of the same connection.
     pub(super) fn of(
         metadata: Metadata,
         program: Program,
@@ -169,27 +170,30 @@ impl Mixed {
     ) -> Mixed {
         let known = before.map(|before| before.used).unwrap_or(clients.recall(lineage));
         let used = match (metadata, known) {
-            // A client that has subscribed to a topic is a trade client, whatever else it has sent.
+            // A client that has subscribed to a topic is a trade client, whatever else it sends.
             (_, UsedGateway::Trade) => UsedGateway::Trade,
             (Metadata::OfQuotes, _) => UsedGateway::Quote,
             (Metadata::Plain, known) => known,
         };
-        // A second sign-in on one connection has a new lineage, so the state is stored for it.
+        // A second sign-in on the same connection has a new lineage, so the state is stored under
+        // it.
         if metadata == Metadata::Plain && before.is_some() && used != UsedGateway::Unknown {
             clients.remember(lineage, used);
         }
         Mixed { used, program, by, lineage }
     }
 
-    /// Whether a command is for the trade gateway. The body is inspected only if nothing else
-    /// decides.
+    /// Returns whether a command is for the trade gateway. The body is inspected only if nothing
+    /// else decides.
     fn is_trade(&self, command: u8, body: &[u8]) -> bool {
         match (command, self.used) {
             (SUBSCRIBE, UsedGateway::Trade) => true,
-            // An empty list counts as topics only from a client that subscribes to empty lists.
+            // An empty list is a subscription only if the client is known to subscribe to empty
+            // lists.
             (SUBSCRIBE, UsedGateway::Unknown) => self.subscribes_to_nothing() || topics(body) != Ok(0),
             (SUBSCRIBE, UsedGateway::QuoteCommand) => topics(body) != Ok(0),
-            // A request for participants has no body, so a list of topics is for the trade gateway.
+            // A request for participants has no body, so a non-empty list of topics is for the
+            // trade gateway.
             (SUBSCRIBE, UsedGateway::Quote) => names_topics(body),
             (UNSUBSCRIBE, UsedGateway::Trade | UsedGateway::Unknown | UsedGateway::QuoteCommand) => {
                 !has_count(body)
@@ -222,7 +226,7 @@ impl Mixed {
     }
 }
 
-/// The number of topics in a body; an error if it is not such a list.
+/// Returns the number of topics in a body, or an error if it is not a list of topics.
 fn topics(body: &[u8]) -> Result<usize, DecodeError> {
     trade::SubscribeRequest::decode(body).map(|request| request.topics.len())
 }
@@ -231,13 +235,13 @@ fn names_topics(body: &[u8]) -> bool {
     topics(body).is_ok_and(|count| count > 0)
 }
 
-/// Whether a body has the count of a request for trades, even if it is zero.
+/// Returns whether a body has the count field of a request for trades, even if it is zero.
 fn has_count(body: &[u8]) -> bool {
     has_field(body, |field, kind| (field, kind) == (TRADES_COUNT_FIELD, WireType::Varint))
 }
 
-/// The gateways that earlier connections used, for clients that do not name one at sign-in. A
-/// client reveals it once, on its first connection, and continues its session on others.
+/// Gateways used by earlier connections, for clients that do not name one at sign-in. A client
+/// reveals its gateway only on its first connection and resumes the session on later ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clients(Arc<Mutex<Remembered>>);
 
@@ -249,7 +253,8 @@ struct Remembered {
 }
 
 impl Clients {
-    /// Takes over what another node has learned. A value from a newer version may be unknown here.
+    /// Stores a gateway that another node recorded. A value from a newer version may be unknown and
+    /// is ignored.
     pub(super) fn take_in(&self, lineage: Lineage, word: &str) {
         let used = UsedGateway::ALL.into_iter().find(|used| used.as_str() == word);
         if let Some(used) = used {

@@ -28,7 +28,7 @@ fn clients_that_identify_themselves_are_not_stored() {
     let clients = Clients::default();
     let of = |metadata| Mixed::of(metadata, Program::Other, SignedInBy::Password, line(), None, &clients);
     of(Metadata::OfQuotes).learn(command::PROFILE, &[], &clients);
-    // Nor are bodies that are empty or cannot be decoded.
+    // Empty and undecodable bodies are not stored either.
     of(Metadata::Plain).learn(SUBSCRIBE, &[], &clients);
     of(Metadata::Plain).learn(SUBSCRIBE, &[0x0a, 0x7f], &clients);
     of(Metadata::Plain).learn(UNSUBSCRIBE, &[0x0a, 1, b'x'], &clients);
@@ -37,7 +37,7 @@ fn clients_that_identify_themselves_are_not_stored() {
 }
 
 #[test]
-fn a_count_is_found_at_any_position_and_only_in_its_field() {
+fn only_a_varint_in_field_two_is_a_count() {
     for (body, wanted) in [
         (&[][..], false),
         (&[0x0a, 1, b'x'], false),
@@ -49,7 +49,7 @@ fn a_count_is_found_at_any_position_and_only_in_its_field() {
         (&[0x12, 1, 5], false),
         (&[0x08, 5], false),
         (&[0x18, 5], false),
-        // Cut off.
+        // Truncated messages.
         (&[0x0a, 9, 0x10, 5], false),
         (&[0xff], false),
     ] {

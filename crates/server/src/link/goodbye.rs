@@ -1,4 +1,4 @@
-//! The end of a connection: a close push gives the client the reason, if it still reads.
+//! Closing a connection: a close push tells the client the reason, if it still reads.
 
 use std::future::poll_fn;
 use std::io;
@@ -14,7 +14,7 @@ use super::{CLOSING_MAX, End, Link, READ_SIZE};
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     pub(super) async fn finish(&mut self, end: End) {
-        // Running requests are dropped, and the connection no longer counts, whether or not the
+        // Running requests are dropped and the connection slot is released, whether or not the
         // client reads the remaining bytes.
         self.pending = None;
         self.unsent = None;
@@ -37,8 +37,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     async fn say_goodbye(&mut self) -> io::Result<()> {
         poll_fn(|cx| self.outbox.poll_write(&mut self.stream, cx)).await?;
         self.stream.shutdown().await?;
-        // Unread bytes would turn the close into a reset, and the client might never see the close
-        // push.
+        // Closing a socket with unread bytes sends a reset, and the client might never see the
+        // close push. Read and discard them first.
         poll_fn(|cx| {
             loop {
                 let mut room = [MaybeUninit::uninit(); READ_SIZE];

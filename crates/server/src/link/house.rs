@@ -1,5 +1,4 @@
-//! The fixture of the link tests: a core over an empty folder, and the client's end of a
-//! connection.
+//! Test fixture for links: a core over an empty directory, and the client's end of a connection.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,7 +34,8 @@ impl House {
         House::with("")
     }
 
-    /// With candles of one security. An answer of a thousand is about sixty kilobytes.
+    /// Creates a fixture with daily candles of one security. A response with a thousand candles is
+    /// about sixty kilobytes.
     pub(super) fn with_days() -> House {
         let venues = Venues::built_in().unwrap();
         let (first, last) = ("2020-01-01".parse().unwrap(), "2026-11-13".parse().unwrap());
@@ -66,13 +66,13 @@ impl House {
         House { _dir: dir, hub: hub(&core), core, shutdown: watch::channel(false).0 }
     }
 
-    /// Replaces the limits, before it serves.
+    /// Replaces the limits. Call before the first connection.
     pub(super) fn with_limits(self, limits: crate::settings::Limits) -> House {
         let core = Arc::new(core(self._dir.path(), live()).with_limits(limits));
         House { hub: hub(&core), core, ..self }
     }
 
-    /// Replaces the market's clock, before it serves.
+    /// Replaces the market clock. Call before the first connection.
     pub(super) fn under(self, market: MarketClock) -> House {
         let core = Arc::new(core(self._dir.path(), market));
         House { hub: hub(&core), core, ..self }
@@ -101,7 +101,7 @@ impl House {
         self.core.access.issue_otp(&caller, self.core.uptime()).unwrap().expose().to_owned()
     }
 
-    /// The mailbox of an account's only connection.
+    /// Returns the mailbox of an account's only connection.
     pub(super) fn mailbox(&self, account: &Created) -> Mailbox {
         let connection = self.hub.links.list(Some(account.account_id)).pop();
         let id = connection.expect("the account is signed in").id;
@@ -117,7 +117,7 @@ impl House {
         self.connect_narrow(kind, 1 << 20)
     }
 
-    /// A connection whose pipe holds this many bytes.
+    /// Opens a connection whose pipe buffers this many bytes.
     pub(super) fn connect_narrow(&self, kind: Kind, bytes: usize) -> Far {
         let (near, far) = tokio::io::duplex(bytes);
         let (transport, early) = match kind {
@@ -163,7 +163,7 @@ pub(super) enum Kind {
 
 pub(super) const BOTH: [Kind; 2] = [Kind::WebSocket, Kind::Tcp];
 
-/// The client's end, or half of it.
+/// The client's end of a connection, or one half of it.
 pub(super) struct Far<S = DuplexStream> {
     pub(super) stream: S,
     kind: Kind,
@@ -279,8 +279,8 @@ impl<S: AsyncRead + Unpin> Far<S> {
         }
     }
 
-    /// Reads to the end, ignoring pings. Returns the codes of the close push and of the WebSocket's
-    /// close frame.
+    /// Reads until the connection is closed, ignoring pings. Returns the codes of the close push
+    /// and of the WebSocket close frame.
     pub(super) async fn closed(&mut self) -> (i32, Option<u16>) {
         let push = loop {
             match self.see().await {

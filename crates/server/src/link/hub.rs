@@ -1,4 +1,4 @@
-//! The shared state of all long connections besides the core: the signed-in connections, and the
+//! Shared state of all long connections besides the core: the signed-in connections, and the
 //! gateways that known clients use.
 
 use std::net::SocketAddr;
@@ -24,13 +24,13 @@ impl Hub {
     }
 }
 
-/// The origin of a connection.
+/// Origin of a connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
     pub(crate) address: SocketAddr,
-    /// The region of its listener; `None` if that serves every region.
+    /// Region of the listener, or `None` if it serves every region.
     pub(crate) region: Option<Region>,
     pub(crate) program: Program,
-    /// Its slot among the unauthenticated connections.
+    /// Slot in the limit on unauthenticated connections.
     pub(crate) unauthenticated: UnauthenticatedSlot,
 }

@@ -1,9 +1,9 @@
-//! One long connection over either transport: bytes in, packets, a limited number of concurrent
-//! requests, answers out.
+//! One long connection over either transport: decodes packets, runs a limited number of concurrent
+//! requests, and writes responses.
 //!
 //! A connection is one task. It reads only as fast as it can write: when the client does not read
-//! its answers, reading stops, and when that lasts too long the connection is closed. A query that
-//! memory can answer is answered immediately; all others go to a worker thread.
+//! its responses, reading stops, and after a timeout the connection is closed. A query that memory
+//! can answer is answered inline; all others go to a worker thread.
 
 mod blocking_task;
 mod credentials;
@@ -57,44 +57,46 @@ use session::{Admitted, Session, admit_trade};
 pub(crate) use transport::Transport;
 use transport::{AUTH, CloseCode, HEARTBEAT, Incoming, RECONNECT};
 
-/// A client drops a connection without a ping for 120 s.
+/// Ping interval. Clients drop a connection that receives no ping for 120 s.
 const PING_EVERY: Duration = Duration::from_secs(30);
-/// A peer that is silent for this long is considered gone.
+/// A peer that is silent for this long is considered dead.
 const SILENCE_MAX: Duration = Duration::from_secs(90);
-/// A reconnecting client opens the socket first and then fetches a one-time password.
+/// Time limit for signing in. A reconnecting client opens the socket first and then fetches a
+/// one-time password.
 const AUTH_WITHIN: Duration = Duration::from_secs(10);
-/// After a refused sign-in the client closes the connection; if the server did so immediately, the
-/// client would take it for a broken connection.
+/// Delay before the server closes a connection after a refused sign-in. The client normally closes
+/// it first; if the server closed it immediately, the client would treat it as a network error.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
-/// A client that reads nothing for this long while answers wait is too slow.
+/// Time after which a client that reads nothing while responses are unsent is closed as too slow.
 const STALL_MAX: Duration = Duration::from_secs(30);
-/// How long the close push may take to be sent.
+/// Time limit for sending the close push.
 const CLOSING_MAX: Duration = Duration::from_secs(1);
-/// Unsent bytes at which no more requests are read: a few large answers.
+/// Unsent bytes at which no more requests are read: a few large responses.
 const UNSENT_MAX: usize = 256 << 10;
 const READ_SIZE: usize = 8192;
-/// Requests and pushes that are handled before other connections get to run: a client that sends
-/// without waiting for answers must not delay them.
+/// Number of requests and pushes handled before the task yields, so that a pipelining client does
+/// not delay other connections.
 const TURN_MAX: u32 = 32;
-/// Longest heartbeat. It is echoed, and a compressed one could expand a thousandfold.
+/// Maximum heartbeat size in bytes. Heartbeats are echoed, and a compressed one could expand a
+/// thousandfold.
 const HEARTBEAT_MAX: usize = 1024;
-/// The text for a client whose account has been revoked.
+/// Close reason for a revoked account.
 const REVOKED: &str = "this account has been revoked";
 const _: () = assert!(PING_EVERY.as_secs() * 3 <= SILENCE_MAX.as_secs());
 
-/// Why the loop ended.
+/// Why the connection loop ended.
 #[derive(Debug)]
 enum End {
-    /// The client is gone; nothing can be sent.
+    /// The client is gone, so nothing can be sent.
     Gone,
     /// The client closed the connection.
     Left,
     Close(CloseCode, String),
-    /// The client broke the protocol. A WebSocket is closed with this code.
+    /// The client violated the protocol. A WebSocket is closed with this code.
     Broken(u16, String),
 }
 
-/// The sign-in deadline of an unauthenticated connection, and how it is closed.
+/// Sign-in deadline of an unauthenticated connection, and the close code to use.
 #[derive(Clone, Copy, Debug)]
 struct SignInBy {
     at: Instant,
@@ -110,47 +112,47 @@ pub(crate) struct Link<S> {
     hub: Arc<Hub>,
     outbox: Outbox,
     session: Option<Session>,
-    /// `None` most of the time.
+    /// Unanswered requests. `None` most of the time.
     pending: Option<Box<Pending>>,
-    /// A sign-in or subscription that runs on a worker thread before anything more is read. Only if
-    /// the database is a server.
+    /// A sign-in or subscription that runs on a worker thread before anything more is read. Only
+    /// used if the database is a server.
     blocking_task: Option<Box<BlockingTask>>,
-    /// Bytes that were read but not parsed, because answers piled up.
+    /// Bytes that were read but not parsed, because responses piled up.
     held: Vec<u8>,
     heard: Instant,
     pinged: Instant,
     pings: u32,
-    /// When the client last read something, while bytes are unsent.
+    /// When the client last accepted bytes, while some are unsent.
     taken: Instant,
-    /// No reads until then, after too many refusals.
+    /// Reading is paused until then, after too many refusals.
     paused_until: Option<Instant>,
-    /// Requests and pushes since other connections could run.
+    /// Requests and pushes handled since the task last yielded.
     turn: u32,
-    /// Bytes of pushes that wait in the mailbox, as of the last check.
+    /// Bytes of pushes queued in the mailbox, as of the last check.
     mail_bytes: usize,
-    /// Answers took all the room, and pushes were left waiting.
+    /// Whether pushes come before responses next time, because responses used all the space.
     pushes_are_next: bool,
-    /// Unsent bytes counted for the account.
+    /// Unsent bytes charged to the account.
     unsent: Option<Held>,
-    /// The deadline for signing in; `None` after a sign-in.
+    /// Sign-in deadline; `None` after a sign-in.
     sign_in_by: Option<SignInBy>,
     draining: bool,
 }
 
-/// The start of a connection.
+/// How a connection starts.
 #[derive(Clone, Debug)]
 pub(crate) enum Opening {
-    /// With its own handshake.
+    /// A TCP connection, which performs its own handshake.
     Tcp,
-    /// After an upgrade, whose path may name a gateway. `early` are bytes that followed it
-    /// immediately.
+    /// A WebSocket upgrade whose path may name a gateway. `early` holds bytes that followed the
+    /// upgrade request immediately.
     Upgraded { gateway: GatewayKind, early: Bytes },
-    /// After an upgrade to an unsupported dialect; the client is notified and disconnected.
+    /// An upgrade to an unsupported dialect. The client is notified and disconnected.
     Refused(String),
 }
 
-/// Serves one connection until it ends. The connection is built before the future, so that the
-/// future holds it once: there are thousands of them.
+/// Serves one connection until it ends. The connection is built outside the future, so that the
+/// future, of which there are thousands, holds it only once.
 pub(crate) fn serve<S>(
     stream: S,
     transport: Transport,
@@ -214,21 +216,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     async fn work(&mut self, shutdown: &mut watch::Receiver<bool>) -> End {
-        // Shows without a lock whether polling the other future is worthwhile.
+        // Shows without a lock whether polling the shutdown future is worthwhile.
         let report = shutdown.clone();
         let mut stopping = pin!(shutdown.changed());
         let mut wake = Box::pin(sleep_until(self.next_deadline()));
         let mut registered: Option<Waker> = None;
         poll_fn(|cx| {
             loop {
-                // Do everything that needs no waiting, including writing answers, before polling
+                // Do everything that does not block, including writing responses, before polling
                 // for more.
                 while let Poll::Ready(done) = self.poll_wire(cx) {
                     if let Err(end) = done {
                         return Poll::Ready(end);
                     }
-                    // A client that sends without waiting for answers must let other connections
-                    // run, and timers be checked: pushes may never end.
+                    // Yield, so that a pipelining client or an endless stream of pushes does not
+                    // starve other connections and timers.
                     if self.turn >= TURN_MAX {
                         cx.waker().wake_by_ref();
                         break;
@@ -238,8 +240,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                 if let Some(end) = self.drained() {
                     return Poll::Ready(end);
                 }
-                // The shutdown signal is shared by all connections, and the timer by all of a
-                // thread: the waker is registered once, not with every request.
+                // The shutdown signal is shared by all connections, and the timer by all
+                // connections on a thread, so the waker is registered once, not with every request.
                 let mut is_known = registered.as_ref().is_some_and(|known| known.will_wake(cx.waker()));
                 let is_told = !is_known || !matches!(report.has_changed(), Ok(false));
                 if !self.draining && is_told && stopping.as_mut().poll(cx).is_ready() {
@@ -258,7 +260,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
                             Err(end) => return Poll::Ready(end),
                         }
                     }
-                    // Without budget neither was polled; the next turn polls them again.
+                    // Without coop budget neither future was polled, so the next turn polls them
+                    // again.
                     registered = coop::has_budget_remaining().then(|| cx.waker().clone());
                 }
                 return Poll::Pending;
@@ -267,8 +270,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         .await
     }
 
-    /// Starts to close because the server stops: requests and pushes that are already here are
-    /// still handled.
+    /// Starts closing because the server stops. Requests and pushes already received are still
+    /// handled.
     fn drain(&mut self) {
         self.draining = true;
         if let Some(session) = &self.session {
@@ -276,7 +279,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Whether a draining connection is done.
+    /// Returns why the connection ends, once a draining connection has nothing left to send.
     fn drained(&mut self) -> Option<End> {
         if self.pending.as_ref().is_some_and(|pending| pending.is_idle()) {
             self.pending = None;
@@ -287,7 +290,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         is_done.then(|| End::Close(CloseCode::Shutdown, "the server is shutting down".to_owned()))
     }
 
-    /// Parses the input and handles it packet by packet, until answers pile up.
+    /// Parses and handles input packet by packet, until responses pile up.
     fn read(&mut self, mut input: &[u8]) -> Result<(), End> {
         while !input.is_empty() {
             if self.turn >= TURN_MAX || !self.may_read() {
@@ -309,14 +312,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         match incoming {
             Incoming::Packet(Packet::Request { command, id, timeout_ms, body }) => {
                 let limit = (timeout_ms > 0).then(|| Duration::from_millis(timeout_ms.into()));
-                // A request arrives with its last byte: the clock is read once for all packets of
-                // one read.
+                // All packets of one read share its timestamp, so the clock is read once.
                 let since = self.heard;
                 let by = limit.map(|limit| since + limit);
                 self.request(LinkRequest { command, id, by, since, body: body.into_owned() });
                 Ok(())
             }
-            // Answers to our heartbeats, and pushes of the client, are ignored.
+            // Responses to our heartbeats and pushes from the client are ignored.
             Incoming::Packet(_) | Incoming::Pong => Ok(()),
             Incoming::Ping(payload) => {
                 self.note_work(Instant::now());
@@ -364,12 +366,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             return self.answer(request.answered(Err(Refusal::Unauthenticated)));
         };
         let is_trade = session.is_trade(request.command, &request.body);
-        // Each request of a connection has its own instant of the market.
+        // The market time is read once per request, not per connection.
         let caller = self.hub.core.caller(session.client);
         if is_trade && self.hub.core.access.is_shared() {
             return self.begin_trade(request, caller);
         }
-        // Without waiting, because this thread serves other connections, too.
+        // Must not block, because this thread also serves other connections.
         let admitted = store::without_waiting(|| {
             if is_trade {
                 admit_trade(&caller, &self.hub.core).map(Admitted::Trade)
@@ -378,7 +380,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         let work = match admitted {
-            // A short read costs less than handing it to another thread.
+            // A short read costs less than a thread handoff.
             Ok(Admitted::Quote(Step::Answered(reply))) => return self.answer(request.answered(Ok(reply))),
             Ok(Admitted::Quote(Step::Waits(work))) => work,
             Ok(Admitted::Trade(permit)) => {
@@ -402,7 +404,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Runs a whole request on a worker thread, which may wait for the database.
+    /// Runs a whole request on a worker thread, where it may block on the database.
     fn start_aside(&mut self, request: LinkRequest, caller: Caller) {
         let row = match CommandRow::of_packet(request.command, &request.body) {
             Ok(row) => row,
@@ -417,7 +419,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         }
     }
 
-    /// Answers a finished request, unless it exceeded the rate slightly and may be retried.
+    /// Answers a finished request, unless it slightly exceeded the rate and can be retried.
     fn ended(&mut self, EndedRequest { response, again }: EndedRequest) {
         match (response.answer, again) {
             (Err(Refusal::TooManyCalls { text, retry_after }), Some(asked)) => {
@@ -440,7 +442,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             Err(refusal) => (refusal.outcome(), 0),
         };
         if let Err(Refusal::Revoked) = answer {
-            // The client gets this refusal once, and then the connection is closed.
+            // The client gets this refusal once before the connection is closed.
             self.session = None;
             self.shut(CloseCode::Auth, REVOKED);
         }
@@ -471,15 +473,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.transport.response(command, id, status, body, &mut self.outbox);
     }
 
-    /// Closes an unauthenticated connection after [`CLOSE_TIMEOUT`], in which the client may close it
-    /// itself. Further wrong passwords do not extend it.
+    /// Closes an unauthenticated connection after [`CLOSE_TIMEOUT`], unless the client closes it
+    /// first. Further wrong passwords do not extend the timeout.
     fn shut(&mut self, close: CloseCode, reason: &'static str) {
         let soon = Instant::now() + CLOSE_TIMEOUT;
         let at = self.sign_in_by.map_or(soon, |by| by.at.min(soon));
         self.sign_in_by = Some(SignInBy { at, close, reason });
     }
 
-    /// The timeout of a slow client starts when the first answer begins to wait.
+    /// Starts the slow-client timeout when the first response is queued.
     fn note_work(&mut self, now: Instant) {
         if self.outbox.is_empty() {
             self.taken = now;

@@ -1,4 +1,4 @@
-//! The unsent bytes of one connection.
+//! Unsent bytes of one connection.
 
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
@@ -8,15 +8,15 @@ use std::task::{Context, Poll};
 use bytes::{Buf, Bytes};
 use tokio::io::AsyncWrite;
 
-/// Slices of one write call; an answer of a thousand candles has a dozen.
+/// Maximum number of slices per write call. A response with a thousand candles has a dozen.
 const SLICES_MAX: usize = 32;
 
-/// Pieces in sending order. Pieces of cached answers are shared, never copied.
+/// Chunks in sending order. Chunks of cached responses are shared, never copied.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     pieces: VecDeque<Bytes>,
     bytes: usize,
-    /// The stream has accepted bytes that it may still buffer, as TLS does.
+    /// Whether the stream has accepted bytes that it may still buffer, as TLS does.
     is_unflushed: bool,
 }
 
@@ -28,7 +28,7 @@ impl Outbox {
         }
     }
 
-    /// Reserves capacity for this many pieces.
+    /// Reserves capacity for this many chunks.
     pub(crate) fn reserve(&mut self, pieces: usize) {
         self.pieces.reserve(pieces);
     }
@@ -41,8 +41,8 @@ impl Outbox {
         self.bytes
     }
 
-    /// Writes as much as the stream accepts. `Ready` means that everything was written, or that
-    /// writing failed.
+    /// Writes as much as the stream accepts. Returns `Ready` once everything is written and
+    /// flushed, or on an error.
     pub(crate) fn poll_write<S: AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
@@ -65,7 +65,7 @@ impl Outbox {
                 Poll::Pending => return Poll::Pending,
             }
         }
-        // An idle connection holds no memory.
+        // Releases the buffer, so that an idle connection holds no memory.
         self.pieces = VecDeque::new();
         if self.is_unflushed {
             std::task::ready!(Pin::new(stream).poll_flush(cx))?;
@@ -95,8 +95,8 @@ mod tests {
 
     use super::*;
 
-    /// Accepts all bytes immediately, and passes them on only when flushed. The first flush is
-    /// pending.
+    /// A stream that accepts all bytes immediately, and passes them on only when flushed. The first
+    /// flush is pending.
     #[derive(Default)]
     struct Holding {
         taken: usize,

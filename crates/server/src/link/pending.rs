@@ -1,5 +1,5 @@
-//! The unanswered requests of one connection: a few run, some wait for those, one or two exceeded
-//! the rate and are held. Each may have a deadline.
+//! Unanswered requests of one connection: a few running, some queued, and one or two above the rate
+//! limit that are held back. Each may have a deadline.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -16,31 +16,32 @@ use crate::refusal::Refusal;
 use crate::route::BlockingWork;
 use crate::workers::Full;
 
-/// Concurrent requests of one connection.
+/// Maximum number of concurrent requests per connection.
 pub(super) const RUNNING_MAX: usize = 5;
-/// Queued requests, and their bytes together.
+/// Maximum number of queued requests, and their maximum total bytes.
 pub(super) const WAITING_MAX: usize = 64;
 const WAITING_BYTES_MAX: usize = 1 << 20;
 
-/// Requests slightly above the account's rate that are held instead of refused: a client that sends
-/// one request after the other is slowed down to its rate, and a flood is refused.
+/// Maximum number of requests slightly above the rate limit that are held back instead of refused.
+/// A client that sends one request after the other is slowed down to its rate, and a flood is
+/// refused.
 const EARLY_MAX: usize = 2;
-/// How long they wait at most.
+/// Maximum time that a request is held back.
 const EARLY_WAIT_MAX: Duration = Duration::from_secs(1);
 
-/// A request that was read.
+/// A request received on a long connection.
 #[derive(Debug)]
 pub(super) struct LinkRequest {
     pub(super) command: u8,
     pub(super) id: u32,
-    /// The client's deadline, which includes the time in the queue.
+    /// Client deadline, which includes the time in the queue.
     pub(super) by: Option<Instant>,
-    /// When it arrived.
+    /// Time of arrival.
     pub(super) since: Instant,
     pub(super) body: Vec<u8>,
 }
 
-/// A request with its answer.
+/// The response to a request.
 #[derive(Debug)]
 pub(super) struct LinkResponse {
     pub(super) command: u8,
@@ -68,12 +69,12 @@ pub(super) struct Pending {
     started: Vec<RunningRequest>,
     waiting: VecDeque<LinkRequest>,
     waiting_bytes: usize,
-    /// Requests above the rate, and when to retry them.
+    /// Requests above the rate limit, with the time to retry them.
     early: Vec<(Instant, LinkRequest)>,
 }
 
-/// A running request. It occupies its slot until it has ended, even after a timeout was reported:
-/// otherwise requests with short timeouts would pile up on the threads.
+/// A running request. It occupies its slot until it has ended, even after a timeout was reported.
+/// Otherwise requests with short timeouts would pile up on the worker threads.
 #[derive(Debug)]
 struct RunningRequest {
     task: task::Id,
@@ -82,14 +83,15 @@ struct RunningRequest {
     by: Option<Instant>,
     since: Instant,
     decided: OnceFlag,
-    /// The timeout was reported to the client.
+    /// Whether the timeout was reported to the client.
     given_up: bool,
-    /// Stored if the request was not admitted when it started: it may exceed the rate.
+    /// Stored if the request was not admitted when it started, because it may exceed the rate limit
+    /// and be retried.
     body: Option<Vec<u8>>,
 }
 
-/// Whether the outcome is decided: the answer, which is then charged, or a timeout, which costs
-/// nothing. Both sides try to decide; the first one wins.
+/// Whether the outcome is decided: either the response, which is then charged, or a timeout, which
+/// costs nothing. The worker and the connection race to set it.
 #[derive(Clone, Debug, Default)]
 struct OnceFlag(Arc<AtomicBool>);
 
@@ -100,12 +102,12 @@ impl OnceFlag {
 }
 
 impl Pending {
-    /// Whether no request runs or waits.
+    /// Returns whether no request is running, queued or held back.
     pub(super) fn is_idle(&self) -> bool {
         self.running.is_empty() && self.waiting.is_empty() && self.early.is_empty()
     }
 
-    /// Whether the client waits for an answer.
+    /// Returns whether the client is waiting for a response.
     pub(super) fn is_awaited(&self) -> bool {
         !self.waiting.is_empty()
             || !self.early.is_empty()
@@ -116,7 +118,7 @@ impl Pending {
         self.running.len() < RUNNING_MAX
     }
 
-    /// Queues a request, or returns it if there are too many.
+    /// Queues a request, or returns it if the queue is full.
     pub(super) fn wait(&mut self, request: LinkRequest) -> Result<(), LinkRequest> {
         let bytes = self.waiting_bytes + request.body.len();
         if self.waiting.len() >= WAITING_MAX || bytes > WAITING_BYTES_MAX {
@@ -127,7 +129,7 @@ impl Pending {
         Ok(())
     }
 
-    /// The next queued request that may start now.
+    /// Returns the next queued request, if one may start now.
     pub(super) fn next(&mut self) -> Option<LinkRequest> {
         if !self.may_start() {
             return None;
@@ -137,8 +139,8 @@ impl Pending {
         Some(requested)
     }
 
-    /// Holds a request above the rate until it may be retried, or returns it if the wait is too
-    /// long or too many are held.
+    /// Holds back a request above the rate limit until it may be retried. Returns it if the wait is
+    /// too long or too many are held back.
     pub(super) fn keep_early(&mut self, request: LinkRequest, again_at: Instant) -> Result<(), LinkRequest> {
         if self.early.len() >= EARLY_MAX || again_at > request.since + EARLY_WAIT_MAX {
             return Err(request);
@@ -147,13 +149,13 @@ impl Pending {
         Ok(())
     }
 
-    /// A held request that may be retried now.
+    /// Removes a held-back request that may be retried now.
     pub(super) fn next_early(&mut self, now: Instant) -> Option<LinkRequest> {
         let at = self.early.iter().position(|(again_at, _)| *again_at <= now)?;
         Some(self.early.remove(at).1)
     }
 
-    /// Runs admitted work on a worker thread, when its account is scheduled.
+    /// Runs admitted work on a worker thread, when the account is scheduled.
     pub(super) fn start(
         &mut self,
         request: &LinkRequest,
@@ -165,14 +167,14 @@ impl Pending {
         let by_worker = decided.clone();
         let (workers, share) = (core.workers.clone(), work.share(&core));
         let answer = workers.submit(share, move || work.run_if(&core, &|| by_worker.set_first()))?;
-        // A panic affects only its request, and was logged.
+        // A panic affects only its request and has been logged.
         let task = self.running.spawn(async { answer.await.unwrap_or(Err(Refusal::Internal)) }).id();
         let LinkRequest { command, id, by, since, .. } = *request;
         self.started.push(RunningRequest { task, command, id, by, since, decided, given_up: false, body });
         Ok(())
     }
 
-    /// Polls for a finished request. It has no answer if a timeout was reported.
+    /// Polls for a finished request. Its response is skipped if a timeout was reported.
     pub(super) fn poll_ended(&mut self, cx: &mut Context<'_>) -> Poll<Option<EndedRequest>> {
         let (task, answer) = match self.running.poll_join_next_with_id(cx) {
             Poll::Ready(Some(Ok((task, answer)))) => (task, answer),
@@ -201,13 +203,13 @@ impl Pending {
         started.chain(self.waiting.iter().filter_map(|requested| requested.by)).chain(early).min()
     }
 
-    /// Requests that have timed out.
+    /// Returns timeout responses for requests whose deadline has passed.
     pub(super) fn overdue(&mut self, now: Instant) -> Vec<LinkResponse> {
         let is_over = |by: Option<Instant>| by.is_some_and(|by| by <= now);
         let mut overdue = Vec::new();
         for started in self.started.iter_mut().filter(|started| is_over(started.by)) {
             started.by = None;
-            // An answer that is being charged will be sent.
+            // A response that is already being charged will be sent.
             if started.decided.set_first() {
                 started.given_up = true;
                 let RunningRequest { command, id, since, .. } = *started;

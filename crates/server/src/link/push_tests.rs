@@ -1,4 +1,4 @@
-//! Pushes: between answers, and to a client that does not read, with tokio's paused clock.
+//! Pushes between responses, and to a client that does not read, with tokio's paused clock.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -18,15 +18,15 @@ use super::{Arrival, Link, Program, Transport, UNSENT_MAX};
 use crate::mailbox::{ClosedBy, Mailbox, Push, PushError};
 
 const SECOND: Duration = Duration::from_secs(1);
-/// A command without another meaning for clients.
+/// A push command that has no other meaning for clients.
 const NOTIFICATION: u8 = 18;
-/// Bytes of a push's body: its number, and padding.
+/// Body size of a push in bytes: its number, and padding.
 const LENGTH: usize = 1000;
-/// The same with packet header and frame.
+/// Size of a push with packet header and frame.
 const SENT: usize = LENGTH + 16;
-/// Bytes that a mailbox holds.
+/// Capacity of a mailbox in bytes.
 const MAILBOX_BYTES: usize = 1 << 20;
-/// Bytes that the pipe of a connection holds.
+/// Capacity of a connection's pipe in bytes.
 const NARROW: usize = 16 << 10;
 
 fn body(number: u32) -> Bytes {
@@ -44,7 +44,7 @@ fn number(body: &[u8]) -> u32 {
     u32::from_be_bytes(body[..4].try_into().unwrap())
 }
 
-/// The number of the next push, ignoring pings.
+/// Returns the number of the next push, ignoring pings.
 async fn pushed(far: &mut Far) -> u32 {
     loop {
         match far.see().await {
@@ -55,7 +55,7 @@ async fn pushed(far: &mut Far) -> u32 {
     }
 }
 
-/// The numbers of all pushes up to the close push, and its code.
+/// Returns the numbers of all pushes up to the close push, and its code.
 async fn pushed_until_closed(far: &mut Far) -> (Vec<u32>, i32) {
     let mut numbers = Vec::new();
     loop {
@@ -71,7 +71,7 @@ async fn pushed_until_closed(far: &mut Far) -> (Vec<u32>, i32) {
     }
 }
 
-/// Lets the connection run.
+/// Yields until the connection has had time to run.
 async fn settle() {
     for _ in 0..1000 {
         yield_now().await;
@@ -84,8 +84,8 @@ async fn narrow(house: &House, kind: Kind, account: &Created) -> (Far, Mailbox) 
     (far, house.mailbox(account))
 }
 
-/// Fills the mailbox of a client that does not read until it is closed as too slow. Returns how
-/// many pushes were put.
+/// Fills the mailbox of a client that does not read until the connection is closed as too slow.
+/// Returns the number of pushes queued.
 async fn overflow(mailbox: &Mailbox) -> u32 {
     for number in 0..10_000 {
         match mailbox.put(push(number)) {
@@ -100,7 +100,7 @@ async fn overflow(mailbox: &Mailbox) -> u32 {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pushes_arrive_in_order_and_none_is_lost_while_the_client_reads() {
+async fn pushes_arrive_in_order_without_loss() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -132,7 +132,7 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
         assert_eq!(mailbox.put(push(put)), Err(PushError::Gone));
         let (seen, code) = pushed_until_closed(&mut far).await;
         assert_eq!(code, 1);
-        // Pushes that were being sent are complete, and none is missing.
+        // Pushes already being sent are complete, and none is missing.
         assert!(seen.iter().copied().eq(0..u32::try_from(seen.len()).unwrap()));
         assert!(seen.len() * SENT > UNSENT_MAX, "{} pushes", seen.len());
         if kind == Kind::WebSocket {
@@ -145,7 +145,7 @@ async fn a_client_that_reads_too_slowly_is_closed_with_a_reason() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn queued_pushes_are_bounded_and_count_for_the_account() {
+async fn queued_pushes_are_charged_to_the_account() {
     let house = House::new();
     let account = house.account("ann", 10);
     let (far, mailbox) = narrow(&house, Kind::WebSocket, &account).await;
@@ -206,7 +206,7 @@ async fn a_push_to_a_closed_connection_fails() {
                 // A version check is reused for half a millisecond of real time.
                 std::thread::sleep(Duration::from_millis(1));
                 far.ask::<control::Error>(4, &control::Error::default()).await.unwrap_err();
-                // The client stays connected for a moment, but is not signed in.
+                // The client is still connected, but no longer signed in.
                 assert_eq!(mailbox.put(push(2)), Err(PushError::Gone));
                 assert_eq!(far.closed().await.0, 4);
             }
@@ -217,7 +217,7 @@ async fn a_push_to_a_closed_connection_fails() {
     }
 }
 
-/// A sign-in, framed for a WebSocket.
+/// Returns a sign-in packet, framed for a WebSocket.
 fn sign_in(house: &House, account: &Created, id: u32) -> Vec<u8> {
     let auth = control::AuthRequest { token: house.otp(account), metadata: Default::default() };
     let mut packet = Vec::new();
@@ -271,12 +271,12 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
-        // Another push for each that the client has read, so that the mailbox is never empty, nor
-        // too full.
+        // One new push for each that the client has read, so that the mailbox is never empty and
+        // never overflows.
         let room = Arc::new(Semaphore::new(MAILBOX_BYTES / length - 1));
         let read = room.clone();
         let flood = tokio::spawn(async move {
-            // Each is longer than the client reads at a time, and there is always another.
+            // Each push is longer than one client read, and there is always another.
             let body = Bytes::from(vec![7; length]);
             loop {
                 room.acquire().await.unwrap().forget();
@@ -289,8 +289,7 @@ async fn a_flood_of_pushes_blocks_neither_answers_nor_shutdown() {
         for id in 0..50 {
             far.request(1, id, b"still there?".to_vec()).await;
             let mut before = 0;
-            // The pushes that were queued before the request, and those that came while it was
-            // read.
+            // Pushes queued before the request, and those that arrived while it was read.
             let bound = 2 * (UNSENT_MAX + NARROW) / length + 10;
             loop {
                 match far.see().await {
@@ -336,7 +335,7 @@ async fn a_flood_of_requests_does_not_block_pushes() {
         let terms = Terms { rate: Some(RateRule::Unlimited), ..Terms::default() };
         let account = house.account_of(if kind == Kind::Tcp { "ann" } else { "bob" }, terms);
         let (mut far, mailbox) = narrow(&house, kind, &account).await;
-        // The answer is now cached, and longer than a client reads at a time.
+        // The response is now cached, and longer than one client read.
         let length = far.ask::<quote::SecurityCandlestickResponse>(19, &latest).await.unwrap().encoded_len();
         assert!(length > 2 * NARROW, "{length} bytes");
         let (reads, writes) = tokio::io::split(far.stream);
@@ -370,7 +369,7 @@ async fn a_flood_of_requests_does_not_block_pushes() {
 
 #[tokio::test(start_paused = true)]
 async fn queued_pushes_are_sent_before_shutdown() {
-    // A client that reads everything immediately, and one that makes it wait.
+    // A client that reads everything immediately, and a slow one.
     for bytes in [2 << 20, NARROW] {
         let house = House::new();
         let account = house.account("ann", 10);

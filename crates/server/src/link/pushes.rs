@@ -1,4 +1,4 @@
-//! Pushes and close requests of a connection: taken from its mailbox and sent between the answers.
+//! Takes pushes and close requests from a connection's mailbox, and sends pushes between responses.
 
 use std::task::Context;
 
@@ -9,13 +9,13 @@ use super::session::close_reason;
 use super::{End, Link, TURN_MAX};
 use crate::mailbox::Mail;
 
-/// Pushes that are sent before requests are read again. Half of what one SDK queues before it drops
-/// packets, answers included.
+/// Number of pushes sent before requests are read again. Half of what one SDK queues before it
+/// drops packets, responses included.
 const PUSHES_AT_ONCE: u32 = 8;
 const _: () = assert!(PUSHES_AT_ONCE < TURN_MAX);
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Whether there are pushes. Fails if the connection is to be closed.
+    /// Returns whether there are pushes. Fails if the connection should be closed.
     pub(super) fn look_into_mailbox(&mut self, cx: &Context<'_>) -> Result<bool, End> {
         let mail = self.session.as_ref().map_or(Mail::Nothing, |session| session.mailbox.look(cx));
         self.mail_bytes = match mail {
@@ -30,8 +30,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 
     /// Takes a few pushes from the mailbox, if they can be sent. Returns whether there were any. If
-    /// answers took all the room, pushes come first when there is room again, so that neither
-    /// starves the other.
+    /// responses used all the space, pushes come first next time, so that neither starves the
+    /// other.
     pub(super) fn take_pushes(&mut self) -> bool {
         let mut taken = 0;
         while taken < PUSHES_AT_ONCE && self.turn < TURN_MAX && !self.is_behind() && self.take_push() {
@@ -42,7 +42,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         taken > 0
     }
 
-    /// Takes all pushes: they are not for the account that signs in next.
+    /// Takes all pushes before another account signs in, because they are not for that account.
     pub(super) fn take_last_pushes(&mut self) {
         if let Some(session) = &self.session {
             session.mailbox.shut();

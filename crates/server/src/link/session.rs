@@ -1,5 +1,4 @@
-//! The state of a signed-in connection: its client, its rights, its gateway, and its connection
-//! slot.
+//! State of a signed-in connection: its client, rights, gateway, and connection slot.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,11 +19,11 @@ use crate::refusal::Refusal;
 use crate::route::Memory;
 use crate::unsent::Tally;
 
-/// A signed-in connection. Dropping it frees its connection slot.
+/// A signed-in connection. Dropping it releases its connection slot.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
-    /// Results of earlier requests of the connection that make the next ones cheaper.
+    /// Results of earlier requests on this connection, reused to make later ones cheaper.
     pub(super) memory: Memory,
     pub(super) gateway: Gateway,
     pub(super) id: ConnectionId,
@@ -42,7 +41,7 @@ pub(super) enum Admitted {
 }
 
 impl Session {
-    /// Processes a request as far as possible without waiting.
+    /// Processes a request as far as possible without blocking.
     pub(super) fn start(
         &mut self,
         core: &Core,
@@ -53,7 +52,7 @@ impl Session {
         CommandRow::of_packet(command, body)?.start(core, caller, body, &mut self.memory)
     }
 
-    /// Whether its account is still valid. If the lookup fails, it counts as valid.
+    /// Returns whether the account is still valid. If the lookup fails, it is assumed to be valid.
     pub(super) fn is_valid(&self, core: &Core) -> bool {
         let is_valid = store::without_waiting(|| {
             core.version_check()?;
@@ -63,7 +62,7 @@ impl Session {
         });
         match is_valid {
             Ok(is_valid) => is_valid,
-            // Looked up on a worker thread, so that the result is known next time.
+            // Looked up on a worker thread, so that the result is known at the next check.
             Err(Refusal::Waits) => {
                 self.look_aside();
                 true
@@ -76,13 +75,13 @@ impl Session {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
         let looked = workers.submit(share, move || core.access.is_valid(&who, Freshness::Recent).is_ok());
-        // Without a receiver the work would be skipped.
+        // Work without a receiver is skipped, so spawn a task that waits for the result.
         if let Ok(looked) = looked {
             drop(tokio::spawn(looked));
         }
     }
 
-    /// The unsent bytes of its account, on all connections.
+    /// Returns the counter of the account's unsent bytes on all connections.
     pub(super) fn unsent(&self) -> &Arc<Tally> {
         &self.unsent
     }
@@ -92,12 +91,13 @@ impl Session {
         self.pulse.pinged(uptime);
     }
 
-    /// Records that the client has sent something.
+    /// Records that the client has sent data.
     pub(super) fn heard(&self) {
         self.pulse.heard();
     }
 
-    /// Whether a command is for the trade gateway. It may reveal which gateway the client uses.
+    /// Returns whether a command is for the trade gateway, and records the gateway if the command
+    /// reveals it.
     pub(super) fn is_trade(&mut self, command: u8, body: &[u8]) -> bool {
         if let Some((lineage, used)) = self.gateway.learn(command, body, &self.hub.clients)
             && self.hub.core.access.is_shared()
@@ -107,7 +107,8 @@ impl Session {
         self.gateway.is_trade(command, body)
     }
 
-    /// Stores for other nodes which gateway the client uses: it may reconnect to one of them.
+    /// Stores the client's gateway for other nodes, because the client may reconnect to one of
+    /// them.
     fn remember_aside(&self, lineage: Lineage, used: &'static str) {
         let (core, who) = (self.hub.core.clone(), self.client.who);
         let (workers, share) = (core.workers.clone(), core.share_of_caller(&who));
@@ -122,7 +123,7 @@ impl Session {
     }
 }
 
-/// Admits a call of the trade gateway.
+/// Admits a trade gateway call.
 pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusal> {
     core.version_check()?;
     let (who, rule, uptime) = (&caller.who, core.limits.calls, core.uptime());
@@ -131,15 +132,15 @@ pub(super) fn admit_trade(caller: &Caller, core: &Core) -> Result<Permit, Refusa
     Ok(core.access.admit_within(who, Scope::Trade, Freshness::Recent, caller.now())?)
 }
 
-/// The close code and text for a connection that is closed by the server.
+/// Returns the close code and text for a connection closed by the server.
 pub(super) fn close_reason(kick: Kick) -> (CloseCode, &'static str) {
     match kick {
         Kick::Superseded => (CloseCode::Duplicate, "the session goes on elsewhere"),
         Kick::Silent => (CloseCode::HeartbeatTimeout, "heartbeat timeout"),
-        // A client that understands the code signs in again instead of continuing its session.
+        // A client that understands the code signs in again instead of resuming its session.
         Kick::Closed(ClosedBy::Owner) => (CloseCode::SessionExpired, "closed by the owner of the account"),
         Kick::Closed(ClosedBy::Operator) => (CloseCode::SessionExpired, "closed by the operator"),
-        // The protocol has no code for it; with this one every client reconnects.
+        // The protocol has no code for slow clients; with this one every client reconnects.
         Kick::TooSlow => (CloseCode::ServerError, "the client reads more slowly than is pushed to it"),
     }
 }

@@ -1,5 +1,4 @@
-//! Signing in on a long connection: by a one-time password, or with the session of an earlier
-//! connection.
+//! Sign-in on a long connection, with a one-time password or the session of an earlier connection.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -26,7 +25,7 @@ use crate::request_log::OncePerMinute;
 use crate::route::Memory;
 use crate::workers::{Full, Who};
 
-/// Counts refused sign-ins that exceeded the audit's rate.
+/// Counts refused sign-ins that were not recorded in the audit, because the queue was full.
 static UNWRITTEN: OncePerMinute = OncePerMinute::new();
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
@@ -39,7 +38,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let (access, moment) = (&hub.core.access, hub.core.moment());
         let present = self.session.as_ref().map(|session| session.id);
         if present.is_some() {
-            // A client signs in once per connection. Repeated sign-ins count like refusals.
+            // Clients sign in once per connection. Repeated sign-ins count as refusals.
             self.back_off();
         }
         let place = (self.transport.transport_kind(), self.from.address);
@@ -83,13 +82,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         let unsent = self.hub.core.unsent.of(Who::Account(client.who.account()));
         self.take_last_pushes();
         self.session = Some(Session { client, memory, gateway, id, mailbox, pulse, hub, unsent, topics });
-        // The unsent bytes of the previously signed-in account.
+        // Releases the unsent bytes charged to the previously signed-in account.
         self.unsent = None;
         self.sign_in_by = None;
         self.transport.allow_requests();
         self.from.unauthenticated.leave();
         self.hub.core.metrics.credentials(self.entry(), Authenticated::Accepted);
-        // The answers to both commands have the same fields.
+        // The responses to both commands have the same fields.
         let response = control::AuthResponse {
             session_id: session.id.expose().to_owned(),
             expires: session.expires_at_ms,
@@ -109,8 +108,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         self.count(request.command, request.since, Outcome::Ok, length);
     }
 
-    /// Refuses a sign-in immediately. The client closes the connection itself; the server does so
-    /// only if it does not.
+    /// Refuses a sign-in immediately. The client normally closes the connection; the server closes
+    /// it after a timeout.
     fn denied(&mut self, request: &LinkRequest, denial: &Denial) {
         let refused = if request.command == AUTH { CloseCode::Auth } else { CloseCode::SessionExpired };
         let text = denial.to_string();
@@ -163,7 +162,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             }
         });
         match answer {
-            // Without a receiver the work would be skipped.
+            // Work without a receiver is skipped, so spawn a task that waits for the result.
             Ok(answer) => drop(tokio::spawn(answer)),
             Err(Full) => {
                 if let Some(times) = UNWRITTEN.pass(self.hub.core.uptime()) {
@@ -174,7 +173,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
     }
 }
 
-/// The preferences of the client, from the metadata of its sign-in.
+/// Returns the client with its preferences from the sign-in metadata.
 fn manner(
     who: access::Caller,
     entrance: Option<Region>,

@@ -1,4 +1,4 @@
-//! Metrics and log lines of a connection and its requests.
+//! Metrics and log lines for a connection and its requests.
 
 use tokio::time::Instant;
 
@@ -19,7 +19,7 @@ impl<S> Link<S> {
         );
     }
 
-    /// The same for a request of which only the outcome is known.
+    /// Counts and logs a request of which only the outcome is known.
     pub(super) fn count(&self, command: u8, since: Instant, outcome: Outcome, bytes: usize) {
         let ended = RequestEnd { bytes, account: self.account(), ..RequestEnd::at(since, outcome) };
         self.end(command, task(command), &ended);
@@ -36,7 +36,7 @@ impl<S> Drop for Link<S> {
     }
 }
 
-/// The task that a command counts as, unless it is for the trade gateway.
+/// Returns the metrics task of a command, unless it is for the trade gateway.
 pub(super) fn task(command: u8) -> Task {
     match command {
         HEARTBEAT => Task::Heartbeat,

@@ -1,4 +1,4 @@
-//! Timeouts of a connection, with tokio's paused clock.
+//! Connection timeouts, with tokio's paused clock.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn a_connection_without_sign_in_is_closed_after_ten_seconds() {
     for kind in BOTH {
         let begun = Instant::now();
         let mut far = house.connect(kind);
-        // A heartbeat does not extend the time to sign in.
+        // A heartbeat does not extend the sign-in deadline.
         advance(5 * SECOND).await;
         far.request(1, 1, Vec::new()).await;
         let Seen::Packet(Packet::Response { command: 1, .. }) = far.see().await else { panic!() };
@@ -38,7 +38,7 @@ async fn a_connection_without_sign_in_is_closed_after_ten_seconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_is_pinged_every_thirty_seconds_and_closed_after_ninety_of_silence() {
+async fn a_silent_client_is_pinged_and_closed_after_ninety_seconds() {
     let house = House::new();
     let account = house.account("ann", 10);
     for kind in BOTH {
@@ -141,13 +141,13 @@ async fn a_one_time_password_is_valid_once_and_for_a_minute() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_of_an_unresponsive_client_is_reused() {
+async fn the_slot_of_an_unresponsive_client_is_reused() {
     let house = House::new();
     let account = house.account("ann", 1);
     let (mut dead, _) = house.signed_in(Kind::WebSocket, &account).await;
     let otp = house.otp(&account);
     let refused = Err((Status::PermissionDenied, 403));
-    // The ping is sent after thirty seconds; a moment later it is too early to judge.
+    // The ping is sent after thirty seconds. Nine seconds later the slot cannot be reused yet.
     advance(39 * SECOND).await;
     assert!(matches!(dead.see().await, Seen::Ping(_)));
     assert_eq!(house.connect(Kind::WebSocket).auth(&otp).await.map(drop), refused);
@@ -158,7 +158,7 @@ async fn a_slot_of_an_unresponsive_client_is_reused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_slot_of_a_responsive_client_is_not_reused() {
+async fn the_slot_of_a_responsive_client_is_not_reused() {
     let house = House::new();
     let account = house.account("ann", 1);
     let (mut alive, _) = house.signed_in(Kind::WebSocket, &account).await;
@@ -214,7 +214,7 @@ async fn a_slow_client_that_reads_a_little_gets_everything() {
             Packet::Request { command: 1, id, timeout_ms: 0, body }.encode(&mut bytes).unwrap();
             writes.write_all(&bytes).await.unwrap();
         }
-        // A sign of life, like the answer to a ping.
+        // Client traffic, like the answer to a ping.
         while writes.write_all(&[3, 9, 0, 0, 0]).await.is_ok() {
             tokio::time::sleep(30 * SECOND).await;
         }
@@ -222,14 +222,14 @@ async fn a_slow_client_that_reads_a_little_gets_everything() {
     let mut decoder = wire::Decoder::new(Limits::HIGHEST);
     assert_eq!(decoder.decode(&mut &wire::HANDSHAKE[..]), Ok(None));
     let (mut answers, mut room) = (0, [0; 20_200]);
-    // Reads a little every twenty seconds: it takes minutes, yet the client is neither dead nor
-    // stalled.
+    // The client reads a little every twenty seconds. This takes minutes, but the client is neither
+    // dead nor stalled.
     while answers < count {
         let read = timeout(SECOND, reads.read(&mut room)).await.expect("it is not stuck").unwrap();
         assert!(read > 0, "closed after {answers} answers");
         let mut input = &room[..read];
         while let Some(packet) = decoder.decode(&mut input).unwrap() {
-            // Requests of the server are not answers.
+            // Packets that are requests from the server are skipped.
             if let Packet::Response { id, .. } = packet {
                 assert_eq!(id, answers);
                 answers += 1;
@@ -240,7 +240,7 @@ async fn a_slow_client_that_reads_a_little_gets_everything() {
     assert!(!sending.is_finished());
 }
 
-/// A number of requests for a thousand candles each, framed for a WebSocket.
+/// Returns `count` requests for a thousand candles each, framed for a WebSocket.
 fn thousands(count: u32) -> Vec<u8> {
     let latest = wire::quote::SecurityCandlestickRequest {
         symbol: "700.HK".to_owned(),
@@ -269,7 +269,7 @@ async fn pipelined_requests_stop_at_the_unsent_limit() {
         panic!()
     };
     assert!(body.len() > 50_000, "{} bytes", body.len());
-    // From here on everything is cached and could be answered immediately.
+    // From here on everything is cached and could be answered inline.
     let (near, _far) = tokio::io::duplex(64);
     let address = ([127, 0, 0, 1], 53_124).into();
     let from =
@@ -290,13 +290,13 @@ async fn pipelined_requests_stop_at_the_unsent_limit() {
     assert!(flood.ends_with(&link.held) && link.held.len() > flood.len() / 2);
 }
 
-/// More than an answer of a thousand candles needs.
+/// Upper bound on the size of a response with a thousand candles.
 fn body_max() -> usize {
     100_000
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_that_is_not_read_stays_connected_while_it_reads() {
+async fn a_client_that_only_reads_stays_connected() {
     let house = House::with_days();
     let account = house.account("ann", 10);
     let mut far = house.connect_narrow(Kind::WebSocket, 1024);
@@ -304,7 +304,8 @@ async fn a_client_that_is_not_read_stays_connected_while_it_reads() {
     let (mut reads, mut writes) = tokio::io::split(far.stream);
     let sending = tokio::spawn(async move { writes.write_all(&thousands(100)).await });
     let mut room = [0; 1024];
-    // The client is silent, and the server does not read; more answers wait than are read here.
+    // The client is silent and the server does not read, because more responses are queued than the
+    // client reads here.
     for number in 0..20 {
         let read = reads.read(&mut room).await.unwrap();
         assert!(read > 0, "closed after {number} kilobytes");
@@ -314,7 +315,7 @@ async fn a_client_that_is_not_read_stays_connected_while_it_reads() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revoked_account_is_refused_at_its_next_request_and_closed() {
+async fn a_revoked_account_is_closed_at_its_next_request() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -336,7 +337,7 @@ async fn a_revoked_account_is_refused_at_its_next_request_and_closed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_revoked_account_without_requests_is_closed_at_the_next_ping() {
+async fn an_idle_revoked_account_is_closed_at_the_next_ping() {
     let house = House::new();
     for kind in BOTH {
         let account = house.account(if kind == Kind::Tcp { "ann" } else { "bob" }, 10);
@@ -418,7 +419,8 @@ async fn each_request_of_a_connection_reads_the_market_clock_once() {
         (wire::command::HISTORY, history.encode_to_vec()),
     ];
     for kind in BOTH {
-        // With calls of its own: a request above the rate is repeated later.
+        // Each kind uses a separate account, because a request above the rate limit would be
+        // retried later.
         let account = house.account(&format!("{kind:?}"), 10);
         let (mut far, _) = house.signed_in(kind, &account).await;
         let signed_in = clock.reads();

@@ -1,4 +1,4 @@
-//! Subscriptions at the trade gateway. There is one topic: the order events of the account.
+//! Subscriptions on the trade gateway. The only topic is the account's order events.
 
 use access::Permit;
 use paper::{PaperError, Watched};
@@ -12,12 +12,12 @@ use crate::refusal::Refusal;
 use crate::trade::{Listening, TradeListeners};
 use crate::versions::Dated;
 
-/// Most topics of one request.
+/// Maximum number of topics per request.
 const TOPICS_MAX: usize = 16;
-/// Characters of an unknown topic in the refusal.
+/// Maximum number of characters of an unknown topic quoted in a refusal.
 const ECHO_CHARS_MAX: usize = 40;
 
-/// The subscriptions of a connection. The client repeats them after a reconnect.
+/// Subscriptions of a connection. The client repeats them after a reconnect.
 #[derive(Debug, Default)]
 pub(super) struct Topics(Option<Listening>);
 
@@ -28,8 +28,8 @@ impl Topics {
 }
 
 impl Session {
-    /// Subscribes and unsubscribes, and returns the resulting subscriptions. `watched` is the
-    /// account, if it was already loaded for this.
+    /// Subscribes or unsubscribes, and returns the resulting subscriptions. `watched` is the
+    /// account, if it is already loaded.
     pub(super) fn answer_trade(
         &mut self,
         command: u8,
@@ -62,7 +62,7 @@ impl Session {
     }
 
     fn listen(&mut self, permit: &Permit, watched: Option<Watched>) -> Result<(), Refusal> {
-        // A connection that has lost its slot is being closed.
+        // A connection that has lost its slot is already being closed.
         let Some(mailbox) = self.hub.links.mailbox(self.id) else { return Ok(()) };
         let (core, account) = (&self.hub.core, permit.account().id);
         let form = (self.client.language, Dated::of(&self.client.who, permit.account()));
@@ -76,7 +76,7 @@ impl Session {
     }
 }
 
-/// Whether a request subscribes to order events, so that the account must be watched.
+/// Returns whether a request subscribes to order events, which requires watching the account.
 pub(super) fn subscribes(command: u8, body: &[u8]) -> bool {
     let topics = trade::SubscribeRequest::decode(body).map(|request| request.topics).unwrap_or_default();
     command != UNSUBSCRIBE && topics.iter().take(TOPICS_MAX).any(|topic| topic == TradeListeners::TOPIC)

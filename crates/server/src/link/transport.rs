@@ -1,4 +1,4 @@
-//! The two transports of a packet: a WebSocket message, or back to back on TCP.
+//! The two packet transports: WebSocket messages, or consecutive packets on TCP.
 
 use bytes::Bytes;
 use wire::{
@@ -9,13 +9,13 @@ use wire::{
 use super::outbox::Outbox;
 use crate::links::TransportKind;
 
-/// Longest WebSocket message a client may send: the largest request and its header.
+/// Maximum size of a WebSocket message from a client: the largest request and its header.
 const MESSAGE_MAX: usize = Limits::REQUEST.body + PACKET_HEADER_MAX;
-/// The same before sign-in.
+/// Maximum message size before sign-in.
 const SIGN_IN_MAX: usize = Limits::SIGN_IN.body + PACKET_HEADER_MAX;
 const PACKET_HEADER_MAX: usize = 64;
 
-/// A first piece up to this size is copied, such as the symbol of an answer from memory.
+/// Maximum size of a first chunk that is copied, such as the symbol in a response from memory.
 const SHORT: usize = 64;
 
 /// One received item.
@@ -26,7 +26,7 @@ pub(crate) enum Incoming {
     Pong,
     /// The client closed the connection.
     Close,
-    /// A protocol error: the reason, and the WebSocket close code for it.
+    /// A protocol error, with the WebSocket close code for it.
     Broken {
         websocket: u16,
         reason: String,
@@ -45,12 +45,12 @@ pub(crate) enum Transport {
     Tcp(Decoder),
 }
 
-/// The limits for packets of this decoder.
+/// Returns the packet limits of this decoder.
 fn limits(decoder: &FrameDecoder) -> Limits {
     if decoder.message_max() < MESSAGE_MAX { Limits::SIGN_IN } else { Limits::REQUEST }
 }
 
-/// Why a connection is closed, in numbers of the protocol.
+/// Reason for closing a connection, with the protocol's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CloseCode {
     HeartbeatTimeout = 0,
@@ -63,7 +63,7 @@ pub(crate) enum CloseCode {
 }
 
 impl CloseCode {
-    /// The corresponding WebSocket close code. Clients do not read it; debuggers do.
+    /// Returns the corresponding WebSocket close code. Clients ignore it, but debuggers show it.
     pub(super) fn websocket(self) -> u16 {
         match self {
             CloseCode::Shutdown => 1000,
@@ -84,7 +84,7 @@ impl Transport {
         Transport::Tcp(Decoder::new(Limits::SIGN_IN))
     }
 
-    /// Allows longer requests, after a sign-in.
+    /// Allows longer requests after a sign-in.
     pub(crate) fn allow_requests(&mut self) {
         match self {
             Transport::WebSocket(decoder) => decoder.allow(MESSAGE_MAX),
@@ -99,7 +99,7 @@ impl Transport {
         }
     }
 
-    /// Takes the next item off the front of `input`.
+    /// Decodes the next item from the front of `input`.
     pub(crate) fn decode(&mut self, input: &mut &[u8]) -> Option<Incoming> {
         match self {
             Transport::Tcp(decoder) => match decoder.decode(input) {
@@ -108,7 +108,7 @@ impl Transport {
             },
             Transport::WebSocket(decoder) => match decoder.decode(input) {
                 Ok(None) => None,
-                // Some clients send packets as text frames; only the opcode differs.
+                // Some clients send packets as text frames, which differ only in the opcode.
                 Ok(Some(Message::Binary(message) | Message::Text(message))) => {
                     Some(match Packet::decode_owned(message, limits(decoder)) {
                         Ok(packet) => Incoming::Packet(packet),
@@ -125,8 +125,8 @@ impl Transport {
         }
     }
 
-    /// Queues an answer. No answer is too long for a packet; if one were, the client would get an
-    /// error, because it waits half a minute for a missing answer.
+    /// Queues a response. If a response were too long for a packet, the client would get an error,
+    /// because it waits half a minute for a missing response.
     pub(crate) fn response(
         &self,
         command: u8,
@@ -155,7 +155,7 @@ impl Transport {
 
     fn packet(&self, header: &[u8], length: usize, body: Vec<Bytes>, outbox: &mut Outbox) {
         let mut body = body.into_iter();
-        // A short first piece is copied after the header, which is cheaper than a separate piece.
+        // Copying a short first chunk after the header is cheaper than queueing it separately.
         let short = body.as_slice().first().filter(|piece| piece.len() <= SHORT).map_or(0, Bytes::len);
         let mut head = Vec::with_capacity(FRAME_HEADER_MAX + header.len() + short);
         if let Transport::WebSocket(_) = self {
@@ -172,7 +172,7 @@ impl Transport {
         body.for_each(|piece| outbox.push(piece));
     }
 
-    /// Queues a request of the server; on TCP the heartbeat is one.
+    /// Queues a ping. On TCP the ping is a heartbeat request from the server.
     pub(crate) fn ping(&self, number: u32, outbox: &mut Outbox) {
         let mut bytes = Vec::new();
         match self {
@@ -193,14 +193,14 @@ impl Transport {
         outbox.push(Bytes::from(bytes));
     }
 
-    /// Queues the close push, and on a WebSocket the close frame.
+    /// Queues the close push and, on a WebSocket, the close frame.
     pub(crate) fn close(&self, code: CloseCode, websocket: u16, reason: &str, outbox: &mut Outbox) {
         let close = wire::control::Close { code: code as i32, reason: reason.to_owned() };
         self.push(CLOSE, prost::Message::encode_to_vec(&close).into(), outbox);
         self.goodbye(websocket, reason, outbox);
     }
 
-    /// Queues only the close frame of a WebSocket.
+    /// Queues only the WebSocket close frame.
     pub(crate) fn goodbye(&self, code: u16, reason: &str, outbox: &mut Outbox) {
         if let Transport::WebSocket(_) = self {
             let mut bytes = Vec::new();

@@ -1,5 +1,5 @@
-//! One turn of a connection: takes answers and pushes, writes unsent bytes, and reads, each as far
-//! as possible without waiting.
+//! One turn of a connection: takes responses and pushes, writes unsent bytes, and reads, each as
+//! far as possible without blocking.
 
 use std::mem::MaybeUninit;
 use std::pin::Pin;
@@ -17,13 +17,13 @@ use crate::unsent::Held;
 use crate::workers::Who;
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
-    /// Writes, takes answers and pushes, and reads, as far as there is anything to do.
+    /// Writes, takes responses and pushes, and reads. `Ready` means that something was done.
     pub(super) fn poll_wire(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), End>> {
         let has_mail = self.look_into_mailbox(cx)?;
         let mut moved = self.poll_blocking_task(cx);
         moved |= self.poll_pending(cx);
-        // Both are determined before anything is written: room that writing makes is shared fairly
-        // on the next turn.
+        // Both are determined before writing, so that space freed by writing is shared fairly on
+        // the next turn.
         let (reads, pushes) = (self.may_read(), has_mail && !self.is_behind());
         let pushes_first = pushes && self.pushes_are_next;
         moved |= self.write(cx)?;
@@ -31,19 +31,19 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.write(cx)?;
             moved = true;
         }
-        // Requests that were not started because too many answers were unsent.
+        // Start requests that were queued because too many responses were unsent.
         while let Some(requested) = self.next_waiting() {
             moved = true;
             self.start(requested);
         }
         if reads && let Poll::Ready(result) = self.poll_read(cx) {
             result?;
-            // Send inline answers immediately.
+            // Send inline responses immediately.
             self.write(cx)?;
             moved = true;
         }
-        // Answers before pushes: one SDK drops every packet that comes while sixteen are queued,
-        // and then waits for its answers.
+        // Responses go before pushes: one SDK drops every packet that arrives while sixteen are
+        // queued, and then waits for its responses.
         if pushes && !pushes_first && self.take_pushes() {
             self.write(cx)?;
             moved = true;
@@ -51,7 +51,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if moved { Poll::Ready(Ok(())) } else { Poll::Pending }
     }
 
-    /// Writes unsent bytes, as many as the client accepts. Returns whether it accepted any.
+    /// Writes as many unsent bytes as the client accepts. Returns whether it accepted any.
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, End> {
         if self.outbox.is_empty() {
             return Ok(false);
@@ -60,11 +60,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         if let Poll::Ready(Err(_)) = self.outbox.poll_write(&mut self.stream, cx) {
             return Err(End::Gone);
         }
-        // A completed flush counts as progress too, though there was nothing left to write.
+        // A completed flush counts as progress too, even if nothing was left to write.
         let is_taken = self.outbox.bytes() < before;
         if is_taken && !(reads && self.outbox.is_empty()) {
             self.taken = Instant::now();
-            // Nothing is read at the moment, so accepting bytes counts as a sign of life.
+            // Nothing is read at the moment, so accepting bytes proves that the client is alive.
             if !reads {
                 self.heard = self.taken;
             }
@@ -73,7 +73,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
         Ok(is_taken || before == 0 && self.outbox.is_empty())
     }
 
-    /// Sends the answers of finished requests, and starts queued ones. Returns whether there were
+    /// Sends responses of finished requests, and starts queued ones. Returns whether there were
     /// any.
     fn poll_pending(&mut self, cx: &mut Context<'_>) -> bool {
         let mut moved = false;
@@ -148,7 +148,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
             self.transport.ping(self.pings, &mut self.outbox);
             if let Some(session) = &self.session {
                 session.pinged(self.hub.core.uptime());
-                // A client that sends no request learns here that its account has been revoked.
+                // A client that sends no requests is closed here if its account was revoked.
                 if !session.is_valid(&self.hub.core) {
                     return Err(End::Close(CloseCode::Auth, REVOKED.to_owned()));
                 }
@@ -159,20 +159,21 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Link<S> {
 }
 
 impl<S> Link<S> {
-    /// Whether requests are read: not while answers pile up, here or for the account, nor during a
-    /// pause after many refusals, nor during a blocking task that later requests depend on.
+    /// Returns whether requests are read. They are not read while responses pile up on the
+    /// connection or for the account, during a pause after many refusals, or during a blocking task
+    /// that later requests depend on.
     pub(super) fn may_read(&self) -> bool {
         !self.is_behind() && !self.draining && self.paused_until.is_none() && self.blocking_task.is_none()
     }
 
-    /// Whether answers pile up: on this connection, or for its account while some of them are here.
-    /// Sending those wakes the connection again.
+    /// Returns whether unsent responses reached their limit on this connection, or for the account
+    /// while some of them are queued here. Sending those wakes the connection again.
     pub(super) fn is_behind(&self) -> bool {
         self.outbox.bytes() >= UNSENT_MAX || self.unsent.as_ref().is_some_and(Held::is_full)
     }
 
-    /// Counts unsent bytes for the account. There are none while the client reads its answers.
-    /// Pushes that wait behind answers count too.
+    /// Charges unsent bytes to the account, including pushes queued behind responses. There are
+    /// none while the client reads its responses.
     pub(super) fn tell_unsent(&mut self) {
         let unsent = self.outbox.bytes();
         let bytes = if unsent > 0 { unsent + self.mail_bytes } else { 0 };
@@ -184,14 +185,14 @@ impl<S> Link<S> {
         }
     }
 
-    /// The next waiting request, if its answer can be sent.
+    /// Returns the next queued request, if its response can be sent.
     pub(super) fn next_waiting(&mut self) -> Option<LinkRequest> {
         let is_behind = self.is_behind();
         self.pending.as_mut().filter(|_| !is_behind).and_then(|pending| pending.next())
     }
 
-    /// Holds a call slightly above the account's rate, if few are held already; refuses it
-    /// otherwise.
+    /// Holds back a call slightly above the account's rate limit. Refuses it if too many are held
+    /// back already.
     pub(super) fn keep_early(
         &mut self,
         request: LinkRequest,

@@ -1,4 +1,4 @@
-//! All metrics as text in Prometheus' format.
+//! Formats all metrics in the Prometheus text format.
 
 use std::sync::atomic::Ordering;
 
@@ -13,7 +13,8 @@ use super::{
 use crate::facts;
 use crate::kit::Site;
 
-/// `application/openmetrics-text` would require more; every scraper accepts the older format.
+/// Returns all metrics in the Prometheus text format. `application/openmetrics-text` has more
+/// requirements, and every scraper accepts the older format.
 pub(crate) fn exposition(site: &Site) -> String {
     let mut text = Text::default();
     about(site, &mut text);
@@ -62,7 +63,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
         for (outcome, refused) in Outcome::ALL.iter().zip(&mut refused) {
             let count = requests.outcomes.get(outcome.index());
             *refused = refused.saturating_add(count);
-            // Samples of successful requests exist from the start; those of refusals once they
+            // Samples for successful requests exist from the start, those for refusals once they
             // occur.
             if count > 0 || *outcome == Outcome::Ok {
                 let labels =
@@ -111,7 +112,7 @@ fn requests(metrics: &Metrics, text: &mut Text) {
     text.one(Kind::Counter, "chandler_candles_served_total", "Candles in answers.", Some(candles));
 }
 
-/// The transports of each task.
+/// Returns all valid pairs of transport and task.
 fn pairs() -> impl Iterator<Item = (TransportLabel, Task)> {
     let all =
         TransportLabel::ALL.iter().flat_map(|transport| Task::all().map(move |task| (*transport, task)));
@@ -151,12 +152,13 @@ fn connections(site: &Site, text: &mut Text) {
     );
 }
 
-/// How far the database's clock is ahead of this machine's.
+/// Returns how far the database's clock is ahead of this machine's, in seconds.
 fn seconds_ahead(database: Timestamp, machine: Timestamp) -> i64 {
     database.0.saturating_sub(machine.0)
 }
 
-/// The nodes of a database, and whether it is reachable. A server with its own store is one node.
+/// Writes the number of nodes, and whether the database is reachable. A server with a local store
+/// is a single node.
 fn nodes(site: &Site, text: &mut Text) {
     let (access, uptime) = (&site.core.access, site.core.uptime());
     let name = "chandler_nodes";
@@ -178,7 +180,7 @@ fn nodes(site: &Site, text: &mut Text) {
     text.one(Kind::Gauge, "chandler_rates_by_share", help, Some(u8::from(shares)));
 }
 
-/// The limits of callers, and their use.
+/// Writes the limits on callers and their current use.
 fn limits(site: &Site, text: &mut Text) {
     let (load, limits) = (site.core.workers.load(), site.core.limits);
     let mut gauge = |name, help, value| text.one(Kind::Gauge, name, help, Some(value));
@@ -233,13 +235,13 @@ fn people(site: &Site, text: &mut Text) {
     let spends = metrics.quota_spends.load(Ordering::Relaxed);
     let name = "chandler_quota_spends_total";
     text.one(Kind::Counter, name, "Securities that were charged to the quota of an account.", Some(spends));
-    // Rows are numbered from 1, so the last number is how many were written. Does not wait for a
-    // database that is known to be unreachable.
+    // Rows are numbered from 1, so the last number is the number of rows written. Skipped while the
+    // database is known to be unreachable.
     let last = (!site.core.is_degraded())
         .then(|| site.core.access.audit(&AuditFilter { limit: 1, ..AuditFilter::default() }));
     let last = last.and_then(|last| match last {
         Ok(rows) => Some(rows),
-        // The heartbeat job logs that it is unreachable.
+        // Already logged by the heartbeat job.
         Err(error) if error.is_away() => None,
         Err(error) => {
             tracing::error!(%error, "cannot look at the accounts");
@@ -260,7 +262,7 @@ fn cache(site: &Site, text: &mut Text) {
     text.one(Kind::Counter, "chandler_cache_misses_total", help, Some(misses));
 }
 
-/// The local copy of a node. A server of a store in a directory has none.
+/// Writes metrics of a node's local copy. A server with a local store has none.
 fn copy(site: &Site, text: &mut Text) {
     let Some(load) = site.core.store.copy_load() else { return };
     let mut gauge = |name, help, value: u64| text.one(Kind::Gauge, name, help, Some(value));
@@ -288,7 +290,7 @@ fn copy(site: &Site, text: &mut Text) {
     count("chandler_copy_begun_anew_total", help, load.begun_anew);
 }
 
-/// If the store cannot be read, the other metrics are still shown.
+/// Writes store metrics. If the store cannot be read, the other metrics are still returned.
 fn store(site: &Site, text: &mut Text) {
     let holdings = site.holdings().inspect_err(|error| tracing::error!(%error, "cannot look at the store"));
     let holdings = holdings.ok();
@@ -344,7 +346,7 @@ fn certificate(site: &Site, text: &mut Text) {
     by_label(text, "outcome", Reload::ALL.iter().map(|reload| reload.as_str()), &site.core.metrics.reloads);
 }
 
-/// The label is not called `job`, which Prometheus reserves.
+/// Writes job metrics. The label is not called `job`, which Prometheus reserves.
 fn jobs(metrics: &Metrics, text: &mut Text) {
     let each = || JobName::ALL.iter().map(|name| name.as_str()).zip(&metrics.jobs);
     text.family(Kind::Counter, "chandler_job_runs_total", "Runs of background work, by name and outcome.");
@@ -401,7 +403,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_that_is_ahead_is_positive() {
+    fn the_offset_of_a_database_ahead_is_positive() {
         let (early, late) = (Timestamp(100), Timestamp(103));
         assert_eq!((seconds_ahead(late, early), seconds_ahead(early, late)), (3, -3));
     }

@@ -1,7 +1,7 @@
-//! The labels of metrics. All are closed sets: a label by account or symbol would be unbounded, and
-//! reveal what people do.
+//! Metric labels. All are closed sets: a label for accounts or symbols would be unbounded, and
+//! would reveal user activity.
 
-/// An enum whose variants have a text each and are numbered from 0.
+/// Defines an enum whose variants have a text each and are numbered from 0.
 macro_rules! label {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
@@ -23,7 +23,7 @@ macro_rules! label {
     };
 }
 
-// Texts of several labels.
+// Texts shared by several labels.
 const WEBSOCKET: &str = "websocket";
 const TCP: &str = "tcp";
 const HTTP: &str = "http";
@@ -34,12 +34,12 @@ label! {
 }
 
 label! {
-    /// Where credentials are presented; on a page it is a password.
+    /// Where credentials are presented. On a page they are a password.
     Entry { WebSocket => WEBSOCKET, Tcp => TCP, Http => HTTP, Page => "page" }
 }
 
-/// The same with a variant for the commands of the quote gateway, whose labels are in their own
-/// table (`dispatch.rs`).
+/// Like `label!`, with an additional variant for quote gateway commands, whose labels are in the
+/// command table (`dispatch.rs`).
 macro_rules! label_with_commands {
     ($(#[$about:meta])* $name:ident { $($variant:ident => $text:expr),+ $(,)? }) => {
         $(#[$about])*
@@ -65,11 +65,11 @@ macro_rules! label_with_commands {
     };
 }
 
-/// Most commands that can be counted, which leaves room for more: the table of commands depends on
-/// this module.
+/// Maximum number of commands that can be counted. It is a fixed number with spare room, because
+/// the command table depends on this module.
 pub(crate) const COMMANDS_MAX: usize = 12;
 
-/// A command's index in the table of commands, and its label.
+/// A command's index in the command table, and its label.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandLabel {
     row: usize,
@@ -77,15 +77,15 @@ pub(crate) struct CommandLabel {
 }
 
 impl CommandLabel {
-    /// `row` is below [`COMMANDS_MAX`].
+    /// Creates a label. `row` must be below [`COMMANDS_MAX`].
     pub(crate) const fn new(row: usize, text: &'static str) -> CommandLabel {
         CommandLabel { row, text }
     }
 }
 
 label_with_commands! {
-    /// The requested operation: a command of the quote gateway, on any transport; an operation of
-    /// long connections only; or one of HTTP only.
+    /// The requested operation: a quote gateway command on any transport, an operation specific to
+    /// long connections, or one specific to HTTP.
     Task {
         Heartbeat => "heartbeat",
         SignIn => "sign_in",
@@ -106,7 +106,7 @@ label_with_commands! {
 }
 
 label! {
-    /// How it ended: answered, or refused for one of a list of reasons.
+    /// Outcome of a request: answered, or refused for one of these reasons.
     Outcome {
         Ok => "ok",
         Malformed => "malformed",
@@ -129,13 +129,13 @@ label! {
 }
 
 label! {
-    /// The kind of program that sent a request over HTTP, by its `User-Agent`.
+    /// The kind of program that sent an HTTP request, by its `User-Agent`.
     Agent { Cli => "cli", Sdk => "sdk", Browser => "browser", Other => "other" }
 }
 
 label! {
-    /// The command of a command-line client, by the first word of its `x-cli-cmd`: our own commands
-    /// that use a server.
+    /// The command run by a command-line client, by the first word of its `x-cli-cmd`. Only our own
+    /// commands that use a server.
     CliCommand {
         Account => "account",
         Assets => "assets",
@@ -178,12 +178,12 @@ label! {
 }
 
 label! {
-    /// The grant of an OAuth token.
+    /// The grant type of an OAuth token request.
     Grant { Code => "authorization_code", Device => "device_code", Refresh => "refresh_token" }
 }
 
 label! {
-    /// The result. A device authorization that is still pending is not a refusal.
+    /// Result of an OAuth token request. A pending device authorization is not a refusal.
     Granted { Issued => "issued", Pending => "pending", Refused => "refused" }
 }
 
@@ -196,7 +196,7 @@ label! {
 }
 
 label! {
-    /// Background work (`jobs/`).
+    /// Background jobs (`jobs/`).
     JobName {
         StoreChanges => "store_changes",
         ExpiredGrants => "expired_grants",
@@ -213,12 +213,12 @@ label! {
 }
 
 label! {
-    /// How a run ended; `elsewhere` if another server of the store runs it.
+    /// Outcome of a job run. `elsewhere` if another server of the store runs it.
     JobOutcome { Ok => "ok", Failed => "failed", Elsewhere => "elsewhere" }
 }
 
 impl Outcome {
-    /// The outcome of an HTTP answer that has only a status.
+    /// Returns the outcome of an HTTP response that has only a status.
     pub(crate) fn of_status(status: u16) -> Outcome {
         match status {
             ..400 => Outcome::Ok,

@@ -1,6 +1,6 @@
-//! Metrics. A request adds to a few counters of its thread, which are found by index: no lock, no
-//! allocation, no lookup by name, no contention with other processors. Everything else is gathered
-//! when `/metrics` is read ([`gather`]).
+//! Metrics. A request increments a few counters of its thread, which are found by index: no lock,
+//! no allocation, no lookup by name, no contention with other processors. Everything else is
+//! gathered when `/metrics` is read ([`gather`]).
 
 mod gather;
 mod labels;
@@ -20,8 +20,8 @@ pub(crate) use labels::{
 pub use process::count_lost_log_lines;
 pub(crate) use process::disk;
 
-/// Upper bounds of the buckets of a duration, in nanoseconds: from an answer from memory to the
-/// timeout of a client.
+/// Upper bounds of the duration buckets in nanoseconds, from an answer from memory to a client
+/// timeout.
 pub(super) const BOUNDS_NS: [u64; 14] = [
     25_000,
     100_000,
@@ -40,7 +40,7 @@ pub(super) const BOUNDS_NS: [u64; 14] = [
 ];
 const BUCKETS: usize = BOUNDS_NS.len() + 1;
 
-/// A histogram of durations. The buckets are not cumulative; readers add them up.
+/// A histogram of durations. The buckets are not cumulative; they are summed when read.
 #[derive(Debug, Default)]
 pub(crate) struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -76,7 +76,7 @@ impl Histogram {
     }
 }
 
-/// Counters by the index of a label.
+/// Counters indexed by label.
 #[derive(Debug)]
 pub(crate) struct Counters<const N: usize>([AtomicU64; N]);
 
@@ -98,7 +98,7 @@ impl<const N: usize> Counters<N> {
     }
 }
 
-/// The counters of one task on one transport.
+/// Counters of one task on one transport.
 #[derive(Debug, Default)]
 struct Requests {
     outcomes: Counters<{ Outcome::COUNT }>,
@@ -114,13 +114,14 @@ impl Requests {
     }
 }
 
-/// The counters of some of the threads. Two processors that add to one counter pass its cache line
-/// back and forth, which takes longer than everything else about counting. So each thread has a
-/// stripe, and readers add them up. Aligned to two cache lines, which are fetched together.
+/// Counters of some of the threads. Two processors that increment one counter pass its cache line
+/// back and forth, which takes longer than all other counting work. Each thread therefore has a
+/// stripe, and stripes are summed when read. Aligned to two cache lines, which are fetched
+/// together.
 #[derive(Debug)]
 #[repr(align(128))]
 struct Stripe {
-    /// By transport, then by task.
+    /// Indexed by transport, then by task.
     requests: Box<[Requests]>,
     sent_bytes: Counters<{ TransportLabel::COUNT }>,
     agents: Counters<{ Agent::COUNT }>,
@@ -130,11 +131,11 @@ struct Stripe {
     cache_misses: AtomicU64,
 }
 
-/// More threads than this share stripes.
+/// Number of stripes. With more threads than this, threads share stripes.
 const STRIPES: usize = 8;
 
 thread_local! {
-    /// Threads are numbered in the order in which they first count.
+    /// Threads are assigned to stripes in the order in which they first count.
     static STRIPE: usize = {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         NEXT.fetch_add(1, Ordering::Relaxed) % STRIPES
@@ -187,7 +188,7 @@ impl Default for Metrics {
     }
 }
 
-/// The resident memory of this process, if the operating system reports it.
+/// Returns the resident memory of this process, if the operating system reports it.
 pub(crate) fn resident_bytes() -> Option<u64> {
     process::process().resident_bytes
 }
@@ -209,7 +210,7 @@ impl Metrics {
         stripe.sent_bytes.add(transport.index(), bytes);
     }
 
-    /// Counts the program that sent a request over HTTP.
+    /// Counts the program that sent an HTTP request.
     pub(crate) fn program(&self, agent: Agent, command: Option<CliCommand>) {
         let Some(stripe) = self.stripe() else { return };
         stripe.agents.add(agent.index(), 1);
@@ -218,12 +219,12 @@ impl Metrics {
         }
     }
 
-    /// The stripe of this thread.
+    /// Returns this thread's stripe.
     fn stripe(&self) -> Option<&Stripe> {
         self.stripes.get(STRIPE.with(|number| *number))
     }
 
-    /// The stripes of all threads.
+    /// Returns the sum of all stripes for a transport and task.
     fn requests(&self, transport: TransportLabel, task: Task) -> Requests {
         let all = Requests::default();
         let at = transport.index() * Task::COUNT + task.index();
@@ -248,7 +249,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a query that memory might have answered, and did not.
+    /// Counts a query that could have been answered from memory and was not.
     pub(crate) fn cache_miss(&self) {
         if let Some(stripe) = self.stripe() {
             stripe.cache_misses.fetch_add(1, Ordering::Relaxed);
@@ -280,14 +281,14 @@ impl Metrics {
         self.reloads.add(reload.index(), 1);
     }
 
-    /// Counts a run of a job that ended `now`.
+    /// Counts a job run that ended at `now`.
     pub(crate) fn job(&self, name: JobName, outcome: JobOutcome, took: Duration, now: Timestamp) {
         if let Some(job) = self.jobs.get(name.index()) {
             job.ended(outcome, took, now);
         }
     }
 
-    /// Runs of a job with this result.
+    /// Returns the number of job runs with this outcome.
     #[cfg(test)]
     pub(crate) fn job_runs(&self, name: JobName, outcome: JobOutcome) -> u64 {
         self.jobs.get(name.index()).map_or(0, |job| job.outcomes.get(outcome.index()))
@@ -310,7 +311,7 @@ impl Metrics {
         self.open.get(connection.index()).map_or(0, |open| open.load(Ordering::Relaxed))
     }
 
-    /// Requests since the server started, on every transport: answered ones, and refused ones.
+    /// Returns the number of answered and refused requests since server start, on all transports.
     pub(crate) fn request_totals(&self) -> (u64, u64) {
         let of = |outcome: Outcome| {
             self.sum(|stripe| {
@@ -329,10 +330,10 @@ impl Metrics {
     }
 }
 
-/// Marks that no run has ended yet.
+/// Sentinel for a job without a completed run.
 const NEVER: i64 = i64::MIN;
 
-/// The counters of one job.
+/// Counters of one job.
 #[derive(Debug)]
 struct JobCounters {
     outcomes: Counters<{ JobOutcome::COUNT }>,

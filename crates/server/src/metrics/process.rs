@@ -1,9 +1,9 @@
-//! Process statistics of the operating system. Without Linux's `/proc`, these metrics are missing.
+//! Process statistics from Linux's `/proc`. On other systems these metrics are missing.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Memory, descriptors and time of a process.
+/// Memory, file descriptors and CPU time of a process.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Process {
     pub(super) resident_bytes: Option<u64>,
@@ -11,11 +11,11 @@ pub(super) struct Process {
     pub(super) open_files: Option<u64>,
     pub(super) files_max: Option<u64>,
     pub(super) threads: Option<u64>,
-    /// User and system, in hundredths of a second: the unit of `/proc` on every Linux.
+    /// User and system time in hundredths of a second, the unit of `/proc` on every Linux.
     pub(super) cpu_ticks: Option<u64>,
 }
 
-/// A file system.
+/// Size and free space of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Disk {
     pub(crate) bytes: u64,
@@ -23,10 +23,10 @@ pub(crate) struct Disk {
     pub(crate) free_bytes: u64,
 }
 
-/// Global, like the log of the process.
+/// Global, because the process has a single log.
 static LOG_LINES_LOST: AtomicU64 = AtomicU64::new(0);
 
-/// Counts lines of the log that were never written, for the metrics.
+/// Counts log lines that were dropped, for the metrics.
 pub fn count_lost_log_lines(lines: u64) {
     LOG_LINES_LOST.fetch_add(lines, Ordering::Relaxed);
 }
@@ -35,7 +35,7 @@ pub(super) fn lost_log_lines() -> u64 {
     LOG_LINES_LOST.load(Ordering::Relaxed)
 }
 
-/// Most descriptors that are counted.
+/// Maximum number of file descriptors counted.
 const FILES_COUNTED_MAX: usize = 1_000_000;
 
 pub(super) fn process() -> Process {
@@ -47,7 +47,7 @@ pub(super) fn process() -> Process {
     Process {
         resident_bytes: kilobytes("VmRSS:"),
         virtual_bytes: kilobytes("VmSize:"),
-        // The listed directory itself is open.
+        // Reading the directory opens one descriptor itself.
         open_files: open.and_then(|open| u64::try_from(open.saturating_sub(1)).ok()),
         files_max: read("limits").as_deref().and_then(|limits| field(limits, "Max open files")),
         threads: field(&status, "Threads:"),
@@ -55,13 +55,14 @@ pub(super) fn process() -> Process {
     }
 }
 
-/// The number on the line that begins with a name.
+/// Returns the number on the line that begins with `name`.
 fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_ascii_whitespace().next()?.parse().ok()
 }
 
-/// A program's name may contain spaces and brackets; the numbers follow the last bracket.
+/// Returns the user and system ticks in `/proc/self/stat`. A program's name may contain spaces and
+/// parentheses, so parsing starts after the last one.
 fn ticks(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(11);
     let (user, system): (u64, u64) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);

@@ -1,5 +1,4 @@
-//! The text format of Prometheus: a line of help and a line of type for each family, then its
-//! samples.
+//! Prometheus text format: a help line and a type line for each family, followed by its samples.
 
 use std::fmt::{Display, Write};
 
@@ -22,7 +21,7 @@ impl Kind {
     }
 }
 
-/// Names and values of labels. The values are constants that need no escaping.
+/// Label names and values. The values are constants that need no escaping.
 pub(super) type Labels<'a> = [(&'a str, &'a str)];
 
 #[derive(Debug, Default)]
@@ -36,7 +35,7 @@ impl Text {
         self.text
     }
 
-    /// Starts a family; the following samples belong to it.
+    /// Starts a family. The following samples belong to it.
     pub(super) fn family(&mut self, kind: Kind, name: &'static str, help: &str) -> &mut Text {
         self.name = name;
         let kind = kind.as_str();
@@ -49,7 +48,7 @@ impl Text {
         self
     }
 
-    /// A family of one sample, or of none if the value is unknown.
+    /// Writes a family with one sample, or none if the value is unknown.
     pub(super) fn one(&mut self, kind: Kind, name: &'static str, help: &str, value: Option<impl Display>) {
         self.family(kind, name, help);
         if let Some(value) = value {
@@ -79,12 +78,12 @@ impl Text {
     }
 
     fn line(&mut self, line: std::fmt::Arguments<'_>) {
-        // Writing to a string never fails.
+        // Writing to a `String` never fails.
         writeln!(self.text, "{line}").ok();
     }
 }
 
-/// Nanoseconds as seconds, exactly.
+/// Formats nanoseconds as seconds, exactly.
 pub(super) fn seconds(nanoseconds: u64) -> String {
     let (whole, part) = (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000);
     let text = format!("{whole}.{part:09}");
@@ -105,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_include_their_bound_and_the_last_one_counts_all() {
+    fn bucket_bounds_are_inclusive() {
         let histogram = Histogram::default();
         for nanoseconds in [0, BOUNDS_NS[0], BOUNDS_NS[0] + 1, u64::MAX / 4] {
             histogram.observe(std::time::Duration::from_nanos(nanoseconds));

@@ -1,4 +1,4 @@
-//! The files of the front end, which `build.rs` embeds in the executable.
+//! Front end files, which `build.rs` embeds in the executable.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -16,7 +16,7 @@ use super::visit::guard;
 use crate::kit::packed::accepts_gzip;
 use crate::kit::{Answer, Call};
 
-/// One file. Its tag is derived from its content.
+/// One embedded file. Its ETag is derived from its content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asset {
     path: &'static str,
@@ -30,20 +30,21 @@ include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
 pub(super) const CHART: &str = "/index.html";
 pub(super) const DESK: &str = "/desk.html";
-/// Only our own scripts and styles, nothing from other sites, no framing.
+/// Content security policy: only our own scripts and styles, nothing from other sites, no framing.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
      form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
 );
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD");
-/// Browsers cache a file but revalidate it: the next executable has other files under these names.
+/// Browsers may cache a file but must revalidate it, because the next release has other content
+/// under the same names.
 const ASK_AGAIN: HeaderValue = HeaderValue::from_static("no-cache");
 
 fn find(path: &str) -> Option<&'static Asset> {
     ASSETS.iter().find(|asset| asset.path == path)
 }
 
-/// A file by its path. Documents have separate paths.
+/// Returns the file at a path. Documents have separate paths.
 fn addressed(path: &str) -> Option<&'static Asset> {
     find(&format!("/{}", path.trim_start_matches('/'))).filter(|asset| !asset.is_document())
 }
@@ -63,19 +64,20 @@ pub(crate) fn file(call: &Call<'_>) -> Option<Answer> {
     Some(serve(call.headers, asset, ""))
 }
 
-/// One of the two documents in the reader's language, for a service that a proxy serves under the
-/// path `base`.
+/// Returns one of the two documents in the given language, with links for a proxy that serves us
+/// under the path `base`.
 pub(super) fn document(headers: &HeaderMap, name: &str, language: &str, base: &str) -> Option<Answer> {
     translated(name, language).map(|asset| serve(headers, asset, base))
 }
 
-/// English has no folder, and an executable without the front end has a single page.
+/// Returns a document in a language. English has no folder, and an executable without the front end
+/// has a single page.
 fn translated(name: &str, language: &str) -> Option<&'static Asset> {
     find(&format!("/{language}{name}")).or_else(|| find(name))
 }
 
 fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
-    // A document under another path has another tag.
+    // A document served under another base path has another ETag.
     let tag = if base.is_empty() {
         format!("\"{}\"", asset.tag)
     } else {
@@ -104,14 +106,15 @@ fn serve(headers: &HeaderMap, asset: &Asset, base: &str) -> Answer {
 }
 
 impl Asset {
-    /// Documents have separate paths and are not served under the names of their files.
+    /// Returns whether the file is a document, which has a separate path and is not served under
+    /// its file name.
     fn is_document(&self) -> bool {
         [CHART, DESK].iter().any(|name| self.path.ends_with(name))
     }
 
     fn text(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.length);
-        // The build compressed it, so this fails only in a damaged executable.
+        // Compressed at build time, so decompression fails only if the executable is damaged.
         let read = GzDecoder::new(self.gzip).take(self.length as u64).read_to_end(&mut bytes);
         if let Err(error) = read {
             tracing::error!(%error, path = self.path, "cannot unpack a file of the executable");
@@ -120,8 +123,8 @@ impl Asset {
     }
 }
 
-/// A document whose links begin with a path. Links are written as `="/…`, and a `meta` passes the
-/// path to the scripts. The path has no character with a meaning in HTML.
+/// Prefixes a document's links with a base path. Links are written as `="/…`, and a `meta` tag
+/// passes the path to the scripts. The path needs no HTML escaping.
 fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     if base.is_empty() {
         return bytes.into();
@@ -136,11 +139,11 @@ fn based(bytes: Vec<u8>, base: &str) -> Cow<'static, [u8]> {
     }
 }
 
-/// Whether the browser already has this content.
+/// Returns whether the browser already has this content.
 fn is_known(headers: &HeaderMap, tag: &str) -> bool {
     let lines = headers.get_all(IF_NONE_MATCH).iter().filter_map(|line| line.to_str().ok());
     lines.flat_map(|line| line.split(',')).map(str::trim).any(|known| {
-        // A proxy that compresses differently makes the tag a weak one.
+        // A proxy that compresses the body itself turns the ETag into a weak one.
         known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
     })
 }
@@ -154,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_matches_in_a_list_weak_or_strong() {
+    fn an_etag_matches_weak_or_strong() {
         for (value, known) in [
             ("\"a\"", true),
             ("W/\"a\"", true),
@@ -192,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn both_documents_exist_and_every_file_unpacks_to_its_length() {
+    fn every_file_unpacks_to_its_length() {
         assert!([CHART, DESK].iter().all(|name| find(name).is_some()));
         for asset in ASSETS {
             assert_eq!(asset.text().len(), asset.length, "{}", asset.path);

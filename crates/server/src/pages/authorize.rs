@@ -1,6 +1,6 @@
-//! Consent of the authorization-code flow: a program sends a person here, and the person returns to
-//! it with a code or a refusal. The request stays in the query string and is checked again when the
-//! form is submitted.
+//! Consent page of the authorization-code flow: a client sends a user here, and the user returns to
+//! it with a code or a refusal. The request stays in the query string and is validated again when
+//! the form is submitted.
 
 use access::{AuthorizationError, AuthorizationRequest, BadRequest, ClientInfo, Permit};
 use hyper::StatusCode;
@@ -76,8 +76,9 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// The page for an invalid request. The person decides whether to go to the client's URL with the
-/// error: anyone can register any URL, and a link to this server must not redirect there by itself.
+/// Returns the page for an invalid request. The user decides whether to continue to the client's
+/// URL with the error: anyone can register any URL, so this server must not redirect there
+/// automatically.
 fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     let words = visit.words;
     let place = place(&bad.redirect_uri);
@@ -91,7 +92,7 @@ fn not_answered(visit: &Visit<'_>, bad: &BadRequest) -> Answer {
     Sheet::new(words.trouble, html).status(StatusCode::BAD_REQUEST).answer(visit.frame)
 }
 
-/// The purpose of a form's CSRF token, which makes it valid only for this request.
+/// Returns the purpose of the form's CSRF token, which makes the token valid only for this request.
 fn purpose(visit: &Visit<'_>) -> String {
     format!("{PURPOSE}{}", visit.call.query)
 }
@@ -116,7 +117,7 @@ fn question(
     choices(words, &mut html);
     html.raw("</form>\n");
     another(visit, cookie, permit, &mut html);
-    // Browsers also apply the policy to the redirect after the form.
+    // Browsers also apply the policy to the redirect after the form is submitted.
     let leads_to = forms::policy_source(&request.redirect_uri);
     Ok(Sheet { leads_to, ..Sheet::new(words.decide_title, html) }.answer(visit.frame))
 }
@@ -138,15 +139,15 @@ fn decide(visit: &Visit<'_>, request: &AuthorizationRequest) -> Result<Answer, P
     redirect(&to, Vec::new())
 }
 
-/// Scheme, host and port of a URL: the destination shown to the person.
+/// Returns scheme, host and port of a URL, as the destination shown to the user.
 fn place(redirect: &str) -> String {
     let end = redirect.find("://").map_or(0, |at| at + 3);
     let (head, rest) = redirect.split_at(end);
     format!("{head}{}", rest.split(['/', '?']).next().unwrap_or_default())
 }
 
-/// The permissions of a client, in words. Clients can only request `openapi`, so there is one list;
-/// it must name everything that `Scopes::PROGRAM` allows.
+/// Lists a client's permissions. Clients can only request `openapi`, so there is one list; it must
+/// include everything that `Scopes::PROGRAM` allows.
 pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("<h2>").text(words.may_title).raw("</h2>\n<ul>\n");
     for line in words.may {
@@ -155,7 +156,8 @@ pub(super) fn may(words: &Words, html: &mut Html) {
     html.raw("</ul>\n").p(words.may_not).raw("\n");
 }
 
-/// The account and the client. The client chose its name; its id and registration date are ours.
+/// Shows the account and the client. The client chose its name; its id and registration date come
+/// from this server.
 pub(super) fn who(words: &Words, permit: &Permit, client: &ClientInfo, html: &mut Html) {
     fact(html, words.account, &permit.account().name);
     fact(html, words.client_id, &client.id);
@@ -169,7 +171,7 @@ pub(super) fn choices(words: &Words, html: &mut Html) {
     html.text(words.deny).raw("</button>\n</div>\n");
 }
 
-/// A link to sign in with another account.
+/// Adds a button that signs out, to continue with another account.
 pub(super) fn another(visit: &Visit<'_>, cookie: &str, permit: &Permit, html: &mut Html) {
     let here = visit.here();
     let next = forms::safe_next(&here).unwrap_or(path::SIGN_IN);

@@ -1,7 +1,7 @@
-//! The pages of the device flow: a person types the code of a device, signs in, compares, and
-//! approves or denies.
+//! Pages of the device flow: a user enters the code shown by a device, signs in, compares the
+//! request, and approves or denies it.
 //!
-//! Codes are looked up only for signed-in persons, so that others cannot guess them.
+//! Codes are looked up only for signed-in users, so that others cannot guess them.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(super) const DECIDE_DEVICE: Doc = page("decideDevice", "Approve or deny, fro
     ]);
 
 described_only! {
-    /// The fields of the form, which `forms.rs` reads by name.
+    /// Form fields, which `forms.rs` reads by name.
     #[schemars(inline, transform = of_form)]
     struct DeviceForm {
         csrf: String,
@@ -62,14 +62,14 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
     let Some((cookie, permit)) = &visit.session else {
         let here = visit.here();
-        // An address that sign-in cannot return to has no valid code either.
+        // A URL that sign-in cannot return to has no valid code either.
         let Some(next) = forms::safe_next(&here) else { return Err(PageError::Malformed) };
         return sign_in::form(visit, &sign_in::Form { next, ..Default::default() });
     };
     if let Some(page) = region::elsewhere(visit, cookie, permit)? {
         return Ok(page);
     }
-    // Any site can link here with wrong codes, which would use up the person's attempts.
+    // Any site can link here with wrong codes, which would use up the user's attempts.
     if visit.is_from_elsewhere() {
         return Ok(ask(visit, typed, CodeNotice::Linked));
     }
@@ -79,7 +79,7 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     }
 }
 
-/// A code and, from a link or a form, its client.
+/// An entered code and, from a link or a form, its client.
 #[derive(Clone, Copy)]
 struct EnteredCode<'a> {
     code: &'a str,
@@ -92,7 +92,7 @@ impl<'a> EnteredCode<'a> {
     }
 }
 
-/// The notice above the form for a code.
+/// Notice above the code form.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CodeNotice {
     Nothing,
@@ -102,7 +102,7 @@ enum CodeNotice {
     Wait(Duration),
 }
 
-/// The device request of a code, or a page with the reason why there is none.
+/// Returns the device request for a code, or a page that explains why there is none.
 fn look(
     visit: &Visit<'_>,
     permit: &Permit,
@@ -112,7 +112,7 @@ fn look(
     let access = &visit.site.core.access;
     let find = || {
         let found = access.pending_device(code, visit.site.core.machine_now())?;
-        // A link names the client of its code; one that names another was tampered with.
+        // A link contains the client of its code. A mismatch means that it was tampered with.
         Ok(found.filter(|request| client_id.is_empty() || request.client.id == client_id))
     };
     let uptime = visit.site.core.uptime();
@@ -124,7 +124,7 @@ fn look(
     })
 }
 
-/// The page to enter a code, with a notice about the last one.
+/// Returns the page for entering a code, with a notice about the last attempt.
 fn ask(visit: &Visit<'_>, typed: EnteredCode<'_>, said: CodeNotice) -> Answer {
     let words = visit.words;
     let mut html = Html::default();

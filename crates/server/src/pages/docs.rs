@@ -1,5 +1,5 @@
-//! Shared parts of the descriptions of pages, and the descriptions of the chart and the dashboard,
-//! which are one document each.
+//! Shared parts of the pages' OpenAPI descriptions, and the descriptions of the chart and the
+//! dashboard, which are one document each.
 
 use crate::kit::doc::{AnswerDoc, Doc, Kind, Media, Parameter, Tag};
 

@@ -3,16 +3,16 @@
 use super::path;
 use crate::kit::fields::{self, Names};
 
-/// Our forms have a handful of fields, the longest of which is the address to continue at.
+/// Limits on forms. Ours have a handful of fields, the longest of which is the return URL.
 const BYTES_MAX: usize = 32 << 10;
 const FIELDS_MAX: usize = 20;
 const NEXT_MAX: usize = 8 << 10;
 
-/// Fields by name, each at most once.
+/// Parsed fields with unique names.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Fields(fields::Fields);
 
-/// Too long, too many fields, or a duplicate field.
+/// The form is too long, or has too many or duplicate fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Malformed;
 
@@ -25,18 +25,18 @@ impl Fields {
         fields.map(Fields).map_err(|_| Malformed)
     }
 
-    /// A field's value; empty if absent.
+    /// Returns a field's value, or an empty string if it is absent.
     pub(super) fn get(&self, name: &str) -> &str {
         self.0.get(name).unwrap_or_default()
     }
 
-    /// Takes a field's value, so that no copy remains.
+    /// Moves a field's value out, so that no copy of a secret remains.
     pub(super) fn take(&mut self, name: &str) -> String {
         self.0.take(name)
     }
 }
 
-/// The address after signing in or out, if it is a page of this service, never another site.
+/// Returns `text` if it is a page of this service and thus a safe redirect after signing in or out.
 pub(super) fn safe_next(text: &str) -> Option<&str> {
     let path = text.split_once('?').map_or(text, |(path, _)| path);
     let ours = path::PAGES.iter().any(|page| path::is_at(page, path));
@@ -44,7 +44,8 @@ pub(super) fn safe_next(text: &str) -> Option<&str> {
     (ours && plain && text.len() <= NEXT_MAX).then_some(text)
 }
 
-/// A client's URL as a source of the content security policy, so that a form may redirect there.
+/// Converts a client's URL to a source for the content security policy, so that a form may redirect
+/// there.
 pub(super) fn policy_source(redirect: &str) -> Option<String> {
     let (scheme, rest) = redirect.split_once(':')?;
     let scheme = scheme.to_ascii_lowercase();
@@ -56,7 +57,7 @@ pub(super) fn policy_source(redirect: &str) -> Option<String> {
     }
     let authority = rest.strip_prefix("//").and_then(|rest| rest.split(['/', '?', '#']).next());
     match authority {
-        // A policy cannot name an IPv6 address.
+        // A policy cannot contain an IPv6 address.
         Some(authority) if scheme.starts_with("http") && is_plain(authority, ".-:") => {
             Some(format!("{scheme}://{authority}"))
         }

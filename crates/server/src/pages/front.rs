@@ -1,6 +1,6 @@
-//! The chart page and the dashboard: two documents that are the same for all callers. Their scripts
-//! request the data with the browser session. In the demo, a person on the same machine is signed
-//! in when opening one.
+//! The chart page and the dashboard: two documents that are the same for all users. Their scripts
+//! request data with the browser session. In demo mode, a user on the same machine is signed in
+//! when opening one.
 
 use hyper::Method;
 use hyper::header::{CACHE_CONTROL, HeaderValue, SET_COOKIE};
@@ -17,14 +17,15 @@ pub(super) fn answer(visit: &Visit<'_>, document: &str) -> Result<Answer, PageEr
     let document = assets::document(visit.call.headers, document, visit.words.lang, visit.frame.base);
     let mut answer = document.ok_or(PageError::Failed)?;
     for cookie in cookies {
-        // A document may be cached; one with a cookie may not.
+        // A document may be cached, but not together with a cookie.
         answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         answer.headers_mut().append(SET_COOKIE, cookie);
     }
     Ok(answer)
 }
 
-/// The cookies of a new guest session; none if guests are disabled or too many.
+/// Starts a guest session and returns its cookies. Empty if guests are disabled or too many
+/// sessions were started.
 pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     let (call, site) = (visit.call, visit.site);
     let Some(account) = site.guest.filter(|_| is_for_guests(visit)) else { return Ok(Vec::new()) };
@@ -37,9 +38,9 @@ pub(super) fn begin(visit: &Visit<'_>) -> Result<Vec<HeaderValue>, PageError> {
     Ok(Kind::Session.set(&signed_in.session, visit.secure).into_iter().collect())
 }
 
-/// Whether a person on this machine opens a page, by its address or from a page of ours. A link, an
-/// image or a frame of another site does not count, and neither does a health check: only browsers
-/// send the `Sec-Fetch` headers.
+/// Returns whether a user on this machine opened a page, from the address bar or from one of our
+/// pages. Links, images and frames on other sites are excluded, and so are health checks: only
+/// browsers send the `Sec-Fetch` headers.
 pub(super) fn is_for_guests(visit: &Visit<'_>) -> bool {
     let (call, site) = (visit.call, visit.site);
     let is_opened = call.header("sec-fetch-dest") == Some("document")

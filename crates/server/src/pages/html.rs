@@ -1,6 +1,6 @@
-//! HTML with escaping. Pages are written only through this, so nothing reaches them unescaped.
+//! HTML builder with escaping. All pages are written through it, so nothing is output unescaped.
 
-/// A piece of HTML.
+/// An HTML fragment.
 #[derive(Debug, Default)]
 pub(super) struct Html(String);
 
@@ -11,7 +11,7 @@ impl Html {
         self
     }
 
-    /// Adds untrusted text, between tags or inside the quotes of an attribute.
+    /// Adds untrusted text, between tags or in a quoted attribute.
     pub(super) fn text(&mut self, words: &str) -> &mut Html {
         for letter in words.chars() {
             match letter {
@@ -20,8 +20,8 @@ impl Html {
                 '>' => self.0.push_str("&gt;"),
                 '"' => self.0.push_str("&quot;"),
                 '\'' => self.0.push_str("&#39;"),
-                // These change the direction of the text that follows: a name could rewrite its
-                // sentence.
+                // Replaces bidi control characters, with which a name could reorder the sentence
+                // around it.
                 '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => self.0.push('\u{fffd}'),
                 letter => self.0.push(letter),
             }
@@ -29,7 +29,7 @@ impl Html {
         self
     }
 
-    /// Adds a sentence with untrusted text in place of its braces.
+    /// Adds a sentence, with untrusted text in place of `{}`.
     pub(super) fn filled(&mut self, sentence: &str, words: &str) -> &mut Html {
         self.text(&sentence.replacen("{}", words, 1))
     }

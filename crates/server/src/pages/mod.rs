@@ -1,7 +1,7 @@
-//! The pages for people. Those for device codes, sign-in and consent are plain HTML without
-//! scripts; the chart and the dashboard are documents with our own scripts (`front.rs`).
-//! Stylesheets and scripts are embedded in the executable. Opening a page changes nothing: only a
-//! form that this server created for this browser does.
+//! The web pages. Those for device codes, sign-in and consent are plain HTML without scripts; the
+//! chart and the dashboard are documents with our own scripts (`front.rs`). Stylesheets and scripts
+//! are embedded in the executable. Opening a page changes nothing: changes need a form that this
+//! server created for this browser.
 
 mod assets;
 mod authorize;
@@ -35,7 +35,7 @@ pub(crate) use assets::{file, is_file};
 pub(crate) use path::SIGN_IN_ONCE;
 
 const STYLE: &str = include_str!("pages.css");
-/// The stylesheet changes only with the executable.
+/// The stylesheet changes only with a new executable.
 const STYLE_KEPT: HeaderValue = HeaderValue::from_static("public, max-age=300");
 
 pub(crate) const ROUTES: &[Row] = &[
@@ -55,7 +55,7 @@ pub(crate) const ROUTES: &[Row] = &[
     Row::open_get(path::STYLE, Audience::Anyone, Task::Page, |_, _| Ok(style())).doc(&docs::STYLE),
     get(path::CHART, |call, site| show(call, site, |visit| front::answer(visit, assets::CHART)))
         .doc(&docs::CHART),
-    // The dashboard: the pages of accounts and operators.
+    // The dashboard, for accounts and operators.
     get(path::SECURITIES, desk).doc(&docs::SECURITIES),
     get(path::PORTFOLIO, desk).doc(&docs::PORTFOLIO),
     get(path::TOPICS, desk).doc(&docs::TOPICS),
@@ -81,7 +81,7 @@ fn desk(call: &Call<'_>, site: &Site) -> Result<Answer, Problem> {
     show(call, site, |visit| front::answer(visit, assets::DESK))
 }
 
-/// A page, or its error page.
+/// Returns a page, or its error page.
 fn show(
     call: &Call<'_>,
     site: &Site,
@@ -92,7 +92,7 @@ fn show(
     Ok(shown.unwrap_or_else(|trouble| trouble.answer(frame)))
 }
 
-/// Whether a path is that of a page. Requests for pages come from people and are answered with
+/// Returns whether a path is a page's path. Such requests come from browsers and are answered with
 /// HTML.
 pub(crate) fn is_page(path: &str) -> bool {
     let found = path.trim_start_matches('/');
@@ -100,7 +100,7 @@ pub(crate) fn is_page(path: &str) -> bool {
     ROUTES.iter().any(|row| row.is_for_people() && is_at(row))
 }
 
-/// Redirects the path of a page with a trailing slash to the page.
+/// Redirects a page's path with a trailing slash to the page.
 pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     let is_look = [Method::GET, Method::HEAD].contains(call.method);
     let page = call.path.strip_suffix('/').filter(|page| is_look && is_page(page))?;
@@ -111,7 +111,7 @@ pub(crate) fn without_slash(call: &Call<'_>, site: &Site) -> Option<Answer> {
     Some(answer)
 }
 
-/// A page in place of an answer for programs.
+/// Returns an HTML page in place of an error response for programs.
 pub(crate) fn instead(other: &Answer, accept_language: &str, site: &Site) -> Answer {
     let frame = Frame::of(accept_language, site);
     let text = match other.status() {
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_may_be_redirected_to_every_page_and_to_nothing_else() {
+    fn redirects_are_allowed_exactly_to_the_pages() {
         let opened = ROUTES.iter().filter(|row| row.is_for_people() && row.method == "GET");
         let opened: BTreeSet<&str> = opened.map(|row| row.path).collect();
         assert_eq!(opened, path::PAGES.into_iter().collect());

@@ -1,10 +1,10 @@
-//! `/signin/once`: opens a one-time link. It signs in the user of this machine and continues at the
-//! page of the link.
+//! `/signin/once`: opens a one-time link, which signs in the user of this machine and continues to
+//! the link's page.
 //!
-//! A link that a person opens, in the address bar or by a program that opens browsers, is used
-//! immediately. Other requests for it (a link preview, a browser prefetch, a link on a page of
-//! another site) get a page with a button, which does not use the link. From another machine,
-//! through a proxy or by another user of the machine, a link is not even looked up.
+//! A link that the user opens, in the address bar or through a program that starts a browser, is
+//! consumed immediately. Other requests for it (a link preview, a browser prefetch, a link on
+//! another site) get a page with a button, which does not consume the link. Requests from another
+//! machine, through a proxy or by another user of the machine do not even look up the link.
 
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
@@ -65,7 +65,8 @@ pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
     if is_opened(visit) { sign_in(visit, &token) } else { offer(visit, &token) }
 }
 
-/// Why no link is looked up for a visit, in words; `None` for the user of this machine.
+/// Returns the message for visitors for whom no link is looked up, or `None` for the user of this
+/// machine.
 fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
     let (call, words) = (visit.call, visit.words);
     if !visit.site.has_sign_in_links || !call.peer.ip().to_canonical().is_loopback() {
@@ -79,7 +80,7 @@ fn not_for(visit: &Visit<'_>) -> Option<&'static str> {
     }
 }
 
-/// Whether a person opens the address, as opposed to a link of another site or a prefetch.
+/// Returns whether the user opened the URL, as opposed to a link on another site or a prefetch.
 fn is_opened(visit: &Visit<'_>) -> bool {
     let call = visit.call;
     call.method == Method::GET
@@ -98,7 +99,7 @@ fn sign_in(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
             let session = Kind::Session.set(&signed_in.session, visit.secure);
             return go_on(visit, &signed_in.next, session);
         }
-        // Opening it again in the browser that used it redirects to its page.
+        // Opening the link again in the same browser redirects to its page.
         Err(LinkRefused::Used { account, next }) if is_signed_in(visit, account) => {
             return go_on(visit, &next, None);
         }
@@ -125,7 +126,7 @@ fn go_on(
     redirect(&visit.frame.at(next), session.into_iter().collect())
 }
 
-/// The page with the button.
+/// Returns the page with the button.
 fn offer(visit: &Visit<'_>, token: &Secret) -> Result<Answer, PageError> {
     let words = visit.words;
     let (cookie, set) = visitor(visit)?;

@@ -1,5 +1,5 @@
-//! The page to set the password of an account, with a link from an operator. Opening it does not
-//! use the link.
+//! The page for setting an account's password with a link from an operator. Opening the page does
+//! not consume the link.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ described_only! {
     }
 }
 
-/// The purpose of its CSRF token.
+/// Purpose of the form's CSRF token.
 const PURPOSE: &str = "set password";
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
@@ -97,7 +97,7 @@ fn form(
     html.raw("<form method=\"post\" action=\"").text(&visit.frame.at(path::PASSWORD)).raw("\">\n");
     html.hidden("csrf", &visit.site.core.access.csrf_token(cookie.expose(), PURPOSE));
     html.hidden("link", link).raw("\n");
-    // Password managers store a name with a password.
+    // Password managers store the name together with the password.
     html.raw("<label for=\"name\">").text(words.account).raw("</label>\n");
     html.raw("<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" readonly value=\"");
     html.text(&account.name).raw("\">\n<label for=\"password\">").text(words.password_new).raw("</label>\n");

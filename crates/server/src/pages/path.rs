@@ -1,9 +1,9 @@
-//! The paths of the pages.
+//! Paths of the pages.
 
 pub(crate) use crate::kit::paths::{AUTHORIZE, CONFIRM, PASSWORD};
 
 pub(crate) const SIGN_IN: &str = "/signin";
-/// Opens a one-time link.
+/// Path that opens a one-time link.
 pub(crate) const SIGN_IN_ONCE: &str = "/signin/once";
 pub(crate) const SIGN_OUT: &str = "/signout";
 pub(crate) const END: &str = "/signin/end";
@@ -20,8 +20,8 @@ pub(crate) const IMPORTS: &str = "/imports";
 pub(crate) const ADMIN: &str = "/admin";
 pub(crate) const ADMIN_AUDIT: &str = "/admin/audit";
 pub(crate) const ADMIN_STATUS: &str = "/admin/status";
-/// Every page that can be opened, to which a person may be redirected. The rows contain the same,
-/// but their handlers need this list; a test compares the two.
+/// All pages that can be opened, and to which a user may be redirected. The rows contain the same
+/// paths, but their handlers need this list; a test compares the two.
 pub(crate) const PAGES: [&str; 17] = [
     CONFIRM,
     AUTHORIZE,
@@ -42,7 +42,8 @@ pub(crate) const PAGES: [&str; 17] = [
     ADMIN_STATUS,
 ];
 
-/// Whether a path is that of a page, in which a segment in braces matches any non-empty one.
+/// Returns whether `path` matches `page`, in which a segment in braces matches any non-empty
+/// segment.
 pub(crate) fn is_at(page: &str, path: &str) -> bool {
     let (mut wanted, mut found) = (page.split('/'), path.split('/'));
     loop {

@@ -1,4 +1,5 @@
-//! The page of a signed-in person: the programs that use the account, and a button to revoke each.
+//! The page that lists the OAuth clients with access to the signed-in user's account, with a button
+//! to revoke each.
 
 use access::{Actor, Permit};
 
@@ -72,7 +73,7 @@ pub(super) fn end(visit: &Visit<'_>) -> Result<Answer, PageError> {
     let id = fields.get("id");
     visit.check(&fields, cookie, &format!("{PURPOSE}{id}"))?;
     let (by, now) = (Actor::Account(permit.account().id), visit.site.core.machine_now());
-    // A program that has ended meanwhile is not an error.
+    // Access that has ended meanwhile is not an error.
     visit.site.core.access.end_sign_in(permit.account().id, id, &by, now)?;
     redirect(&visit.frame.at(path::SIGN_IN), Vec::new())
 }

@@ -1,5 +1,5 @@
-//! Consent by account: whether this listener serves its region, and which of its rights a program
-//! does not get.
+//! Account checks on the consent page: whether this listener serves the account's region, and which
+//! of its rights a client does not get.
 
 use access::{Permit, Role};
 use hyper::StatusCode;
@@ -11,8 +11,8 @@ use super::words::Words;
 use crate::kit::Answer;
 use crate::refusal::WrongRegion;
 
-/// The page for an account of another region: it cannot decide here, because the program that uses
-/// this listener would never receive the decision.
+/// Returns the page for an account of another region. It cannot consent here, because the client
+/// that uses this listener would never receive the decision.
 pub(super) fn elsewhere(
     visit: &Visit<'_>,
     cookie: &str,
@@ -32,7 +32,7 @@ pub(super) fn elsewhere(
     Ok(Some(Sheet::new(words.trouble, html).status(StatusCode::FORBIDDEN).answer(visit.frame)))
 }
 
-/// One more line for operators: a program does not get their privileges.
+/// Adds a notice for operators that a client does not get their privileges.
 pub(super) fn no_operator(words: &Words, permit: &Permit, html: &mut Html) {
     if permit.account().role == Role::Operator {
         html.raw("<p class=\"alert\">").text(words.no_operator).raw("</p>\n");

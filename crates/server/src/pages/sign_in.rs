@@ -1,5 +1,5 @@
-//! Signing in and out. The sign-in form is on every page that needs a signed-in person; it is
-//! submitted here with the address to continue at.
+//! Sign-in and sign-out. Every page that needs a signed-in user shows the sign-in form, which is
+//! submitted here with the URL to return to.
 
 use std::time::Duration;
 
@@ -55,7 +55,7 @@ described_only! {
     }
 }
 
-/// Longest name that is written back into its field.
+/// Maximum length of a name that is echoed in the form.
 const NAME_SHOWN_MAX: usize = 64;
 
 pub(super) fn answer(visit: &Visit<'_>) -> Result<Answer, PageError> {
@@ -116,7 +116,7 @@ fn sign_in(visit: &Visit<'_>) -> Result<Answer, PageError> {
     form(visit, &again)
 }
 
-/// Signs a guest in again, after signing out or when the session has expired.
+/// Signs a guest in again after sign-out or session expiry.
 fn guest(visit: &Visit<'_>, next: &str) -> Result<Answer, PageError> {
     let cookies = front::begin(visit)?;
     if cookies.is_empty() {
@@ -138,25 +138,25 @@ pub(super) fn sign_out(visit: &Visit<'_>) -> Result<Answer, PageError> {
 }
 
 pub(super) const PURPOSE: &str = "sign in";
-/// The field that marks the form of a guest.
+/// Form field that marks a guest sign-in.
 pub(super) const GUEST: &str = "guest";
 pub(super) const PURPOSE_OUT: &str = "sign out";
-/// The length of a code with the blanks that people type.
+/// Maximum length of a displayed code, including spaces typed by the user.
 const CODE_SHOWN_MAX: usize = 16;
 
-/// The contents of a sign-in form.
+/// Contents of a sign-in form.
 #[derive(Default)]
 pub(super) struct Form<'a> {
-    /// The address to continue at.
+    /// URL to return to.
     pub(super) next: &'a str,
-    /// The error of the last attempt.
+    /// Error message of the last attempt.
     pub(super) alert: Option<String>,
     pub(super) name: &'a str,
     pub(super) status: Option<StatusCode>,
     pub(super) retry_after: Option<Duration>,
 }
 
-/// The page with the sign-in form.
+/// Returns the page with the sign-in form.
 pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageError> {
     let words = visit.words;
     let (cookie, set) = visitor(visit)?;
@@ -182,7 +182,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageErr
     html.raw("<label for=\"name\">").text(words.account);
     html.raw("</label>\n<input id=\"name\" name=\"name\" type=\"text\" autocomplete=\"username\" autocapitalize=\"none\"");
     html.raw(" spellcheck=\"false\" maxlength=\"64\" required");
-    // After a wrong attempt the focus is on the password.
+    // After a failed attempt the password field has the focus.
     html.raw(if form.name.is_empty() { " autofocus value=\"" } else { " value=\"" }).text(form.name);
     html.raw("\">\n<label for=\"password\">").text(words.password).raw("</label>\n");
     html.raw("<input id=\"password\" name=\"password\" type=\"password\" autocomplete=\"current-password\"");
@@ -200,7 +200,7 @@ pub(super) fn form(visit: &Visit<'_>, form: &Form<'_>) -> Result<Answer, PageErr
     Ok(sheet.answer(visit.frame))
 }
 
-/// Why to sign in, by the address to continue at.
+/// Returns a sentence on why a sign-in is needed, depending on the URL to return to.
 fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     let (page, query) = next.split_once('?')?;
     let (sentence, words) = match page {
@@ -217,7 +217,7 @@ fn lead(visit: &Visit<'_>, next: &str) -> Option<String> {
     Some(sentence.replacen("{}", &words, 1))
 }
 
-/// The visitor's cookie and, if it is new, the header that sets it.
+/// Returns the visitor cookie and, if it is new, the header that sets it.
 pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>), PageError> {
     if let Some(cookie) = visit.cookie(Kind::Visitor) {
         return Ok((Secret::new(cookie.to_owned()), None));
@@ -227,7 +227,7 @@ pub(super) fn visitor(visit: &Visit<'_>) -> Result<(Secret, Option<HeaderValue>)
     Ok((cookie, set))
 }
 
-/// A button that signs out and continues at a page that requires a sign-in.
+/// Adds a button that signs out and continues to a page that requires a sign-in.
 pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &str, html: &mut Html) {
     html.raw("<form class=\"aside\" method=\"post\" action=\"")
         .text(&visit.frame.at(path::SIGN_OUT))
@@ -236,7 +236,7 @@ pub(super) fn sign_out_form(visit: &Visit<'_>, cookie: &str, next: &str, text: &
     html.raw("<button class=\"quiet\" type=\"submit\">").text(text).raw("</button></form>\n");
 }
 
-/// A code as typed, if it could be one.
+/// Returns a code as typed, if its form is plausible.
 pub(super) fn shown(code: &str) -> Option<String> {
     let code = code.trim().to_uppercase();
     let fits = code.chars().count() <= CODE_SHOWN_MAX

@@ -1,4 +1,4 @@
-//! One request for a page: the person, the language, the shared parts of all pages, and the errors.
+//! One request for a page: the user, the language, the shared parts of all pages, and the errors.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use crate::kit::{Answer, Call, Site};
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
 
-/// The shared state of all pages: the language, and the path under which a proxy serves them.
+/// State shared by all pages: the language, and the base path under which a proxy serves them.
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) words: &'static Words,
@@ -35,7 +35,7 @@ impl<'a> Frame<'a> {
         Frame { words: Words::of(Language::preferred(accept_language)), base: site.base() }
     }
 
-    /// One of our addresses without the path of the proxy, as scripts get it from the browser.
+    /// Strips the base path from one of our URLs, as scripts read it from the browser.
     pub(super) fn within<'b>(&self, address: &'b str) -> &'b str {
         match address.strip_prefix(self.base) {
             Some("") if !self.base.is_empty() => path::CHART,
@@ -44,23 +44,23 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The address of a page with the path of the proxy.
+    /// Prefixes a page's path with the base path.
     pub(super) fn at(&self, path: &str) -> String {
         format!("{}{path}", self.base)
     }
 }
 
-/// Why an error page is shown.
+/// Reason for an error page.
 #[derive(Debug)]
 pub(super) enum PageError {
-    /// A form that was not created for this browser.
+    /// The form was not created for this browser.
     StaleForm {
         next: Option<String>,
     },
     Malformed,
-    /// A sentence for the person.
+    /// A message for the user.
     Said(&'static str),
-    /// The account does this more often than people do.
+    /// The account does this more often than a person would.
     TooOften(Duration),
     Failed,
 }
@@ -114,14 +114,14 @@ impl PageError {
     }
 }
 
-/// A message of another crate as a sentence.
+/// Formats a message from another crate as a sentence.
 pub(super) fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first = letters.next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     format!("{first}{}.", letters.as_str())
 }
 
-/// One request for a page: the person, their cookies and language.
+/// One request for a page: the user, their cookies and language.
 pub(super) struct Visit<'a> {
     pub(super) call: &'a Call<'a>,
     pub(super) site: &'a Site,
@@ -129,7 +129,7 @@ pub(super) struct Visit<'a> {
     pub(super) words: &'static Words,
     /// Whether cookies are restricted to HTTPS.
     pub(super) secure: bool,
-    /// The session cookie and the permit of the account, if signed in.
+    /// Session cookie and the account's permit, if signed in.
     pub(super) session: Option<(&'a str, Permit)>,
 }
 
@@ -160,7 +160,7 @@ impl<'a> Visit<'a> {
         Ok(Fields::parse(self.call.query.as_bytes())?)
     }
 
-    /// The fields of a form, if it was submitted from a page of this server.
+    /// Returns the fields of a form, if it was submitted from a page of this server.
     pub(super) fn form(&self) -> Result<Fields, PageError> {
         let content_type = self.call.header("content-type").unwrap_or_default();
         let kind = content_type.split(';').next().unwrap_or_default().trim();
@@ -174,7 +174,7 @@ impl<'a> Visit<'a> {
         Ok(fields)
     }
 
-    /// Checks that a form was created for a cookie and a purpose.
+    /// Checks that a form was created for this cookie and purpose.
     pub(super) fn check(&self, fields: &Fields, cookie: &str, purpose: &str) -> Result<(), PageError> {
         if self.site.core.access.is_csrf_token(fields.get("csrf"), cookie, purpose) {
             return Ok(());
@@ -182,9 +182,9 @@ impl<'a> Visit<'a> {
         Err(stale(fields))
     }
 
-    /// Whether the browser's headers are consistent with a form of our pages. Our pages suppress
-    /// the referrer, and then some browsers send no origin either. So a missing header proves
-    /// nothing, and the CSRF token decides.
+    /// Returns whether the browser's headers are consistent with a form on our pages. Our pages
+    /// suppress the referrer, and some browsers then send no origin either. A missing header is
+    /// therefore accepted, and the CSRF token decides.
     pub(super) fn is_from_here(&self) -> bool {
         let headers = self.call.headers;
         if headers.get_all(ORIGIN).iter().count() > 1 {
@@ -201,8 +201,8 @@ impl<'a> Visit<'a> {
         }
     }
 
-    /// Whether the browser reports that another site caused the request, and not one of our pages
-    /// or the person.
+    /// Returns whether the browser reports that another site triggered the request, rather than one
+    /// of our pages or the user.
     pub(super) fn is_from_elsewhere(&self) -> bool {
         let site = self.call.header("sec-fetch-site");
         site.is_some_and(|site| site != "same-origin" && site != "none")
@@ -215,7 +215,7 @@ impl<'a> Visit<'a> {
         host.into_iter().chain(public).any(|ours| ours.eq_ignore_ascii_case(theirs))
     }
 
-    /// The address of this request, to return to.
+    /// Returns the URL of this request, to return to.
     pub(super) fn here(&self) -> String {
         let Call { path, query, .. } = self.call;
         let path = format!("/{}", path.trim_start_matches('/'));
@@ -233,7 +233,7 @@ pub(super) struct Sheet<'a> {
     pub(super) title: &'a str,
     pub(super) main: Html,
     pub(super) retry_after: Option<Duration>,
-    /// Another site to which a form of this page may redirect.
+    /// Another site to which a form on this page may redirect.
     pub(super) leads_to: Option<String>,
     pub(super) cookies: Vec<HeaderValue>,
 }
@@ -281,7 +281,7 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// Redirects to another address, always with GET.
+/// Redirects to another URL, always with GET.
 pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, PageError> {
     let mut answer = Response::new(Full::default());
     *answer.status_mut() = StatusCode::SEE_OTHER;
@@ -290,7 +290,7 @@ pub(super) fn redirect(to: &str, cookies: Vec<HeaderValue>) -> Result<Answer, Pa
     Ok(answer)
 }
 
-/// The headers of every page: no caching, no framing, no content sniffing.
+/// Sets the headers of every page: no caching, no framing, no content sniffing.
 pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     let headers = answer.headers_mut();
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -306,12 +306,12 @@ pub(super) fn guard(answer: &mut Answer, cookies: Vec<HeaderValue>) {
     }
 }
 
-/// A line above a form with the error.
+/// Adds an error line above a form.
 pub(super) fn alert(html: &mut Html, text: &str) {
     html.raw("<p class=\"alert\" role=\"alert\">").text(text).raw("</p>\n");
 }
 
-/// One line of a list of facts: a name and a value.
+/// Adds a name and its value to a list of facts.
 pub(super) fn fact(html: &mut Html, name: &str, value: &str) {
     html.raw("<div><dt>").text(name).raw("</dt><dd>").text(value).raw("</dd></div>\n");
 }

@@ -1,11 +1,10 @@
-//! The texts of the pages, in the languages of the service. Sentences have braces where a name or a
-//! number goes.
+//! Page texts in the supported languages. Sentences have `{}` in place of a name or a number.
 
 use crate::caller::Language;
 
 #[derive(Debug)]
 pub(super) struct Words {
-    /// The language, as the page declares it.
+    /// Language code for the `lang` attribute.
     pub(super) lang: &'static str,
     pub(super) footer: &'static str,
 

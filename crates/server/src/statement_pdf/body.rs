@@ -1,4 +1,4 @@
-//! The content of a statement: its header, and a table for each section that is not empty.
+//! Content of a statement: its header, and a table for each non-empty section.
 
 use paper::{EquityHolding, StatementDocument, TradeSum};
 
@@ -8,7 +8,7 @@ use super::labels::{grouped, with_currency};
 use super::sheet::{Align, Column, Sheet, Weight};
 use crate::caller::Language;
 
-/// The pages before typesetting.
+/// Statement content before typesetting.
 pub(super) struct Body {
     pub(super) title: String,
     notes: Vec<String>,
@@ -54,7 +54,7 @@ impl Body {
         Body { title: format!("{} {}", words.of(kind), document.date), notes, sections }
     }
 
-    /// Whether no font is needed.
+    /// Returns whether the text needs no embedded font.
     pub(super) fn is_latin(&self) -> bool {
         let headings = self
             .sections
@@ -89,7 +89,7 @@ impl Words {
         Column { heading: self.of(label), part, align: Align::Left }
     }
 
-    /// A right-aligned column, for numbers.
+    /// Returns a right-aligned column, for numbers.
     fn right(self, label: Label, part: f32) -> Column {
         Column { heading: self.of(label), part, align: Align::Right }
     }
@@ -98,7 +98,7 @@ impl Words {
         movement(name, self.0).to_owned()
     }
 
-    /// The name of a holding in the language, or else in any other.
+    /// Returns a holding's name in the language, or else in any other language.
     fn name(self, holding: &EquityHolding) -> String {
         let EquityHolding { name, name_cn, name_hk, .. } = holding;
         let order = match self.0 {
@@ -131,7 +131,7 @@ fn assets(document: &StatementDocument, words: Words) -> Section {
         words.right(labels::INIT_MARGIN, 9.0),
         words.right(labels::MAINTENANCE, 9.0),
     ];
-    // Present if the totals are not.
+    // The remark is set only if the totals are missing.
     if !asset.remark.is_empty() {
         row.push(asset.remark.clone());
         columns.push(words.left(labels::REMARK, 7.0));
@@ -310,7 +310,7 @@ fn corporate(document: &StatementDocument, words: Words) -> Section {
     }
 }
 
-/// Cash and securities reserved by open orders.
+/// Returns the cash and securities reserved by open orders.
 fn locks(document: &StatementDocument, words: Words) -> Section {
     let cash = document.account_balance_lock_sums.iter().flat_map(|sum| {
         let currency = sum.currency_code.clone();

@@ -1,4 +1,4 @@
-//! Font files with Chinese glyphs: finding one, and embedding the used part in a PDF.
+//! Fonts with Chinese glyphs: finds a file, and embeds the used glyphs in a PDF.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +15,7 @@ use ttf_parser::{Face, RawFace, Tag, name_id};
 use super::error::PdfError;
 use crate::caller::Language;
 
-/// Debian's paths of fonts with Chinese glyphs, the best first.
+/// Debian's paths of fonts with Chinese glyphs, best first.
 const PLACES: [&str; 6] = [
     "/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc",
     "/usr/share/fonts/opentype/noto/NotoSansCJKsc-Regular.otf",
@@ -24,23 +24,23 @@ const PLACES: [&str; 6] = [
     "/usr/share/fonts/truetype/droid/DroidSansFallbackFull.ttf",
     "/usr/share/fonts/truetype/arphic/uming.ttc",
 ];
-/// The largest collections have twenty megabytes.
+/// Maximum size of a font file. The largest collections have twenty megabytes.
 const FILE_BYTES_MAX: u64 = 128 << 20;
-/// Most faces of a collection to inspect.
+/// Maximum number of faces inspected in a collection.
 const FACES_MAX: u32 = 32;
 const INFO: SystemInfo<'static> =
     SystemInfo { registry: Str(b"Adobe"), ordering: Str(b"Identity"), supplement: 0 };
-/// The tag in front marks a subset of a font.
+/// The prefix before the plus sign marks a font subset.
 const NAME: Name<'static> = Name(b"CHANDL+Statement");
 
-/// A font file in memory.
+/// A font file loaded into memory.
 pub(super) struct FontFile {
     path: PathBuf,
     data: Vec<u8>,
 }
 
 impl FontFile {
-    /// The operator's file, or the first of the usual ones that exists.
+    /// Loads the operator's file, or the first of the usual files that exists.
     pub(super) fn find(named: Option<&Path>) -> Result<FontFile, PdfError> {
         let path = match named {
             Some(path) => path.to_owned(),
@@ -58,7 +58,7 @@ impl FontFile {
         &self.path
     }
 
-    /// The face of a collection with the glyph forms of a language, or else its first.
+    /// Returns the collection's face with the glyph forms of a language, or else its first face.
     pub(super) fn face(&self, language: Language) -> Result<EmbeddedFace<'_>, PdfError> {
         let unfit = || PdfError::Unfit { path: self.path.clone() };
         let count = ttf_parser::fonts_in_collection(&self.data).unwrap_or(1).clamp(1, FACES_MAX);
@@ -84,19 +84,19 @@ fn family(face: &Face<'_>) -> Option<String> {
     face.names().into_iter().find(is_family).and_then(|name| name.to_string())
 }
 
-/// A face, and its used glyphs.
+/// A face and its used glyphs.
 pub(super) struct EmbeddedFace<'a> {
     file: &'a FontFile,
     face: Face<'a>,
     index: u32,
     glyphs: GlyphRemapper,
-    /// By glyph number in the subset: its character, and its width in thousandths.
+    /// Character and width in thousandths of the font size, by glyph number in the subset.
     used: BTreeMap<u16, (char, f32)>,
 }
 
 impl EmbeddedFace<'_> {
-    /// The number of a character's glyph in the subset, and its width in thousandths; `None` if the
-    /// font lacks it.
+    /// Adds a character to the subset. Returns its glyph number and its width in thousandths of the
+    /// font size, or `None` if the font lacks it.
     pub(super) fn glyph(&mut self, letter: char) -> Option<(u16, f32)> {
         let id = self.face.glyph_index(letter)?;
         let width = self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into());
@@ -105,7 +105,7 @@ impl EmbeddedFace<'_> {
         Some((new, width))
     }
 
-    /// The same without adding it to the subset.
+    /// Returns a character's width without adding it to the subset.
     pub(super) fn width(&self, letter: char) -> Option<f32> {
         let id = self.face.glyph_index(letter)?;
         Some(self.scaled(self.face.glyph_hor_advance(id).unwrap_or_default().into()))
@@ -115,12 +115,12 @@ impl EmbeddedFace<'_> {
         units * 1_000.0 / f32::from(self.face.units_per_em().max(1))
     }
 
-    /// Writes the font into a file under an id; four further ids are used after `first`.
+    /// Writes the font into a PDF under `id`. Uses four further ids starting at `first`.
     pub(super) fn write(&self, pdf: &mut Pdf, id: Ref, first: i32) -> Result<(), PdfError> {
         let unfit = || PdfError::Unfit { path: self.file.path.clone() };
         let part = subsetter::subset(&self.file.data, self.index, &self.glyphs).map_err(|_| unfit())?;
         let raw = RawFace::parse(&part, 0).map_err(|_| unfit())?;
-        // CFF outlines are embedded without the rest of the file.
+        // Only the CFF table is embedded, without the rest of the file.
         let outlines = raw.table(Tag::from_bytes(b"CFF "));
         let [cid, descriptor, file, map] = [0, 1, 2, 3].map(|offset| Ref::new(first + offset));
         pdf.type0_font(id)
@@ -181,46 +181,44 @@ impl EmbeddedFace<'_> {
     }
 }
 
-/// Compressed in the format of PDF.
+/// Compresses bytes with zlib, as PDF's FlateDecode filter expects.
 pub(super) fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     // Writing to memory does not fail.
     encoder.write_all(bytes).and_then(|()| encoder.finish()).unwrap_or_default()
 }
 
-/// From the space to the tilde.
+/// Widths of Helvetica from space to tilde, in thousandths of the font size.
 const WIDTHS: [u16; 95] = [
-    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, // to the slash
-    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584,
-    556, // to the question mark
-    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, // to O
-    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, // to the underscore
-    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, // to o
-    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584, // to the tilde
+    278, 278, 355, 556, 556, 889, 667, 191, 333, 333, 389, 584, 278, 333, 278, 278, // through '/'
+    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 278, 278, 584, 584, 584, 556, // through '?'
+    1015, 667, 667, 722, 722, 667, 611, 778, 722, 278, 500, 667, 556, 833, 722, 778, // through 'O'
+    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 278, 278, 278, 469, 556, // through '_'
+    333, 556, 556, 500, 556, 556, 278, 556, 556, 222, 222, 500, 222, 833, 556, 556, // through 'o'
+    556, 556, 333, 500, 278, 556, 500, 722, 500, 500, 500, 334, 260, 334, 584, // through '~'
 ];
 
-/// The same for Helvetica-Bold.
+/// Widths of Helvetica-Bold from space to tilde, in thousandths of the font size.
 const BOLD_WIDTHS: [u16; 95] = [
-    278, 333, 474, 556, 556, 889, 722, 238, 333, 333, 389, 584, 278, 333, 278, 278, // to the slash
-    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 333, 333, 584, 584, 584,
-    611, // to the question mark
-    975, 722, 722, 722, 722, 667, 611, 778, 722, 278, 556, 722, 611, 833, 722, 778, // to O
-    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 333, 278, 333, 584, 556, // to the underscore
-    333, 556, 611, 556, 611, 556, 333, 611, 611, 278, 278, 556, 278, 889, 611, 611, // to o
-    611, 611, 389, 556, 333, 611, 556, 778, 556, 556, 500, 389, 280, 389, 584, // to the tilde
+    278, 333, 474, 556, 556, 889, 722, 238, 333, 333, 389, 584, 278, 333, 278, 278, // through '/'
+    556, 556, 556, 556, 556, 556, 556, 556, 556, 556, 333, 333, 584, 584, 584, 611, // through '?'
+    975, 722, 722, 722, 722, 667, 611, 778, 722, 278, 556, 722, 611, 833, 722, 778, // through 'O'
+    667, 778, 722, 667, 611, 722, 667, 944, 667, 667, 611, 333, 278, 333, 584, 556, // through '_'
+    333, 556, 611, 556, 611, 556, 333, 611, 611, 278, 278, 556, 278, 889, 611, 611, // through 'o'
+    611, 611, 389, 556, 333, 611, 556, 778, 556, 556, 500, 389, 280, 389, 584, // through '~'
 ];
 
-/// Whether Helvetica is used for a character.
+/// Returns whether a character is set in Helvetica.
 pub(super) fn is_latin(letter: char) -> bool {
     (' '..='~').contains(&letter)
 }
 
-/// In thousandths of the font size.
+/// Returns a character's width in Helvetica, in thousandths of the font size.
 pub(super) fn width(letter: char) -> u16 {
     of(&WIDTHS, letter)
 }
 
-/// The same in bold.
+/// Returns a character's width in Helvetica-Bold, in thousandths of the font size.
 pub(super) fn bold_width(letter: char) -> u16 {
     of(&BOLD_WIDTHS, letter)
 }

@@ -1,4 +1,4 @@
-//! The labels of a statement, in English, simplified and traditional Chinese.
+//! Statement labels in English, Simplified Chinese and Traditional Chinese.
 
 use crate::caller::Language;
 
@@ -87,7 +87,7 @@ labels! {
     RATE = "Yearly rate", "年利率", "年利率";
 }
 
-/// The label for a movement's name in the file; the name itself if there is none.
+/// Returns the label for a movement's name in the document, or the name itself if it has no label.
 pub(super) fn movement(name: &str, language: Language) -> &str {
     let label = match name {
         "BuyStock" => Label(["Buy", "买入证券", "買入證券"]),
@@ -118,7 +118,7 @@ pub(super) fn movement(name: &str, language: Language) -> &str {
     label.text(language)
 }
 
-/// `-80000.5` as `-80,000.5`. Text that is not a number is unchanged.
+/// Groups thousands: `-80000.5` becomes `-80,000.5`. Text that is not a number is unchanged.
 pub(super) fn grouped(text: &str) -> String {
     let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
     let (whole, rest) = digits.split_at(digits.find('.').unwrap_or(digits.len()));
@@ -130,7 +130,7 @@ pub(super) fn grouped(text: &str) -> String {
     format!("{sign}{}{rest}", groups.join(","))
 }
 
-/// An amount of a currency; empty if there is no amount.
+/// Formats an amount with its currency. Empty if the amount is empty.
 pub(super) fn with_currency(amount: &str, currency: &str) -> String {
     if amount.is_empty() { String::new() } else { format!("{} {currency}", grouped(amount)) }
 }
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_grouped_and_no_digit_is_lost() {
+    fn thousands_are_grouped() {
         for (text, shown) in [
             ("0.00", "0.00"),
             ("999", "999"),

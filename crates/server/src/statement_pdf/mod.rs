@@ -1,9 +1,9 @@
-//! A statement as a PDF for filing: A4, tables with their headings on every page, in one of three
-//! languages.
+//! Renders a statement as an A4 PDF for filing, in one of three languages, with table headings on
+//! every page.
 //!
-//! Latin letters and digits are set in Helvetica, which every reader has. Chinese needs a font
-//! file: the one that the operator names, or one of Debian's packages; only the used glyphs are
-//! embedded ([decision 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
+//! Latin letters and digits are set in Helvetica, which every PDF reader has. Chinese needs a font
+//! file: the operator's, or one from a Debian package. Only the used glyphs are embedded ([decision
+//! 9](../../../../docs/decisions/0009-statements-as-pdf.md)).
 
 mod body;
 mod error;
@@ -21,8 +21,8 @@ pub use error::PdfError;
 use font::FontFile;
 use sheet::Sheet;
 
-/// The document as a PDF in a language, given as in `accept-language`; `font` is the operator's
-/// file, if there is one.
+/// Renders the document as a PDF. `language` has the syntax of `accept-language`; `font` is the
+/// operator's font file, if any.
 pub fn statement_pdf(
     document: &StatementDocument,
     language: &str,
@@ -31,8 +31,8 @@ pub fn statement_pdf(
     typeset(document, Language::preferred(language), font)
 }
 
-/// The font for Chinese: the operator's file, if there is one, or one of the usual ones; otherwise
-/// the error.
+/// Returns the path of the font for Chinese: the operator's file if named, otherwise one of the
+/// usual files.
 pub fn statement_font(named: Option<&Path>) -> Result<PathBuf, PdfError> {
     let file = FontFile::find(named)?;
     file.face(Language::ZhCn)?;
@@ -45,7 +45,7 @@ pub(crate) fn typeset(
     font: Option<&Path>,
 ) -> Result<Vec<u8>, PdfError> {
     let body = Body::of(document, language);
-    // Most statements in English need no font at all.
+    // Most statements in English need no font file.
     let file = if body.is_latin() { None } else { Some(FontFile::find(font)?) };
     let face = file.as_ref().map(|file| file.face(language)).transpose()?;
     let mut sheet = Sheet::new(face);
@@ -62,7 +62,7 @@ mod tests {
         serde_json::from_str(text).unwrap()
     }
 
-    /// The streams of a file, inflated if compressed.
+    /// Returns the PDF's streams, inflated if compressed.
     fn inflated(pdf: &[u8]) -> String {
         let mut all = String::new();
         let mut rest = pdf;
@@ -96,13 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn chinese_is_embedded_and_can_be_searched() {
-        // `setup.sh` installs one.
+    fn chinese_text_is_embedded_and_searchable() {
+        // `setup.sh` installs a font.
         for language in [Language::ZhCn, Language::ZhHk] {
             let pdf = typeset(&document(), language, None).unwrap();
             let all = String::from_utf8_lossy(&pdf);
             assert!(all.contains("/CIDFontType") && all.contains("/Identity-H"), "a font is embedded");
-            // The map from glyphs back to characters: the account's kind of statement.
+            // The map from glyphs back to characters contains U+65E5.
             assert!(inflated(&pdf).to_uppercase().contains("<65E5>"), "日 can be copied");
             assert!(pdf.len() < 400_000, "not the whole font: {} bytes", pdf.len());
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn long_names_and_fees_wrap_in_the_usual_size() {
+    fn long_names_and_fees_wrap_at_normal_size() {
         let mut document = document();
         let trade = &mut document.stock_trade_sums[0].trades[0];
         let fee = trade.fees[0].clone();
@@ -131,7 +131,7 @@ mod tests {
         let holding = &mut document.equity_holding_sums[0].equity_holdings[0];
         holding.name = "Lamp and Wick Holdings of the Northern Territories".to_owned();
         let text = inflated(&typeset(&document, Language::En, None).unwrap());
-        // Each part is a separate text, in the usual size.
+        // Each part is a separate text object in the normal size.
         for part in
             ["(PLATFORM 84.75,)", "(TRADING_FEE 84.75,)", "(SETTLEMENT 84.75)", "(Northern Territories)"]
         {

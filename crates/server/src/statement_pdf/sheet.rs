@@ -1,4 +1,4 @@
-//! Pages: positioned text, lines, and tables that continue over pages.
+//! Page layout: positioned text, lines, and tables that span pages.
 
 use pdf_writer::{Content, Filter, Finish, Name, Pdf, Rect, Ref, Str, TextStr};
 
@@ -6,30 +6,31 @@ use super::error::PdfError;
 use super::font;
 use super::font::{EmbeddedFace, packed};
 
-/// A4, in points.
+/// A4 size in points.
 const WIDTH: f32 = 595.0;
 const HEIGHT: f32 = 842.0;
 const MARGIN: f32 = 40.0;
 const TOP: f32 = HEIGHT - MARGIN;
 const BOTTOM: f32 = MARGIN + 20.0;
 const LINE: f32 = 12.0;
-/// The distance between the lines of one cell.
+/// Line spacing within a cell, in points.
 const CELL_LINE: f32 = 9.5;
-/// Most lines of one cell, so that a row always fits on a page.
+/// Maximum number of lines in a cell, so that a row always fits on a page.
 const CELL_LINES_MAX: usize = 40;
 const SIZE: f32 = 8.0;
-/// A word that is too wide is set in a smaller size down to this, and broken only then.
+/// Minimum font size. A word that is too wide is first set smaller, and broken only below this
+/// size.
 const SIZE_MIN: f32 = 6.0;
-/// Tolerance for the width of a line, so that rounding does not break text that was made to fit.
+/// Tolerance for line widths in points, so that rounding does not break text that was made to fit.
 const SLACK: f32 = 0.01;
 const PADDING: f32 = 3.5;
 const REGULAR: Name<'static> = Name(b"F1");
 const BOLD: Name<'static> = Name(b"F2");
 const CHINESE: Name<'static> = Name(b"F3");
-/// The font has four further objects after its own; then each page has two.
+/// First object id of the font's four further objects. Pages follow with two ids each.
 const FONT_PARTS: i32 = 7;
 const PAGES: i32 = 11;
-/// Replaces a character that no font has.
+/// Replaces characters that no font has.
 const UNKNOWN: char = '?';
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ pub(super) enum Align {
     Right,
 }
 
-/// A column of a table. The parts of all columns share the width of the page.
+/// A table column. The `part` values of all columns divide the page width proportionally.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
     pub(super) heading: &'static str,
@@ -54,10 +55,10 @@ pub(super) struct Column {
 
 pub(super) struct Sheet<'a> {
     face: Option<EmbeddedFace<'a>>,
-    /// Finished pages, and the one that is being written.
+    /// Finished pages.
     full: Vec<Content>,
     page: Content,
-    /// The vertical position of the next line.
+    /// Vertical position of the next line.
     y: f32,
 }
 
@@ -66,7 +67,7 @@ impl<'a> Sheet<'a> {
         Sheet { face, full: Vec::new(), page: Content::new(), y: TOP }
     }
 
-    /// A line, wrapped if it is too long.
+    /// Writes a line of text, wrapped if it is too long.
     pub(super) fn line(&mut self, text: &str, size: f32, weight: Weight) {
         let lines = wrapped(text, WIDTH - 2.0 * MARGIN, |part| self.measured(part, (size, weight)));
         for line in lines.iter().take(CELL_LINES_MAX) {
@@ -80,9 +81,9 @@ impl<'a> Sheet<'a> {
         self.y -= height;
     }
 
-    /// A section: its heading and a table. Both are repeated on every page.
+    /// Writes a section: a heading and a table. Both headings are repeated on every page.
     pub(super) fn table(&mut self, heading: &str, columns: &[Column], rows: &[Vec<String>]) {
-        // With room for some rows below.
+        // Leaves room for a few rows below the heading.
         self.make_room(8.0 * LINE);
         self.gap(LINE);
         self.table_head(heading, columns);
@@ -120,7 +121,7 @@ impl<'a> Sheet<'a> {
         self.row(columns, &cells, Weight::Bold);
     }
 
-    /// Wraps text that is too wide.
+    /// Wraps text that is too wide for a cell.
     fn wrapped_cell(&self, text: &str, room: f32, weight: Weight) -> Cell {
         let widest =
             words(text).map(|word| self.measured(word.trim_end(), (SIZE, weight))).fold(0.0, f32::max);
@@ -130,8 +131,8 @@ impl<'a> Sheet<'a> {
         Cell { lines, size }
     }
 
-    /// A number that is too wide is set smaller, never broken or truncated: without its last digits
-    /// it would be wrong.
+    /// Sets a number smaller if it is too wide. It is never broken or truncated, because it would
+    /// be wrong without its last digits.
     fn shrunk_cell(&self, text: &str, room: f32) -> Cell {
         let needed = self.measured(text, (SIZE, Weight::Regular));
         let size = if needed > room { SIZE * room / needed } else { SIZE };
@@ -174,7 +175,7 @@ impl<'a> Sheet<'a> {
         self.y = TOP;
     }
 
-    /// The width of a text in points.
+    /// Returns the width of a text in points.
     fn measured(&self, text: &str, (size, weight): (f32, Weight)) -> f32 {
         let latin = |letter| match weight {
             Weight::Regular => f32::from(font::width(letter)),
@@ -193,8 +194,8 @@ impl<'a> Sheet<'a> {
         draw(&mut self.page, place, &runs, (size, weight));
     }
 
-    /// Splits a text into parts of one font each. Control characters are never present, and would
-    /// be shown as unknown.
+    /// Splits a text into runs of one font each. Control characters do not occur, and would be
+    /// shown as unknown.
     fn runs(&mut self, text: &str) -> Vec<Run> {
         let mut runs: Vec<Run> = Vec::new();
         for letter in text.chars() {
@@ -218,7 +219,7 @@ impl<'a> Sheet<'a> {
         runs
     }
 
-    /// The file, with the page number at the foot of each page.
+    /// Returns the PDF file, with the page number at the foot of each page.
     pub(super) fn finish(mut self, title: &str) -> Result<Vec<u8>, PdfError> {
         self.new_page();
         let pages = std::mem::take(&mut self.full);
@@ -260,13 +261,13 @@ impl<'a> Sheet<'a> {
     }
 }
 
-/// A typeset cell of a table.
+/// A typeset table cell.
 struct Cell {
     lines: Vec<String>,
     size: f32,
 }
 
-/// The height of a row is that of its longest cell.
+/// Returns the height of a row, which is that of its tallest cell.
 fn height(cells: &[Cell]) -> f32 {
     let of_cell = |cell: &Cell| LINE + cell.lines.iter().skip(1).map(|_| CELL_LINE).sum::<f32>();
     cells.iter().map(of_cell).fold(LINE, f32::max)
@@ -277,17 +278,17 @@ fn width(columns: &[Column], column: Column) -> f32 {
     (WIDTH - 2.0 * MARGIN) * column.part / parts.max(1.0)
 }
 
-/// The width available to the text of a column.
+/// Returns the width available to the text in a column.
 fn room(columns: &[Column], column: Column) -> f32 {
     width(columns, column) - 2.0 * PADDING
 }
 
-/// The parts of a text between which a line may break: after spaces and Chinese characters.
+/// Splits a text at possible line breaks: after spaces and Chinese characters.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(|letter: char| letter == ' ' || !font::is_latin(letter))
 }
 
-/// Wraps a text to a width, between words, and within a word only if it is too wide alone.
+/// Wraps a text to a width, at word boundaries. A word is split only if it is wider than the line.
 fn wrapped(text: &str, room: f32, measured: impl Fn(&str) -> f32) -> Vec<String> {
     if measured(text) <= room {
         return vec![text.to_owned()];
@@ -329,7 +330,7 @@ fn draw(page: &mut Content, (x, y): (f32, f32), runs: &[Run], (size, weight): (f
 /// An encoded part of a text in one font.
 enum Run {
     Latin(Vec<u8>),
-    /// Glyph numbers, two bytes each.
+    /// Glyph ids, two bytes each.
     Chinese(Vec<u8>),
 }
 
@@ -337,13 +338,13 @@ enum Run {
 mod tests {
     use super::*;
 
-    /// All characters have the same width.
+    /// Wraps a text in which every character has width 1.
     fn lines(text: &str, room: f32) -> Vec<String> {
         wrapped(text, room, |part| part.chars().map(|_| 1.0_f32).sum())
     }
 
     #[test]
-    fn wide_text_is_wrapped_and_nothing_is_lost() {
+    fn wide_text_is_wrapped_without_loss() {
         assert_eq!(lines("Maintenance margin", 12.0), ["Maintenance", "margin"]);
         assert_eq!(lines("Maintenance margin", 18.0), ["Maintenance margin"]);
         assert_eq!(lines("PLATFORM 15.00, STAMP_DUTY 31.00", 16.0), ["PLATFORM 15.00,", "STAMP_DUTY 31.00"]);
@@ -359,7 +360,7 @@ mod tests {
         let [regular, bold] = [Weight::Regular, Weight::Bold]
             .map(|weight| sheet.measured("Maintenance margin", (SIZE, weight)));
         assert!(bold > regular, "{bold} {regular}");
-        // A row is as high as its longest cell.
+        // A row is as tall as its tallest cell.
         let cells =
             [sheet.wrapped_cell("a", 50.0, Weight::Regular), sheet.wrapped_cell("a b", 5.0, Weight::Bold)];
         assert_eq!(height(&cells), LINE + CELL_LINE);

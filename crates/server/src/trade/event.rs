@@ -1,5 +1,5 @@
-//! The events of a trade subscription: `order_changed_lb` for an order, `gridtrading_order` for a
-//! grid. Every key is always present: an SDK drops an event that lacks one.
+//! Events of trade subscriptions: `order_changed_lb` for orders, `gridtrading_order` for grids.
+//! Every key is always present, because one SDK drops events that lack a key.
 
 use access::AccountId;
 use prost::Message;
@@ -7,7 +7,7 @@ use serde::Serialize;
 use trading::{GridPush, OrderPush, Plain, exact_price, plain_price};
 use wire::trade;
 
-/// The only topic.
+/// The only subscription topic.
 pub(super) const TOPIC: &str = "private";
 
 #[derive(Serialize)]
@@ -43,13 +43,14 @@ struct OrderChanged<'a> {
     last_share: String,
     last_price: String,
     remark: &'a str,
-    /// The same as `submitted_quantity`, by the name that older clients read.
+    /// Same value as `submitted_quantity`, under the name that older clients read.
     quantity: String,
-    /// The same as `submitted_price`.
+    /// Same value as `submitted_price`, under the name that older clients read.
     price: String,
 }
 
-/// Numbers are JSON numbers and all else is text: an SDK drops an event with other types.
+/// Payload of a grid event. Numbers are JSON numbers and all other values strings, because one SDK
+/// drops events with other types.
 #[derive(Serialize)]
 struct GridChanged<'a> {
     order_id: String,
@@ -69,12 +70,12 @@ struct GridChanged<'a> {
     grid_order_type_down: &'static str,
 }
 
-/// The notification of a change of an order.
+/// Encodes the notification of an order change.
 pub(super) fn order_notification(account: AccountId, push: &OrderPush, stock_name: &str) -> Vec<u8> {
     let price = |price: Option<market::Price>| price.map(|price| exact_price(price, push.decimals));
     let text =
         |plain: Option<Plain>, none: &str| plain.map_or_else(|| none.to_owned(), |plain| plain.to_string());
-    // An empty price would lose the event.
+    // SDKs drop an event with an empty price.
     let submitted_price = text(price(push.submitted_price), "0");
     let data = OrderChanged {
         quantity: push.submitted_quantity.to_string(),
@@ -108,7 +109,7 @@ pub(super) fn order_notification(account: AccountId, push: &OrderPush, stock_nam
     notification(&Event { event: "order_changed_lb", data })
 }
 
-/// The notification of a change of a grid.
+/// Encodes the notification of a grid change.
 pub(super) fn grid_notification(push: &GridPush) -> Vec<u8> {
     let rule = &push.rule;
     let price = |price: market::Price| plain_price(price).to_string();
@@ -142,7 +143,7 @@ fn notification(event: &impl Serialize) -> Vec<u8> {
     notification.encode_to_vec()
 }
 
-/// The letter marks paper accounts.
+/// Returns the account number shown to clients. The prefix marks paper accounts.
 pub(super) fn account_no(account: AccountId) -> String {
     format!("P{}", account.0)
 }

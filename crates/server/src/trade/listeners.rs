@@ -1,5 +1,5 @@
-//! The connections that subscribe to the orders and grids of accounts, and the next planned run of
-//! the job that advances accounts.
+//! Connections subscribed to accounts' orders and grids, and the next planned run of the job that
+//! advances accounts.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -20,12 +20,12 @@ use crate::mailbox::{self, Mailbox};
 use crate::names::{SecurityLookup, stock_name};
 use crate::versions::Dated;
 
-/// The subscribers of each account.
+/// Subscribers of each account.
 #[derive(Debug)]
 pub(crate) struct TradeListeners {
     accounts: Mutex<HashMap<AccountId, Vec<Subscriber>>>,
     securities: SecurityLookup,
-    /// When accounts will be advanced next, by the market's clock.
+    /// Market time of the next planned run.
     planned: AtomicI64,
     /// Triggers an earlier run.
     sooner: Arc<Notify>,
@@ -36,11 +36,11 @@ struct Subscriber {
     connection: ConnectionId,
     mailbox: Mailbox,
     language: Language,
-    /// The API date that it is pinned to; `None` for the newest.
+    /// API date that the subscriber is pinned to, or `None` for the newest.
     dated: Option<Dated>,
 }
 
-/// A subscription. It ends when this is dropped.
+/// A subscription, which ends when dropped.
 #[derive(Debug)]
 pub(crate) struct Listening {
     listeners: Arc<TradeListeners>,
@@ -62,7 +62,7 @@ impl Drop for Listening {
 }
 
 impl TradeListeners {
-    /// The topic of subscriptions.
+    /// Subscription topic.
     pub(crate) const TOPIC: &str = TOPIC;
 
     pub(crate) fn new(store: Store) -> TradeListeners {
@@ -74,7 +74,7 @@ impl TradeListeners {
         }
     }
 
-    /// Subscribes a connection to all order changes of an account from now on, by whatever process.
+    /// Subscribes a connection to all order changes of an account from now on, made by any process.
     pub(crate) fn listen(
         self: &Arc<Self>,
         watched: Watched,
@@ -87,7 +87,7 @@ impl TradeListeners {
         Listening { listeners: self.clone(), account, connection, _watched: watched }
     }
 
-    /// Every account with subscribers.
+    /// Returns all accounts with subscribers.
     pub(crate) fn accounts(&self) -> Vec<AccountId> {
         let mut accounts: Vec<AccountId> = self.lock().keys().copied().collect();
         accounts.sort_unstable();
@@ -99,7 +99,7 @@ impl TradeListeners {
         self.planned.store(at.map_or(i64::MAX, |at| at.0), Ordering::Release);
     }
 
-    /// Notified to start a run immediately.
+    /// Returns the notifier that starts a run immediately.
     pub(crate) fn sooner(&self) -> &Arc<Notify> {
         &self.sooner
     }
@@ -119,8 +119,8 @@ impl TradeListeners {
 
 impl paper::Listener for TradeListeners {
     fn changed(&self, account: AccountId, pushes: &[Push]) {
-        // Cloned, so that subscriptions and pushes of other accounts do not wait for names and
-        // encoding. The caller serializes calls for one account.
+        // Cloned, so that name lookups and encoding do not block subscriptions and pushes of other
+        // accounts. The caller serializes calls for one account.
         let Some(mut subscribers) = self.lock().get(&account).cloned() else { return };
         let before = subscribers.len();
         let mut securities = BTreeMap::new();
@@ -169,7 +169,7 @@ fn tell_in_language(subscribers: &mut Vec<Subscriber>, text: impl Fn(Language) -
     });
 }
 
-/// Whether a subscriber accepts a message.
+/// Sends a message to a subscriber. Returns false if the mailbox does not accept it.
 fn put(subscriber: &Subscriber, body: Bytes) -> bool {
     let body = match subscriber.dated {
         None => Some(body),
@@ -228,7 +228,7 @@ mod tests {
         }))
     }
 
-    /// The remarks of the pushes that a connection received since.
+    /// Returns the remarks in the pushes received since the last call.
     fn heard(reader: &MailboxReader) -> Vec<i64> {
         let remark = |push: mailbox::Push| {
             let notification = trade::Notification::decode(&*push.body).unwrap();
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_that_reads_nothing_is_closed_and_the_others_receive_everything() {
+    fn a_slow_listener_does_not_affect_the_others() {
         let scene = scene();
         let ((_one, slow), (other, quick)) = (listen(&scene, "1"), listen(&scene, "2"));
         let mut report = Vec::new();
@@ -274,14 +274,14 @@ mod tests {
         }
         assert!(report.into_iter().eq(0..5_000));
         assert_eq!(slow.look(&Context::from_waker(Waker::noop())), Mail::Kick(Kick::TooSlow));
-        // The account has no subscribers once the other one ends, even if the first has not noticed
-        // its end.
+        // The account has no subscribers once the other one ends, even if the first connection has
+        // not noticed that it was closed.
         drop(other);
         assert_eq!(scene.listeners.accounts(), Vec::<AccountId>::new());
     }
 
     #[test]
-    fn pushes_are_only_for_the_subscribed_account_until_the_subscription_ends() {
+    fn pushes_go_only_to_current_subscribers_of_the_account() {
         let scene = scene();
         let (listening, reader) = listen(&scene, "1");
         scene.listeners.changed(AccountId(8), &[push(1)]);
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_wait_before_the_planned_run_triggers_one_immediately() {
+    async fn an_earlier_wake_time_triggers_a_run() {
         let listeners = scene().listeners;
         let is_told = async || {
             let notified = listeners.sooner().notified();
@@ -304,7 +304,7 @@ mod tests {
         assert!(!is_told().await, "it will be found in time");
         listeners.waits(Timestamp(99));
         assert!(is_told().await);
-        // During a run there is no plan yet, so any new wait triggers another run.
+        // During a run no time is planned, so any new wait triggers another run.
         listeners.plan(None);
         listeners.waits(Timestamp(1_000));
         assert!(is_told().await);

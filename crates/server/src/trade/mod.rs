@@ -1,4 +1,4 @@
-//! Subscribers to the orders of paper accounts, and their events.
+//! Subscribers to paper accounts' orders, and their events.
 
 mod event;
 mod listeners;

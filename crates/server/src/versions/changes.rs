@@ -1,14 +1,14 @@
-//! The changes of the interface, and their effects on requests and answers.
+//! Changes to the interface, and their effects on requests and responses.
 
 use std::fmt;
 
 use market::Date;
 use wire::command;
 
-/// A change of the interface.
+/// A change to the interface.
 #[derive(Debug)]
 pub(super) struct Change {
-    /// The day from which it is in effect.
+    /// Date from which the change is in effect.
     pub(super) date: Date,
     pub(super) what: &'static str,
     pub(super) effects: &'static [Effect],
@@ -19,25 +19,24 @@ pub(super) struct Change {
 pub(super) enum Effect {
     /// New endpoints.
     Endpoints(&'static [Endpoint]),
-    /// New commands of the quote gateway.
+    /// New quote gateway commands.
     Commands(&'static [u8]),
     /// New push events.
     Events(&'static [&'static str]),
     /// A new parameter, which was ignored before.
     Parameter { of: Endpoint, name: &'static str },
-    /// A newly accepted value in a field of the body.
+    /// A newly accepted value in a body field.
     Word { of: &'static [Endpoint], field: &'static str, word: &'static str },
-    /// Values that are no longer accepted in a field of the body.
+    /// Values that are no longer accepted in a body field.
     Withdrawn { of: &'static [Endpoint], field: &'static str, words: &'static [&'static str] },
-    /// Quantities in a field of the body may have a fraction.
+    /// Quantities in a body field may have a fraction.
     Fractions { of: &'static [Endpoint], field: &'static str },
-    /// Options accept orders of other types than these.
+    /// Option orders are no longer limited to the order types in `only`.
     OptionOrders { of: &'static [Endpoint], only: &'static [&'static str] },
-    /// Fields that had another form before. A path consists of the names of lists, each followed by
-    /// `[].`, and the field.
+    /// Fields that had another format before. A path consists of list names, each followed by
+    /// `[].`, and the field name.
     Fields { of: &'static [Source], names: &'static [&'static str], before: Before },
-    /// A field in the response to a command, which was absent before. The path consists of field
-    /// numbers.
+    /// A new field in the response to a command. The path consists of field numbers.
     MessageField { command: u8, path: &'static [u32], name: &'static str },
     /// Security lists have names only in the language of the request.
     OneName,
@@ -45,31 +44,32 @@ pub(super) enum Effect {
     Nothing(&'static str),
 }
 
-/// The form of a field before a change.
+/// Format of a field before a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Before {
     Absent,
     /// An integer.
     Whole,
-    /// Another value for the same meaning.
+    /// Another value with the same meaning.
     Word {
         newer: &'static str,
         older: &'static str,
     },
-    /// A list without rows of options.
+    /// A list without option rows.
     NoOptions,
 }
 
-/// The location of fields.
+/// Location of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    /// In `data` of the answer.
+    /// In the `data` of a response.
     Answer(Endpoint),
-    /// In `data` of a push of the trade gateway.
+    /// In the `data` of a trade gateway push.
     Event(&'static str),
 }
 
-/// A method and the path of a row. `*` is every method; at the end of a path it matches any suffix.
+/// A row's method and path. `*` stands for every method; at the end of a path it matches any
+/// suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Endpoint {
     pub(super) method: &'static str,
@@ -124,7 +124,7 @@ const fn on(year: i16, month: i8, day: i8, what: &'static str, effects: &'static
     Change { date: Date::constant(year, month, day), what, effects }
 }
 
-/// Fields that were added to an answer.
+/// Fields that were added to a response.
 const fn added(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Absent }
 }
@@ -134,7 +134,7 @@ const fn whole(of: &'static [Source], names: &'static [&'static str]) -> Effect 
     Effect::Fields { of, names, before: Before::Whole }
 }
 
-/// Fields of orders that contained `ANY_TIME` where they now contain `OVERNIGHT`.
+/// Order fields that contained `ANY_TIME` where they now contain `OVERNIGHT`.
 const fn any_time(of: &'static [Source], names: &'static [&'static str]) -> Effect {
     Effect::Fields { of, names, before: Before::Word { newer: OVERNIGHT, older: "ANY_TIME" } }
 }
@@ -151,11 +151,11 @@ const EXECUTIONS: [Source; 3] = [
     Source::Answer(get("/v1/trade/execution/history")),
     Source::Answer(get("/v3/trade/execution/all")),
 ];
-/// The endpoints that take the terms of an order.
+/// Endpoints that accept order terms.
 const SUBMISSIONS: [Endpoint; 3] =
     [post("/v1/trade/order"), put("/v1/trade/order"), post("/v1/trade/order/preview")];
 
-/// Every change, newest first.
+/// All changes, newest first.
 pub(super) const CHANGES: &[Change] = &[
     on(
         2026,

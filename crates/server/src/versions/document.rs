@@ -1,4 +1,4 @@
-//! The documentation of changes: `GET /v1/versions`, and the table of `docs/versions.md`.
+//! Documentation of interface changes: `GET /v1/versions`, and the table in `docs/versions.md`.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::changes::{Before, CHANGES, Change, Effect};
 
-/// The versions of the interface.
+/// Versions of the interface.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct InterfaceVersions {
-    /// The newest date, which applies to every account that is not pinned to another.
+    /// Newest date, which applies to every account that is not pinned to another.
     newest: String,
     /// Newest first.
     versions: Vec<InterfaceVersion>,
@@ -18,11 +18,11 @@ pub(crate) struct InterfaceVersions {
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct InterfaceVersion {
-    /// As 2024-10-09.
+    /// Date of the change, such as 2024-10-09.
     date: String,
-    /// The change.
+    /// Description of the change.
     what: String,
-    /// The effects for an account pinned to an earlier date.
+    /// Effects on an account that is pinned to an earlier date.
     before: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn versions() -> InterfaceVersions {
     }
 }
 
-/// The difference as of an earlier date, in a sentence.
+/// Describes the difference as of an earlier date, in a sentence.
 fn before(effect: &Effect) -> String {
     match effect {
         Effect::Endpoints(endpoints) => format!("{}: not found.", quoted(*endpoints)),

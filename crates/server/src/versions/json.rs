@@ -1,12 +1,12 @@
-//! Restores fields of JSON answers to their form before a change.
+//! Restores fields in JSON responses to their format before a change.
 
 use market::Symbol;
 use serde_json::{Map, Value};
 
 use super::changes::Before;
 
-/// Restores a field to its earlier form. The path consists of the names of lists, each followed by
-/// `[].`, and the field.
+/// Restores a field to its earlier format. The path consists of list names, each followed by `[].`,
+/// and the field name.
 pub(super) fn undo(value: &mut Value, path: &str, before: Before) {
     let Value::Object(fields) = value else { return };
     let Some((list, rest)) = path.split_once("[].") else { return undo_field(fields, path, before) };
@@ -22,8 +22,7 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
     match (before, fields.get_mut(name)) {
         (Before::Whole, Some(Value::String(number))) => {
-            // Text remains text: older clients parse it as a number, too, and accept no fraction
-            // there.
+            // Text stays text. Older clients also parse it as a number, and accept no fraction.
             if let Some((whole, _)) = number.split_once('.') {
                 *number = if matches!(whole, "" | "-" | "-0") { "0".to_owned() } else { whole.to_owned() };
             }
@@ -36,7 +35,7 @@ fn undo_field(fields: &mut Map<String, Value>, name: &str, before: Before) {
     }
 }
 
-/// Whether a number, or a text that is one, has more than zeros after its point.
+/// Returns whether a number, or text that is a number, has a nonzero fraction.
 pub(super) fn has_fraction(value: &Value) -> bool {
     let number = match value {
         Value::String(text) => text.clone(),

@@ -1,13 +1,13 @@
 //! Removes fields from encoded protobuf messages.
 
-/// Wire types.
+/// Protobuf wire types.
 const VARINT: u64 = 0;
 const FIXED_64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED_32: u64 = 5;
 
-/// A message without one field, or without one field of nested messages: the path consists of field
-/// numbers. Bytes that are not a message are unchanged.
+/// Returns the message without one field, which may be in nested messages. The path consists of
+/// field numbers. Bytes that are not a message are returned unchanged.
 pub(super) fn without(message: &[u8], path: &[u32]) -> Vec<u8> {
     let mut stored = Vec::with_capacity(message.len());
     match copy(message, path, &mut stored) {
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_of_nested_messages_is_removed_and_the_others_stay() {
+    fn only_the_named_nested_field_is_removed() {
         let info = |symbol: &str, board: &str| StaticInfo {
             symbol: symbol.to_owned(),
             name_en: "n".repeat(200),

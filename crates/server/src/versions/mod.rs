@@ -1,8 +1,8 @@
-//! Versions of the interface by date. Every change that clients can notice is a row ([`CHANGES`]);
-//! an account that is pinned to a date gets the newest answer with the later rows undone. That
-//! happens in three places, and no other code knows of dates: `http/dated.rs` for HTTP requests,
-//! `dispatch.rs` for commands of a long connection, `trade/listeners.rs` for its pushes. An account
-//! without a date costs one read of its terms.
+//! Dated versions of the interface. Every change that clients can notice is a row in [`CHANGES`].
+//! An account pinned to a date gets the newest response with the later rows undone. This happens in
+//! three places, and no other code depends on dates: `http/dated.rs` for HTTP requests,
+//! `dispatch.rs` for long-connection commands, `trade/listeners.rs` for pushes. An account without
+//! a date only costs one read of its terms.
 
 mod changes;
 mod document;
@@ -19,7 +19,7 @@ use wire::trade;
 use changes::{Before, CHANGES, Change, Effect, Source};
 pub(crate) use document::{InterfaceVersions, versions};
 
-/// The API date of a request.
+/// API date of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dated {
     as_of: Date,
@@ -34,8 +34,8 @@ pub(crate) struct NotYet {
 }
 
 impl Dated {
-    /// `None` for the newest form: for accounts without a date, and for the pages of this server
-    /// and the command line in its process, which support no other.
+    /// Returns the caller's API date, or `None` for the newest: for accounts without a date, and
+    /// for this server's pages and the in-process command line, which support no other.
     pub(crate) fn of(who: &Caller, account: &Account) -> Option<Dated> {
         let is_ours = who.is_browser() || who.is_in_process();
         account.terms.api_date.filter(|_| !is_ours).map(|as_of| Dated { as_of })
@@ -45,7 +45,7 @@ impl Dated {
         self.as_of
     }
 
-    /// Whether an endpoint existed. The path is that of its row.
+    /// Refuses an endpoint that did not exist yet. `path` is the row's path.
     pub(crate) fn endpoint(self, method: &str, path: &str) -> Result<(), NotYet> {
         self.refuse(|effect| match effect {
             Effect::Endpoints(endpoints) => endpoints.iter().any(|endpoint| endpoint.is(method, path)),
@@ -53,24 +53,26 @@ impl Dated {
         })
     }
 
-    /// Whether a command of the quote gateway existed.
+    /// Refuses a quote gateway command that did not exist yet.
     pub(crate) fn command(self, number: u8) -> Result<(), NotYet> {
         self.refuse(|effect| matches!(effect, Effect::Commands(commands) if commands.contains(&number)))
     }
 
-    /// Whether security lists have names in every language, and not only in that of the request.
+    /// Returns whether security lists have names in every language, rather than only in the
+    /// language of the request.
     pub(crate) fn has_names_in_all_languages(self) -> bool {
         self.effects().any(|effect| matches!(effect, Effect::OneName))
     }
 
-    /// Whether a value that was withdrawn later is still accepted in a field of the body.
+    /// Returns whether a value that was withdrawn later is still accepted in a body field.
     pub(crate) fn takes_withdrawn(self, field: &str, word: &str) -> bool {
         self.effects().any(|effect| {
             matches!(effect, Effect::Withdrawn { field: of, words, .. } if *of == field && words.contains(&word))
         })
     }
 
-    /// The query string without parameters that did not exist yet. `None` if it is unchanged.
+    /// Removes query parameters that did not exist yet. Returns `None` if the endpoint has no newer
+    /// parameters.
     pub(crate) fn query(self, method: &str, path: &str, query: &str) -> Option<String> {
         let mut rest: Option<String> = None;
         for effect in self.effects() {
@@ -87,8 +89,8 @@ impl Dated {
         rest
     }
 
-    /// Checks that the body of a request has only features of then; otherwise returns the name of
-    /// the newer one.
+    /// Checks that a request body uses only features that existed at the API date. Otherwise
+    /// returns the name of the newer one.
     pub(crate) fn body(self, method: &str, path: &str, body: &[u8]) -> Result<(), (String, NotYet)> {
         let concerns = |effect: &&Effect| match effect {
             Effect::Word { of, .. } | Effect::Fractions { of, .. } | Effect::OptionOrders { of, .. } => {
@@ -121,7 +123,7 @@ impl Dated {
         Ok(())
     }
 
-    /// The body of an answer in its older form. `None` if it is unchanged.
+    /// Converts a response body to its older format. Returns `None` if it is unchanged.
     pub(crate) fn answer(self, method: &str, path: &str, body: &[u8]) -> Option<Bytes> {
         let is_it = |source: &Source| matches!(source, Source::Answer(of) if of.is(method, path));
         self.forms(is_it).next()?;
@@ -130,7 +132,7 @@ impl Dated {
         Some(envelope.to_string().into())
     }
 
-    /// The body of a response on a long connection in its older form.
+    /// Converts a long-connection response body to its older format.
     pub(crate) fn response(self, command: u8, body: Vec<Bytes>) -> Vec<Bytes> {
         let mut paths = self.effects().filter_map(|effect| match effect {
             Effect::MessageField { command: of, path, .. } if *of == command => Some(*path),
@@ -142,7 +144,8 @@ impl Dated {
         vec![whole.into()]
     }
 
-    /// A notification of the trade gateway in its older form. `None` if the event did not exist.
+    /// Converts a trade gateway notification to its older format. Returns `None` if the event did
+    /// not exist yet.
     pub(crate) fn notification(self, body: &Bytes) -> Option<Bytes> {
         let Ok(mut notification) = trade::Notification::decode(&**body) else { return Some(body.clone()) };
         let Ok(mut event) = serde_json::from_slice::<Value>(&notification.data) else {
@@ -160,7 +163,7 @@ impl Dated {
         Some(notification.encode_to_vec().into())
     }
 
-    /// Undoes the later changes to the fields of one source, newest first.
+    /// Undoes later changes to the fields of one source, newest first.
     fn undo(self, data: &mut Value, is_it: impl Fn(&Source) -> bool) {
         for (names, before) in self.forms(is_it) {
             for name in names {
@@ -169,7 +172,7 @@ impl Dated {
         }
     }
 
-    /// The fields of one source that have changed since.
+    /// Returns the fields of one source that have changed since the API date.
     fn forms(
         self,
         is_it: impl Fn(&Source) -> bool,
@@ -187,7 +190,7 @@ impl Dated {
         }
     }
 
-    /// The changes after the date, newest first.
+    /// Returns the changes after the date, newest first.
     fn later(self) -> impl Iterator<Item = &'static Change> {
         CHANGES.iter().filter(move |change| change.date > self.as_of)
     }

@@ -1,4 +1,4 @@
-//! Rows and dates.
+//! Tests of the change rows and API dates.
 
 use serde_json::json;
 
@@ -24,12 +24,12 @@ fn a_change_takes_effect_on_its_day() {
         refused.to_string(),
         "it was added on 2026-03-30, and this account is answered as of 2026-03-29"
     );
-    // Cancelling an order is older than requesting its detail.
+    // Cancelling an order is older than requesting its details.
     let early = dated("2023-04-10");
     assert!(early.endpoint("GET", "/v1/trade/order").is_err());
     assert_eq!(early.endpoint("DELETE", "/v1/trade/order"), Ok(()));
     assert_eq!(early.endpoint("GET", "/v1/trade/order/today"), Ok(()));
-    // Every variant of a request has its date.
+    // An endpoint exists from its date on, and not on the day before.
     for (date, path) in [
         ("2022-06-15", "/v1/quote/capital-flow"),
         ("2022-06-15", "/v1/quote/capital-distribution"),

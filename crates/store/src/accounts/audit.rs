@@ -1,5 +1,5 @@
-//! The audit log: who did what to whom, when and why. A row is written in the transaction of the
-//! change that it describes, so neither exists without the other.
+//! The audit log: actor, account, event, time and reason of each change. A row is written in the
+//! same transaction as the change that it describes, so neither exists without the other.
 
 use market::Timestamp;
 
@@ -7,19 +7,19 @@ use super::{AccountId, Accounts};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql};
 
-/// Maximum length of a text column, in characters; longer text is truncated. The caller must leave
-/// out secrets and limit text that comes from clients.
+/// Maximum length of a text column, in characters; longer text is truncated. Callers must not pass
+/// secrets, and must limit text that comes from clients.
 const TEXT_MAX: usize = 300;
 /// Maximum rows per read.
 const ROWS_MAX: u32 = 10_000;
-/// Rows pruned per transaction. Bounds how long another writer waits.
+/// Rows pruned per transaction. Limits how long other writers wait.
 const PRUNED_AT_ONCE: u32 = 20_000;
 /// Rows pruned per transaction by a running server. Each transaction adds an audit row, so the
-/// number must not be too small.
+/// batch must not be too small.
 const PRUNED_BESIDE: u32 = 2_000;
-/// Events that a signed-in account can cause as often as a script likes; `AT_WILL` in
-/// `sql` has the same list. Sign-out is not listed: it is always allowed, and each one
-/// needs a sign-in first.
+/// Events that a script can cause without limit once an account is signed in. The statement
+/// `sql::AT_WILL` must list the same events. Sign-out is not listed: it is always allowed, and each
+/// one requires a sign-in first.
 const AT_WILL: [&str; 6] = [
     "login.accepted",
     "code.approved",
@@ -28,16 +28,16 @@ const AT_WILL: [&str; 6] = [
     "device.denied",
     "connection.closed",
 ];
-/// Maximum rows of these events that one account may cause within `AT_WILL_WITHIN_S`.
+/// Maximum number of `AT_WILL` events that an account may cause within `AT_WILL_WITHIN_S`.
 const AT_WILL_MAX: u32 = 60;
 const AT_WILL_WITHIN_S: i64 = 3_600;
 
-/// A row id; later rows have higher ids.
+/// Id of an audit row. Later rows have higher ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AuditId(pub i64);
 
-/// The caller's part of an audit row; the event and the account follow from the change. `at` is the
-/// machine's clock.
+/// The part of an audit row that the caller provides; the event and the account follow from the
+/// change. `at` is wall-clock time.
 #[derive(Clone, Copy, Debug)]
 pub struct AuditNote<'a> {
     pub at: Timestamp,
@@ -55,20 +55,20 @@ pub struct AuditRow {
     pub reason: String,
 }
 
-/// Which rows to read, latest first.
+/// Selects audit rows, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct AuditFilter<'a> {
     pub account: Option<AccountId>,
     pub event: Option<&'a str>,
     pub since: Option<Timestamp>,
-    /// Only rows before this one: the last row of the previous page.
+    /// Exclusive upper bound: pass the last id of the previous page.
     pub before: Option<AuditId>,
-    /// At most 10,000.
+    /// Maximum number of rows; capped at 10,000.
     pub limit: u32,
 }
 
 impl Accounts {
-    /// Writes a row about an event that changes nothing else, such as a refused login.
+    /// Writes an audit row for an event that changes no other table, such as a refused login.
     pub fn note(
         &self,
         account: Option<AccountId>,
@@ -78,9 +78,10 @@ impl Accounts {
         self.change(|db| write(db, account, event, note))
     }
 
-    /// Removes rows older than `before` in batches, and records how many. Returns the total.
+    /// Removes all rows older than `before`, in batches that each write an audit row. Returns the
+    /// number of removed rows.
     pub fn prune_audit(&self, before: Timestamp, (at, actor): (Timestamp, &str)) -> Result<u64, StoreError> {
-        // The row about the pruning must not be pruned next.
+        // Keeps the rows that record this pruning.
         let (before, mut pruned) = (before.min(at), 0_u64);
         loop {
             match self.prune_part((sql::PRUNE, PRUNED_AT_ONCE), before, (at, actor))? {
@@ -90,9 +91,9 @@ impl Accounts {
         }
     }
 
-    /// Removes one batch of the oldest rows if they are older than `before`, and records how many.
-    /// Returns the count. 0 means that none are left, which is cheap to find out: rows are in time
-    /// order, and only the first are examined.
+    /// Removes one batch of rows older than `before`, and records it in the audit. Returns the
+    /// number of removed rows; 0 means that none are left. Usually cheap, because rows are in time
+    /// order and only the oldest are examined.
     pub fn prune_oldest_audit(
         &self,
         before: Timestamp,
@@ -103,8 +104,8 @@ impl Accounts {
         if part > 0 {
             return Ok(part);
         }
-        // Rows written while the clock was ahead precede older ones, and hide them from the check
-        // above. So the whole table is searched, once a day.
+        // Rows written while the clock was ahead precede older rows and hide them from the query
+        // above. The full scan is acceptable because this runs once a day.
         let has_older = self.read().all(sql::HAS_OLDER, [before.0], |row| row.get::<bool>(0))?;
         if has_older != [true] {
             return Ok(0);
@@ -141,7 +142,7 @@ impl Accounts {
     }
 }
 
-/// For use inside a transaction of the caller.
+/// Writes an audit row inside the caller's transaction.
 pub(crate) fn write(
     db: &Db,
     account: Option<AccountId>,
@@ -158,7 +159,8 @@ pub(crate) fn write(
     db.run(sql::WRITE, (id, note.at.0, actor, account.map(|id| id.0), event, reason)).map(drop)
 }
 
-/// Limits at-will events of an account. Only events whose actor is the account itself count.
+/// Enforces the rate limit on `AT_WILL` events. Counts only events whose actor is the account
+/// itself.
 fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreError> {
     let read = |row: &Row<'_>| row.get::<i64>(0);
     let Some(first) = db.first(sql::AT_WILL, (id.0, note.actor, AT_WILL_MAX - 1), read)? else {
@@ -171,7 +173,7 @@ fn check_will(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<(), StoreE
 }
 
 fn cut(text: &str) -> String {
-    // A row is one line; client names may contain line breaks.
+    // Each row is printed on one line, and client names may contain line breaks.
     text.chars().take(TEXT_MAX).map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }
 
@@ -193,7 +195,8 @@ pub(super) mod sql {
 
     statements! {
         for crate::engine::migrations::ACCOUNTS;
-        // With a sequence, changes of different accounts do not wait for each other. Ids may have gaps.
+        // On PostgreSQL a sequence avoids lock contention between changes of different accounts.
+        // Ids may have gaps.
         NEXT_ID: "take new ids", "update counter set next = next + 1 where name = 'audit' returning next - 1"
             => "select nextval('audit_id')";
         WRITE: "write to the audit",
@@ -221,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_and_its_statement_list_the_same_events() {
+    fn the_rate_limit_statement_lists_all_at_will_events() {
         let list = AT_WILL.map(|event| format!("'{event}'")).join(", ");
         assert!(sql::AT_WILL.text.contains(&format!("in ({list})")), "{}", sql::AT_WILL.text);
     }

@@ -1,9 +1,9 @@
-//! Changes of accounts: their sharded write locks, and their count, by which servers know when to
-//! reload. Accounts that lost rights are recorded for all nodes.
+//! Write locks for account changes, and the version counter that makes servers reload. Accounts
+//! that lost rights are recorded for all nodes.
 //!
-//! SQLite allows one writer at a time, so the state that a change
-//! has read holds until it commits. On an engine with many writers, a change first locks rows of
-//! the table `gate`, and so waits only for changes that it could conflict with.
+//! SQLite allows one writer at a time, so the state that a change has read cannot change before it
+//! commits. With PostgreSQL, a change first locks rows of the table `gate`, and waits only for
+//! changes that could conflict.
 
 use crate::StoreError;
 use crate::candles::sql as common_sql;
@@ -20,7 +20,8 @@ const NOTE: Sql = Sql::new(
     ),
 );
 
-/// Counts a change that servers have to reload. `taken_from` are accounts that lost rights.
+/// Increments the version, so that servers reload. `taken_from` lists the accounts that lost
+/// rights.
 pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), StoreError> {
     let version: i64 = db.one(common_sql::COUNT_UP, (1, "version"), |row| row.get(0))?;
     if db.has_one_writer() {
@@ -29,11 +30,11 @@ pub(crate) fn count_change(db: &Db, taken_from: &[AccountId]) -> Result<(), Stor
     taken_from.iter().try_for_each(|account| db.run(NOTE, (version, account.0)).map(drop))
 }
 
-/// The number of rows in the table. More rows mean less contention, but locking all of them takes
+/// Number of rows in the table `gate`. More rows reduce contention, but locking all of them takes
 /// longer.
 const GATES: i64 = 16;
 
-// Only for engines with many writers, so the SQLite schema does not have the table.
+// PostgreSQL only: the SQLite schema has no table `gate`.
 const LOCK: Sql = Sql::new("wait for other changes", "select number from gate where number = $1 for update");
 const LOCK_ALL: Sql =
     Sql::new("wait for other changes", "select number from gate order by number for update");
@@ -41,15 +42,15 @@ const LOCK_ALL: Sql =
 /// The accounts that a change locks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Gate<'a> {
-    /// The named accounts: the change reads and writes their rows only, except for at most one
+    /// Locks these accounts. The change may read and write only their rows, and at most one
     /// counter.
     Of(&'a [AccountId]),
     Everything,
 }
 
 impl Gate<'_> {
-    /// Takes the locks. Must be the first call in a write transaction. Rows are locked in ascending
-    /// order, so two changes cannot deadlock.
+    /// Acquires the locks. Must be the first call in a write transaction. Rows are locked in
+    /// ascending order to prevent deadlocks.
     pub(crate) fn pass(self, db: &Db) -> Result<(), StoreError> {
         if db.has_one_writer() {
             return Ok(());

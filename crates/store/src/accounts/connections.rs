@@ -1,6 +1,5 @@
-//! Database connections of the accounts. A file has one connection for reads and one for writes,
-//! each used by one thread at a time; a server has a pool, and every caller takes its own
-//! connection.
+//! Database connections for the accounts. SQLite uses one read and one write connection, each
+//! behind a mutex; PostgreSQL uses a pool, and every caller takes its own connection.
 
 use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +12,7 @@ pub(super) enum Connections {
     File(Box<OfFile>),
     Server {
         server: Arc<Server>,
-        /// The role of write connections: `Reader` if the accounts were opened read-only.
+        /// Role of write connections: `Onlooker` if the accounts were opened read-only.
         writes_as: Role,
     },
 }
@@ -24,7 +23,7 @@ pub(super) struct OfFile {
     writer: Mutex<Db>,
 }
 
-/// A connection that a caller has borrowed.
+/// A connection that is borrowed for one operation.
 pub(crate) enum Held<'a> {
     Shared(MutexGuard<'a, Db>),
     Own(Box<Db>),
@@ -46,8 +45,7 @@ impl Connections {
         Connections::File(Box::new(OfFile { reader: Mutex::new(reader), writer: Mutex::new(writer) }))
     }
 
-    // A panic in a read or a change leaves no partial state in the connection, so poisoning is
-    // ignored.
+    // A panic leaves no partial state in the connection, so mutex poisoning is ignored.
     pub(super) fn read(&self) -> Held<'_> {
         match self {
             Connections::File(file) => {

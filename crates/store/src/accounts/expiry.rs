@@ -1,6 +1,6 @@
-//! Removal of expired rows: OAuth tokens and codes, waiting devices, browser sessions, one-time
-//! links, replaced tokens of API keys. Inserts also remove some; this covers tables without
-//! inserts. Both use the same retention, so a client sees no difference.
+//! Removal of expired rows: OAuth tokens and codes, pending devices, browser sessions, one-time
+//! links, replaced API tokens. Inserts also remove some expired rows; this job covers tables that
+//! get no inserts. Both use the same retention times, so the difference is not visible to clients.
 
 use market::Timestamp;
 
@@ -9,11 +9,12 @@ use super::sign_in_links::LINK_KEPT_S;
 use super::{Accounts, oauth, people, renewal, sign_in_links};
 use crate::StoreError;
 
-/// Rows of each kind removed per transaction: another writer waits a few milliseconds.
+/// Rows of each kind removed per transaction. Another writer waits only a few milliseconds.
 const PORTION: u32 = 500;
 
 impl Accounts {
-    /// Removes one batch of the expired rows, not always the oldest first. Returns how many.
+    /// Removes one batch of expired rows, not necessarily the oldest. Returns the number of removed
+    /// rows.
     pub fn remove_expired(&self, now: Timestamp) -> Result<u64, StoreError> {
         let before = |kept_s: i64| now.0.saturating_sub(kept_s);
         self.change(|db| {

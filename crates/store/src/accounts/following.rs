@@ -1,6 +1,6 @@
-//! Tracks the accounts version of a remote database. Every request needs the version first and must
-//! not wait for the network. The server sends notifications where it can, and is polled every
-//! second anyway.
+//! Tracks the accounts version of a PostgreSQL database. Every request reads the version and must
+//! not wait for a network round trip. The version arrives by notification if the server supports
+//! it, and is also polled every second.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -11,11 +11,11 @@ use crate::StoreError;
 use crate::engine::postgres::{News, Subject, Watch};
 
 const ASKED_EVERY: Duration = Duration::from_secs(1);
-/// A version older than this is not trusted: the database is queried directly, and reports why it
-/// does not respond.
+/// Maximum age of a tracked version. Beyond this the database is queried directly, which also
+/// yields the error if it is unreachable.
 const GOOD_FOR: Duration = Duration::from_secs(3);
 
-/// The tracked version, once tracking has started.
+/// The tracked version; unset until tracking starts.
 #[derive(Debug, Default)]
 pub(super) struct Following(OnceLock<Followed>);
 
@@ -26,14 +26,14 @@ struct Followed {
 }
 
 impl Following {
-    /// The last known version, if it is recent.
+    /// Returns the tracked version, or `None` if it is too old or tracking has not started.
     pub(super) fn version(&self) -> Option<i64> {
         let followed = self.0.get()?;
         let is_recent = followed.watch.age().is_some_and(|age| age < GOOD_FOR);
         is_recent.then(|| followed.version.load(Ordering::Acquire))
     }
 
-    /// Records a version that this process has read itself.
+    /// Records a version that this process has read.
     pub(super) fn saw(&self, version: i64) {
         if let Some(followed) = self.0.get() {
             followed.version.fetch_max(version, Ordering::AcqRel);
@@ -42,8 +42,8 @@ impl Following {
 }
 
 impl Accounts {
-    /// Starts tracking the version if reading it needs a network round trip. For servers, which
-    /// read it before each request.
+    /// Starts tracking the version; does nothing on SQLite. Called by servers, which read the
+    /// version before each request.
     pub fn follow(&self) -> Result<(), StoreError> {
         let Some(server) = self.home.server() else { return Ok(()) };
         if self.following.0.get().is_some() {
@@ -71,7 +71,7 @@ impl Accounts {
             place: self.home.place(),
             source,
         })?;
-        // If two threads get here concurrently, the first one wins.
+        // If two threads race here, the first one wins.
         self.following.0.set(Followed { version, watch }).ok();
         Ok(())
     }

@@ -1,8 +1,7 @@
-//! The data that levels are earned by, as an operator reports it: daily assets and completed orders
-//! of accounts, and exchange rates; the ladder; and the last recorded level of each account.
-//! `access` computes the level. A reported order is a number in a report: the tables `asset`,
-//! `order_count` and `completed_order` hold reports. The contribution of paper accounts is in
-//! `tallies.rs`.
+//! Data that account levels are computed from, as reported by an operator: daily assets, completed
+//! orders and exchange rates; the table of levels; and the last recorded level of each account.
+//! `access` computes the level. Reported orders are not paper orders: `asset`, `order_count` and
+//! `completed_order` only hold reports. The contribution of paper accounts is in `tallies.rs`.
 
 use market::{Date, Timestamp, builtin_rate};
 
@@ -11,22 +10,23 @@ use super::{AccountId, Accounts, AuditNote, audit, check_texts};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, natural, signed, small};
 
-/// Maximum rows per list.
+/// Maximum number of rows per list.
 const ROWS_MAX: u32 = 10_000;
 
-/// A step of the ladder.
+/// A level and the conditions for reaching it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelRow {
     pub number: u32,
-    /// Securities per month.
+    /// Monthly quota, in securities.
     pub quota: u32,
-    /// In HKD, to be reached; `None` if assets cannot reach this level.
+    /// Minimum assets in HKD; `None` if assets alone cannot reach this level.
     pub assets: Option<u64>,
-    /// Per month, to be exceeded.
+    /// Monthly orders that must be exceeded; `None` if orders alone cannot reach this level.
     pub orders: Option<u32>,
 }
 
-/// A reported asset value of an account at the end of a day, in ten-thousandths of a currency.
+/// An account's assets in one currency at the end of a day, as reported, in ten-thousandths of a
+/// unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedAssetsRow {
     pub account: AccountId,
@@ -35,7 +35,7 @@ pub struct ReportedAssetsRow {
     pub amount: i64,
 }
 
-/// HKD for one unit of a currency from a day on, in hundred-millionths.
+/// Exchange rate valid from a day on: HKD per unit of the currency, in hundred-millionths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateRow {
     pub currency: String,
@@ -43,7 +43,7 @@ pub struct RateRow {
     pub rate: i64,
 }
 
-/// Reported completed orders of an account on a day.
+/// An account's completed orders on a day, as reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedOrdersRow {
     pub account: AccountId,
@@ -51,16 +51,16 @@ pub struct ReportedOrdersRow {
     pub report: OrderReport,
 }
 
-/// How orders are reported.
+/// The form of an order report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OrderReport {
-    /// The number of all orders of the day; replaces an earlier report.
+    /// Total number of orders on the day; replaces an earlier count.
     Count(u32),
-    /// One order by its id, counted once however often it is reported.
+    /// A single order by id. Repeated reports of the same order are counted once.
     Order(String),
 }
 
-/// A part of an account's assets, with the exchange rate of its day: reported or built in.
+/// An asset amount with the exchange rate of its day, which is reported or built in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportedHolding {
     pub day: Date,
@@ -77,11 +77,11 @@ impl ReportedHolding {
     }
 }
 
-/// The result of an asset report.
+/// Result of an asset report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AssetReportOutcome {
     Done,
-    /// The currency of this row, counted from zero, has no rate on or before its day. Nothing was
+    /// Zero-based index of a row whose currency has no rate on or before its day. Nothing was
     /// written.
     Unrated(usize),
 }
@@ -90,13 +90,13 @@ pub enum AssetReportOutcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelChange {
     pub account: AccountId,
-    /// The recorded level that was compared with the new one.
+    /// The recorded level that this change was computed from; `None` if there was none.
     pub from: Option<RecordedLevel>,
     pub to: RecordedLevel,
     pub reason: String,
 }
 
-/// The last recorded level of an account, and its first day.
+/// The last recorded level of an account and the first day on which it applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedLevel {
     pub level: u32,
@@ -104,14 +104,14 @@ pub struct RecordedLevel {
 }
 
 impl Accounts {
-    /// The ladder in ascending order.
+    /// Returns all levels in ascending order.
     pub fn levels(&self) -> Result<Vec<LevelRow>, StoreError> {
         levels(&self.read())
     }
 
-    /// Adds or replaces the step that `decide` returns, given the current ladder. The ladder is
-    /// read in the write transaction, so concurrent changes cannot combine into a state that
-    /// neither decided on. The returned text is the reason in the audit.
+    /// Adds or replaces the level that `decide` computes from the current ones. They are read in
+    /// the write transaction, so concurrent changes are not lost. The text that `decide` returns is
+    /// the reason in the audit.
     pub fn change_level<E: From<StoreError>>(
         &self,
         (at, actor): (Timestamp, &str),
@@ -127,8 +127,8 @@ impl Accounts {
         })
     }
 
-    /// The reported assets of the latest day, up to `day`, that has any; empty if there is no such
-    /// day.
+    /// Returns the reported assets of the latest day up to `day` (inclusive) that has any; empty if
+    /// no day has.
     pub fn reported_assets_as_of(
         &self,
         id: AccountId,
@@ -137,19 +137,19 @@ impl Accounts {
         self.read().all(sql::REPORTED_ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
 
-    /// The number of orders reported from a day on, up to another (exclusive).
+    /// Returns the number of orders reported from `from` (inclusive) to `to` (exclusive).
     pub fn reported_orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
         self.read().one(sql::REPORTED_ORDERS_BETWEEN, (id.0, from.to_string(), to.to_string()), |row| {
             natural(row, 0)
         })
     }
 
-    /// Whether assets or orders were reported for any day before `day`.
+    /// Returns whether assets or orders were reported for any day before `day`.
     pub fn has_reports_before(&self, id: AccountId, day: Date) -> Result<bool, StoreError> {
         self.read().one(sql::HAS_REPORTS_BEFORE, (id.0, day.to_string()), |row| row.get(0))
     }
 
-    /// The reported assets of an account, latest day first.
+    /// Returns an account's reported assets, latest day first.
     pub fn reported_assets_of(
         &self,
         id: AccountId,
@@ -165,28 +165,29 @@ impl Accounts {
         })
     }
 
-    /// Reported orders of an account by day, latest day first: counts and single orders added up.
+    /// Returns an account's reported orders per day, latest day first. Counts and single orders are
+    /// added.
     pub fn reported_orders_of(&self, id: AccountId, limit: u32) -> Result<Vec<(Date, u64)>, StoreError> {
         let read = |row: &Row<'_>| Ok((date(row, 0)?, natural(row, 1)?));
         self.read().all(sql::REPORTED_ORDERS_OF, (id.0, limit.min(ROWS_MAX)), read)
     }
 
-    /// Exchange rates by currency, latest day first.
+    /// Returns exchange rates by currency, latest day first.
     pub fn rates(&self, currency: Option<&str>, limit: u32) -> Result<Vec<RateRow>, StoreError> {
         self.read().all(sql::RATES, (currency, limit.min(ROWS_MAX)), |row| {
             Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
         })
     }
 
-    /// All exchange rates, for converting amounts of many days.
+    /// Returns all exchange rates without a limit.
     pub fn all_rates(&self) -> Result<Vec<RateRow>, StoreError> {
         self.read().all(sql::RATES, (None::<&str>, u32::MAX), |row| {
             Ok(RateRow { currency: row.get(0)?, day: date(row, 1)?, rate: row.get(2)? })
         })
     }
 
-    /// Stores all rows, or none if an amount cannot be converted. `base` is the currency that needs
-    /// no rate.
+    /// Stores all rows, or none if a currency has no rate. `base` is the currency that needs no
+    /// rate.
     pub fn put_reported_assets(
         &self,
         rows: &[ReportedAssetsRow],
@@ -249,7 +250,8 @@ impl Accounts {
         recorded_level(&self.read(), id)
     }
 
-    /// Records level changes, except those already recorded by another process. Returns how many.
+    /// Records level changes. Skips accounts whose recorded level has changed since, for example by
+    /// another process. Returns the number of recorded changes.
     pub fn record_levels(
         &self,
         changes: &[LevelChange],
@@ -293,7 +295,7 @@ fn has_rate(db: &Db, row: &ReportedAssetsRow) -> Result<bool, StoreError> {
     db.one(sql::HAS_RATE, (&row.currency, row.day.to_string()), |row| row.get(0))
 }
 
-/// The account of a report, if all of its rows are about the same one.
+/// Returns the account that all rows refer to, or `None` if they refer to several.
 fn only(mut accounts: impl Iterator<Item = AccountId>) -> Option<AccountId> {
     let first = accounts.next()?;
     accounts.all(|other| other == first).then_some(first)
@@ -369,7 +371,7 @@ pub(super) mod sql {
     mod tests {
         use super::*;
 
-        /// These run for each account at the start of a day.
+        /// These statements run for every account at the start of a day.
         #[test]
         fn reading_reports_for_a_level_uses_the_indexes() {
             crate::engine::statements::follow_the_keys(

@@ -1,9 +1,9 @@
-//! The second database of a store: accounts, their credentials, monthly usage, level reports, and the
-//! audit log. The same database has the tables of `trading`, `social` and `cluster`.
+//! The accounts database: accounts, credentials, monthly usage, level reports, and the audit log.
+//! It also has the tables of `trading`, `social` and `cluster`.
 //!
-//! Unlike `candles.db` it has many writers: a server that charges quotas, and account commands of
-//! other processes, also during an import. So the only lock is SQLite's own, every change is one
-//! short `begin immediate` transaction, and each is durable before it is acknowledged.
+//! Unlike `candles.db` it has many writers: servers charge quotas, and account commands run in
+//! other processes, also during an import. The only lock is SQLite's own; every change is a short
+//! `begin immediate` transaction that is durable before it is acknowledged.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -60,30 +60,30 @@ mod sql;
 
 pub(crate) use crate::engine::ACCOUNTS_FILE as FILE;
 
-/// Maximum length of any text column of an account. `access` checks each with its own message; this
-/// is a safety limit.
+/// Maximum length of an account's text columns, in bytes. A safety limit: `access` validates each
+/// column with its own error message.
 const TEXT_MAX: usize = 1_024;
 
-/// The limits and permissions of an account. The rate rule and the floors are text here; `access`
-/// parses them.
+/// Limits and permissions of an account. `rate` and `floors` are unparsed text; `access` parses
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountTerms {
-    /// 0 if the level is earned.
+    /// A fixed level, or 0 if the level is earned.
     pub level: u32,
-    /// Securities per month; `None` if the level decides.
+    /// Monthly quota in securities; `None` for the level's quota.
     pub quota: Option<u32>,
-    /// Overrides the rate rule of the service.
+    /// Overrides the service's rate limit.
     pub rate: Option<String>,
     pub connections: u32,
-    /// Overrides the server's earliest served times.
+    /// Overrides the earliest times that the server serves.
     pub floors: Option<String>,
-    /// The account may read its trading data, but not change it.
+    /// If set, the account may read its trading data but not change it.
     pub read_only: bool,
-    /// The pinned API date; `None` for the newest.
+    /// Pinned API date; `None` for the newest.
     pub api_date: Option<String>,
 }
 
-/// A right to see a package, optionally limited in time.
+/// Permission to see a quote package, with an optional validity period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RightRow {
     pub package: String,
@@ -108,15 +108,15 @@ pub struct AccountRow {
     pub region: String,
     pub created_at: Timestamp,
     pub revoked_at: Option<Timestamp>,
-    /// Raised by every change that ends all sessions of the account.
+    /// Incremented by every change that ends all of the account's sessions.
     pub epoch: u32,
     pub role: String,
     pub terms: AccountTerms,
-    /// Sorted by name.
+    /// Sorted by package name.
     pub rights: Vec<RightRow>,
 }
 
-/// A credential of an account. The secret is sealed and the token is hashed, so it may be printed.
+/// A credential of an account. Safe to print: the secret is encrypted and the token is hashed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Credential {
     pub app_key: String,
@@ -127,55 +127,56 @@ pub struct Credential {
     pub created_at: Timestamp,
 }
 
-/// Whether a security is counted in an account's month, and the month's total.
+/// Whether a security is counted in an account's month, and the total for that month.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MonthUsage {
     pub counted: bool,
-    /// Securities counted in the month so far.
+    /// Number of securities counted in the month so far.
     pub total: u32,
 }
 
-/// The result of a charge.
+/// Result of charging a security to the monthly quota.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spend {
-    /// It was already counted.
+    /// The security was already counted this month.
     Free,
     Charged {
         used: u32,
     },
-    /// The monthly quota is used up; nothing was written.
+    /// The monthly quota is exhausted; nothing was written.
     Refused {
         used: u32,
     },
 }
 
-/// `accounts.db`, open for reading and writing. Shared between threads: reads do not wait for
-/// charges.
+/// The accounts database, open for reading and writing. Shared between threads; reads do not wait
+/// for writes.
 #[derive(Debug)]
 pub struct Accounts {
     connections: Connections,
     home: Home,
     following: Following,
-    /// Connections for account locks; only if there can be other nodes.
+    /// Connections that hold account locks; `None` on SQLite and if opened read-only.
     pub(crate) turns: Option<Arc<Server>>,
-    /// State shared with other nodes; only if there can be some.
+    /// State shared with other nodes; `None` on SQLite.
     shared: Option<Arc<Shared>>,
 }
 
 impl Accounts {
-    /// The database file; `None` on a server.
+    /// Returns the path of the database file, or `None` on PostgreSQL.
     pub fn path(&self) -> Option<&Path> {
         self.home.file()
     }
 
-    /// State shared with other nodes; `None` with SQLite, where it stays in memory.
+    /// Returns the state shared with other nodes, or `None` on SQLite, where one process holds it
+    /// in memory.
     pub fn shared(&self) -> Option<&Arc<Shared>> {
         self.shared.as_ref()
     }
 
-    /// A number that increases with every change of an account or a credential, by any process.
-    /// Usage does not raise it. Reading it takes a few microseconds, so a server reads it before
-    /// each request.
+    /// Returns a number that increases with every change of an account or credential, by any
+    /// process. Usage does not increase it. The call takes a few microseconds, so servers make it
+    /// before each request.
     pub fn version(&self) -> Result<i64, StoreError> {
         if let Some(version) = self.following.version() {
             return Ok(version);
@@ -183,12 +184,12 @@ impl Accounts {
         self.read().one(common_sql::VERSION, [], |row| row.get(0))
     }
 
-    /// A connection for polling [`Accounts::version`].
+    /// Opens a connection for polling [`Accounts::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
         VersionReader::open(&self.home)
     }
 
-    /// Every account, oldest first.
+    /// Returns all accounts, oldest first.
     pub fn accounts(&self) -> Result<Vec<AccountRow>, StoreError> {
         let db = self.read();
         db.begin_read()?;
@@ -216,7 +217,7 @@ impl Accounts {
         Ok(Some(account))
     }
 
-    /// The number of accounts, including revoked ones.
+    /// Returns the number of accounts, including revoked ones.
     pub fn count(&self) -> Result<u64, StoreError> {
         self.read()
             .one(sql::ACCOUNT_COUNT, [], |row| Ok(u64::try_from(row.get::<i64>(0)?).unwrap_or_default()))
@@ -238,12 +239,12 @@ impl Accounts {
         self.read().all(sql::CREDENTIALS_OF, [id.0], Credential::read)
     }
 
-    /// Takes an id for a new account. It is never reused, even if adding the account fails.
+    /// Allocates the id of a new account. An id is never reused, even if adding the account fails.
     pub fn take_id(&self) -> Result<AccountId, StoreError> {
         self.change(|db| take(db, "account").map(AccountId))
     }
 
-    /// Adds an account together with its first credential.
+    /// Adds an account with its first credential.
     pub fn add(
         &self,
         id: AccountId,
@@ -299,8 +300,8 @@ impl Accounts {
     }
 
     /// Replaces an account's terms by those that `decide` computes from the current ones. They are
-    /// read in the write transaction, so concurrent changes are not lost. The returned text is the
-    /// reason in the audit. Returns whether the account exists.
+    /// read in the write transaction, so concurrent changes are not lost. The text that `decide`
+    /// returns is the reason in the audit. Returns whether the account exists.
     pub fn change_terms<E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -320,7 +321,7 @@ impl Accounts {
         })
     }
 
-    /// Grants a right, or changes its time limits. Returns whether the account exists.
+    /// Grants a right or changes its validity period. Returns whether the account exists.
     pub fn grant(&self, id: AccountId, right: &RightRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         check_texts("a right", &[&right.package])?;
         self.change(|db| {
@@ -334,7 +335,7 @@ impl Accounts {
         })
     }
 
-    /// Withdraws a right. Returns whether it existed.
+    /// Withdraws a right. Returns whether the account had it.
     pub fn withdraw(&self, id: AccountId, package: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let changed = db.run(sql::WITHDRAW, (id.0, package))? > 0;
@@ -346,8 +347,8 @@ impl Accounts {
         })
     }
 
-    /// Revokes an account. Returns whether it was not revoked before; the time of the first
-    /// revocation stays.
+    /// Revokes an account. Returns `false` if it does not exist or was already revoked; the time of
+    /// the first revocation is kept.
     pub fn revoke(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let changed = db.run(sql::REVOKE, (note.at.0, id.0))? > 0;
@@ -359,14 +360,15 @@ impl Accounts {
         })
     }
 
-    /// Whether a security is counted in a month (`YYYY-MM`), without counting it.
+    /// Returns whether a security is counted in a month (`YYYY-MM`), and the month's total. Does
+    /// not count the security.
     pub fn used(&self, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsage, StoreError> {
         used(&self.read(), id, month, symbol)
     }
 
-    /// Counts a security in a month, unless it is already counted or the quota is used up. Exact
-    /// under concurrency, and durable on return. `at` is the market's time, which the month belongs
-    /// to; `now` is the machine's, for the audit.
+    /// Counts a security in a month, unless it is already counted or `limit` is reached. Exact
+    /// under concurrency, and durable on return. `at` is market time, which determines the month;
+    /// `now` is wall-clock time for the audit.
     pub fn spend(
         &self,
         id: AccountId,
@@ -397,12 +399,12 @@ impl Accounts {
         })
     }
 
-    /// The number of securities counted in a month.
+    /// Returns the number of securities counted in a month.
     pub fn used_total(&self, id: AccountId, month: &str) -> Result<u32, StoreError> {
         self.read().one(sql::USED_TOTAL, (id.0, month), |row| small(row, 0))
     }
 
-    /// The securities counted in a month with their times, in order of time.
+    /// Returns the securities counted in a month, with the time of each, in time order.
     pub fn usage(&self, id: AccountId, month: &str) -> Result<Vec<(Symbol, Timestamp)>, StoreError> {
         self.read().all(sql::USAGE, (id.0, month), |row| {
             let symbol: String = row.get(0)?;
@@ -419,8 +421,8 @@ impl Accounts {
         self.within(Gate::Everything, work)
     }
 
-    /// A change of one account, which takes only that account's lock: it reads and writes rows of
-    /// that account only, except for one counter.
+    /// Runs `work` in a write transaction that locks only `account`. `work` may read and write only
+    /// rows of that account, and one counter.
     pub(crate) fn change_of<T>(
         &self,
         account: AccountId,
@@ -429,7 +431,8 @@ impl Accounts {
         self.within(Gate::Of(&[account]), work)
     }
 
-    /// A change in which the caller decides inside the transaction, with its own error type.
+    /// Runs `work` in a write transaction that locks all accounts; `work` may return its own error
+    /// type.
     pub(crate) fn decide<T, E: From<StoreError>>(
         &self,
         work: impl FnOnce(&Db) -> Result<T, E>,
@@ -447,7 +450,7 @@ impl Accounts {
         let open = Open { db: &db };
         gate.pass(&db)?;
         let result = work(&db)?;
-        // This process sees its own change immediately, without waiting for a notification.
+        // This process must see its own change immediately, not after the notification.
         let version: Option<i64> = match (gate, db.channel()) {
             (Gate::Everything, Some(_)) => Some(db.one(common_sql::VERSION, [], |row| row.get(0))?),
             _ => None,
@@ -457,19 +460,19 @@ impl Accounts {
         let news = version.filter(|version| self.following.version().is_none_or(|known| known < *version));
         if let (Some(channel), Some(version)) = (db.channel(), news) {
             self.following.saw(version);
-            // Not every server supports notifications. Nodes that miss one poll.
+            // Not every server supports notifications. Nodes that receive none poll.
             db.first(common_nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(result)
     }
 }
 
-/// Locks out all other writers until the current transaction ends. Must be the first call in it.
+/// Blocks all other writers until the current transaction ends. Must be the first call in it.
 pub(crate) fn lock_out_writers(db: &Db) -> Result<(), StoreError> {
     Gate::Everything.pass(db)
 }
 
-/// Rolls the transaction back on drop, also during a panic, unless it is forgotten.
+/// Rolls the transaction back when dropped, also during a panic. Forgotten after a commit.
 struct Open<'a> {
     db: &'a Db,
 }
@@ -530,7 +533,7 @@ impl Credential {
     }
 }
 
-/// All accounts with their rights, or an error if a row is missing.
+/// Returns all accounts with their rights. Fails if the row counts show that a row is missing.
 fn all_accounts(db: &Db) -> Result<Vec<AccountRow>, StoreError> {
     let mut accounts = db.all(sql::ACCOUNTS, [], AccountRow::read)?;
     accounts.iter_mut().try_for_each(|account| account.read_rights(db))?;
@@ -559,7 +562,7 @@ fn used(db: &Db, id: AccountId, month: &str, symbol: &Symbol) -> Result<MonthUsa
     })
 }
 
-/// Takes the next number of a counter.
+/// Returns the next number of a counter and increments it.
 pub(crate) fn take(db: &Db, counter: &str) -> Result<i64, StoreError> {
     db.one(common_sql::COUNT_UP, (1, counter), |row| Ok(row.get::<i64>(0)? - 1))
 }

@@ -1,10 +1,10 @@
-//! OAuth clients, waiting devices and codes, tokens. Secrets are stored as hashes; the caller
-//! decides what they grant. Single use (of a code, or of a refresh token) is enforced here, in the
-//! write transaction.
+//! OAuth clients, pending devices, authorization codes and tokens. Secrets are stored as hashes;
+//! the caller decides what they grant. Single use of codes and refresh tokens is enforced here, in
+//! the write transaction.
 //!
-//! All tokens that descend from one approval are a *family*. Ending it deletes them: a token
-//! without a row is invalid. Expired rows are removed a few at a time when new ones are added, and
-//! by `expiry.rs`.
+//! All tokens that descend from one approval form a *family*. Ending a family deletes its tokens: a
+//! token without a row is invalid. Expired rows are removed a few at a time by inserts, and by
+//! `expiry.rs`.
 
 use market::Timestamp;
 
@@ -18,33 +18,33 @@ use crate::StoreError;
 use crate::engine::{Db, small};
 use crate::ids::Hash;
 
-/// Maximum clients. At this number, unused ones are evicted.
+/// Maximum number of clients. When it is reached, unused clients are evicted.
 pub const CLIENTS_MAX: u32 = 10_000;
-/// How long an approved client without tokens is safe from eviction.
+/// Time for which an approved client without tokens is not evicted.
 const CLIENT_IDLE_S: i64 = 86_400;
-/// The same for a client that no account has approved yet. Registration is free, so an attacker who
-/// fills the table must not lock out others for a day.
+/// Time for which a client that no account has approved is not evicted. Registration is open, so an
+/// attacker who fills the table must not lock out others for a day.
 const CLIENT_NEW_S: i64 = 60;
 pub const DEVICES_MAX: u32 = 10_000;
-/// Maximum waiting devices of one client. At this number, a new one evicts the one that has waited
-/// longest.
+/// Maximum number of pending devices per client. When it is reached, a new device evicts the
+/// oldest.
 pub const DEVICES_OF_CLIENT_MAX: u32 = 100;
-/// How long a new device is safe from eviction: a person may be typing its code.
+/// Time for which a new device is not evicted: a user may be typing its code.
 const DEVICE_NEW_S: i64 = 60;
-/// How long expired devices are retained, so that a poll returns `expired_token`.
+/// Retention of expired devices, so that polling returns `expired_token`.
 pub(super) const DEVICE_KEPT_S: i64 = 600;
-/// How long used codes are retained, to detect reuse.
+/// Retention of used codes, to detect reuse.
 pub(super) const CODE_KEPT_S: i64 = 86_400;
-/// How long expired tokens are retained, to distinguish them from unknown ones.
+/// Retention of expired tokens, to distinguish them from unknown ones.
 pub(super) const TOKEN_KEPT_S: i64 = 7 * 86_400;
-/// Maximum sign-ins of an account; one more ends the oldest.
+/// Maximum number of sign-ins per account; one more ends the oldest.
 pub const FAMILIES_MAX: usize = 100;
-/// Per family: maximum valid access tokens, and replaced refresh tokens that are retained.
+/// Limits per family: valid access tokens, and retained refresh tokens that were replaced.
 const ACCESS_OF_FAMILY_MAX: u32 = 20;
 const REPLACED_OF_FAMILY_MAX: u32 = 100;
-/// Maximum expired rows that one change removes in addition to its own work.
+/// Maximum number of expired rows that one change removes as a side effect.
 const FORGET_MAX: u32 = 100;
-/// Maximum bytes of a client's lists, in total.
+/// Maximum total size of a client's lists, in bytes.
 const LISTS_MAX: usize = 16 << 10;
 
 impl Accounts {
@@ -52,7 +52,7 @@ impl Accounts {
         self.read().first(sql::CLIENT, [id], ClientRow::read)
     }
 
-    /// Adds a client. Returns whether there was room.
+    /// Adds a client. Returns `false` if the table is full and no client can be evicted.
     pub fn add_client(&self, client: &ClientRow, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         check_texts("a client", &[&client.id, &client.name, &client.auth_method])?;
         if client.redirect_uris.len().saturating_add(client.grant_types.len()) > LISTS_MAX {
@@ -87,7 +87,7 @@ impl Accounts {
         })
     }
 
-    /// Removes a client with its devices, codes and tokens. Returns whether it existed.
+    /// Removes a client and its devices, codes and tokens. Returns whether it existed.
     pub fn remove_client(&self, id: &str, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| {
             let accounts =
@@ -136,7 +136,8 @@ impl Accounts {
         self.read().first(sql::DEVICE_OF_USER, [hash.as_slice()], DeviceRow::read)
     }
 
-    /// Approves or denies a device for an account. Returns whether it was still waiting.
+    /// Approves or denies a pending device for an account. Returns `false` if the device is no
+    /// longer pending or the account is revoked.
     pub fn decide_device(
         &self,
         user_hash: &Hash,
@@ -165,7 +166,7 @@ impl Accounts {
         })
     }
 
-    /// Issues the tokens of an approved device, once. Returns whether this call did.
+    /// Issues the tokens for an approved device, once. Returns whether this call issued them.
     pub fn redeem_device(
         &self,
         hash: &Hash,
@@ -211,7 +212,8 @@ impl Accounts {
         self.read().first(sql::CODE, [hash.as_slice()], CodeRow::read)
     }
 
-    /// Issues the tokens of a code, once; a second use ends the family that the first one created.
+    /// Issues the tokens for an authorization code, once. A second use ends the family that the
+    /// first one created.
     pub fn redeem_code(
         &self,
         hash: &Hash,
@@ -244,9 +246,9 @@ impl Accounts {
         self.read().first(sql::TOKEN, [hash.as_slice()], TokenRow::read)
     }
 
-    /// Replaces a refresh token. One that was replaced at most `grace_s` ago is accepted once more,
-    /// because the response may have been lost; one that was replaced earlier has leaked, and its
-    /// family is ended.
+    /// Issues new tokens for a refresh token and marks it replaced. A replaced token is accepted
+    /// for another `grace_s` seconds, because the response may have been lost. Later use means that
+    /// the token has leaked, and ends the family.
     pub fn refresh(
         &self,
         hash: &Hash,
@@ -285,23 +287,23 @@ impl Accounts {
         })
     }
 
-    /// Whether a family has not been ended, and has a token that is valid at `now`.
+    /// Returns whether a family has not ended and has a token that is valid at `now`.
     pub fn family_stands(&self, family: &str, now: Timestamp) -> Result<bool, StoreError> {
         self.read().one(sql::FAMILY_STANDS, (family, now.0), |row| row.get(0))
     }
 
-    /// Whether a family has not been ended, even if all of its tokens have expired. False once
-    /// expired tokens are removed.
+    /// Returns whether a family exists, even if all of its tokens have expired. `false` once it was
+    /// ended or its expired tokens were removed.
     pub fn family_is_there(&self, family: &str) -> Result<bool, StoreError> {
         self.read().one(sql::FAMILY_IS_THERE, [family], |row| row.get(0))
     }
 
-    /// The sign-ins of an account that are valid at `now`, oldest first.
+    /// Returns an account's sign-ins that are valid at `now`, oldest first.
     pub fn families(&self, account: AccountId, now: Timestamp) -> Result<Vec<FamilyRow>, StoreError> {
         families(&self.read(), account, now)
     }
 
-    /// Ends a family and all of its tokens. Returns whether there was one.
+    /// Ends a family and deletes its tokens. Returns whether it existed.
     pub fn end_family(
         &self,
         family: &str,
@@ -479,7 +481,7 @@ pub(super) mod sql {
         use super::*;
 
         #[test]
-        fn the_statements_of_a_client_use_the_indexes() {
+        fn oauth_statements_use_the_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
                 &[

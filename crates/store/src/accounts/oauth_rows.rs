@@ -6,7 +6,7 @@ use super::AccountId;
 use crate::engine::{Fault, Row};
 use crate::ids::Hash;
 
-/// A registered client. Lists have one item per line.
+/// A registered OAuth client. Lists are stored as text, one item per line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRow {
     pub id: String,
@@ -17,7 +17,7 @@ pub struct ClientRow {
     pub secret_hash: Option<Hash>,
     pub registration_hash: Hash,
     pub created_at: Timestamp,
-    /// When a person last approved it.
+    /// Time of the last approval by a user; `None` if never approved.
     pub used_at: Option<Timestamp>,
 }
 
@@ -44,19 +44,19 @@ pub struct DeviceRow {
     pub client_id: String,
     pub scope: String,
     pub state: DeviceState,
-    /// The account that approved or denied it.
+    /// The account that approved or denied the device.
     pub account: Option<AccountId>,
-    /// The name of the client's poller that got the tokens.
+    /// Name under which the client polled when the tokens were issued.
     pub redeemed_by: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
 }
 
-/// The result of adding a waiting device.
+/// Result of adding a pending device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeviceOutcome {
     Added,
-    /// One of its codes is in use by another device.
+    /// Another device uses the same device code or user code.
     Taken,
     Full,
 }
@@ -65,11 +65,11 @@ pub enum DeviceOutcome {
 pub struct CodeRow {
     pub client_id: String,
     pub account: AccountId,
-    /// Empty if the client did not name one.
+    /// Empty if the client sent no redirect URI.
     pub redirect_uri: String,
     pub scope: String,
     pub challenge: Option<String>,
-    /// The family that its first use created.
+    /// The family that the first use of the code created.
     pub family: Option<String>,
     pub created_at: Timestamp,
     pub expires_at: Timestamp,
@@ -88,15 +88,15 @@ pub struct TokenRow {
     pub client_id: String,
     pub account: AccountId,
     pub scope: String,
-    /// When the first tokens of the family were issued.
+    /// When the family's first tokens were issued.
     pub begun_at: Timestamp,
     pub issued_at: Timestamp,
     pub expires_at: Timestamp,
-    /// When a refresh token was used and its successor issued.
+    /// When a refresh token was exchanged for its successor.
     pub replaced_at: Option<Timestamp>,
 }
 
-/// An access token and a refresh token to be issued.
+/// An access token and a refresh token to issue.
 #[derive(Clone, Debug)]
 pub struct NewTokens<'a> {
     pub access_hash: Hash,
@@ -109,17 +109,17 @@ pub struct NewTokens<'a> {
     pub refresh_expires_at: Timestamp,
 }
 
-/// The result of redeeming a single-use code or token.
+/// Result of redeeming a code or refresh token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Redemption {
     Yes,
-    /// It was used before. The family that it had created is ended.
+    /// The code or token was used before; its family was ended.
     Again,
-    /// It does not exist or has expired, or its account is revoked.
+    /// The code or token is unknown or expired, or its account is revoked.
     No,
 }
 
-/// A sign-in of an account.
+/// A sign-in of an account: a family of tokens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FamilyRow {
     pub family: String,

@@ -1,4 +1,4 @@
-//! Opens `accounts.db`: creates it, migrates it, or opens it read-only.
+//! Opens the accounts database: creates, migrates, or opens it read-only.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -18,20 +18,19 @@ use crate::engine::{Db, Fault, KEY_FILE, Owner, Place, Role, migrate, migrations
 use crate::{Depth, StoreError};
 
 /// Held while the database is created or migrated: SQLite does not wait when two connections switch
-/// a new file to WAL.
+/// a new file to WAL mode.
 const LOCK_FILE: &str = "accounts.lock";
 
-/// Up to this size, all rows are verified on open, which takes a few milliseconds and also detects
-/// missing rows. In a larger file, rows are verified when they are read, and only small important
-/// tables are counted.
+/// Maximum file size up to which all rows are verified on open. This takes a few milliseconds and
+/// also detects missing rows. In larger files rows are verified when they are read, and only
+/// `COUNTED` tables are checked for missing rows.
 const WHOLE_BYTES_MAX: u64 = 4 << 20;
-/// Tables whose rows are counted on every open: a missing row would change results, and these
+/// Tables whose row counts are checked on every open. A missing row would change results, and these
 /// tables do not grow with use.
 const COUNTED: [&str; 5] = ["account", "credential", "quote_right", "level", "exchange_rate"];
 
 impl Accounts {
-    /// Opens the accounts of a store, after creating or migrating them if needed. Refuses damaged
-    /// ones.
+    /// Opens a store's accounts; creates or migrates the database if needed. Refuses a damaged one.
     pub fn open(place: impl Into<Place>, now: Timestamp) -> Result<Accounts, StoreError> {
         let place = place.into();
         let Some(dir) = place.path() else { return Accounts::open_on_server(&place, now) };
@@ -48,13 +47,14 @@ impl Accounts {
         Ok(accounts)
     }
 
-    /// Like `open`, for a restore, which is about to fill the database: also opens one that has
-    /// lost all of its rows.
+    /// Like `open`, but also opens a database that has lost all of its rows. For a restore, which
+    /// fills it.
     pub(crate) fn open_to_fill(dir: &Path, now: Timestamp) -> Result<Accounts, StoreError> {
         Accounts::open_or(dir, now, |_| Ok(()))
     }
 
-    /// While this is held, no process can open the accounts to change them.
+    /// Locks the accounts against being opened for writing by any process, until the file is
+    /// closed.
     pub(crate) fn lock_opening(dir: &Path) -> Result<File, StoreError> {
         lock(&dir.join(LOCK_FILE))
     }
@@ -68,7 +68,7 @@ impl Accounts {
         let path = dir.join(FILE);
         let _lock = lock(&dir.join(LOCK_FILE))?;
         let is_new = create_private(&path)?;
-        // Must run before SQLite opens the file, because SQLite deletes the log of an empty file.
+        // Must run before SQLite opens the file, because SQLite deletes the WAL of an empty file.
         if !is_new && is_emptied(&path) {
             on_empty(dir)?;
         }
@@ -85,12 +85,12 @@ impl Accounts {
     }
 
     fn open_on_server(place: &Place, now: Timestamp) -> Result<Accounts, StoreError> {
-        // Most queries here have a client waiting.
+        // Short timeouts, because clients wait for most of these queries.
         let home = prepare_on_server(place, home::Part::Accounts, Pace::Quick, now)?;
         Accounts::of_server(place, home, Role::Writer)
     }
 
-    /// Only one process serves a file, so nothing is shared.
+    /// Creates the handle for a file. Only one process serves a file, so there is no shared state.
     fn of_file(path: PathBuf, connections: Connections) -> Accounts {
         let (home, following) = (Home::File(path), Following::default());
         Accounts { connections, home, following, turns: None, shared: None }
@@ -102,7 +102,8 @@ impl Accounts {
         };
         let fleeting = Server::open(address, Schema::Accounts, Pace::Fleeting)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
-        // A separate pool: the holder of an account lock needs another connection for its work.
+        // A separate pool, because the holder of an account lock needs a second connection for its
+        // work.
         let turns = Server::open(address, Schema::Accounts, Pace::Turn)
             .map_err(|trouble| StoreError::of("connect to the database", place, trouble.into()))?;
         let (durable, counted) = (server.clone(), fleeting.clone());
@@ -121,7 +122,7 @@ impl Accounts {
         })
     }
 
-    /// Whether a store has accounts. Does not create them.
+    /// Returns whether a store has an accounts database. Does not create it.
     pub fn is_there(place: impl Into<Place>) -> Result<bool, StoreError> {
         let place = place.into();
         let home = Home::of(&place, home::Part::Accounts, Pace::Usual)?;
@@ -133,7 +134,7 @@ impl Accounts {
                 match db.owner()? {
                     Owner::Unclaimed => Ok(false),
                     Owner::AnotherProgram => Ok(true),
-                    // The process that created the ledger may have been stopped before the first
+                    // The process that created the ledger may have stopped before the first
                     // migration.
                     Owner::Ours => migrate::has_begun(&db),
                 }
@@ -141,8 +142,8 @@ impl Accounts {
         }
     }
 
-    /// Opens the accounts of a store read-only: no lock, no migration, no new file. Changes are
-    /// refused.
+    /// Opens a store's accounts read-only: takes no lock, migrates nothing and creates no file.
+    /// Writes are refused.
     pub fn look(place: impl Into<Place>) -> Result<Accounts, StoreError> {
         let (place, known) = (place.into(), migrations::known(migrations::ACCOUNTS));
         let Some(dir) = place.path() else {
@@ -172,8 +173,8 @@ impl Accounts {
         Ok(Accounts::of_file(path, connections))
     }
 
-    /// Reads a little through a new connection without cached pages: checks that the file exists,
-    /// is not truncated, and is ours.
+    /// Checks through a new connection that the database exists, is not truncated, and is ours.
+    /// Bypasses the page cache.
     pub fn probe(&self) -> Result<(), StoreError> {
         let db = self.home.open(Role::Reader)?;
         let (found, known) =
@@ -185,8 +186,8 @@ impl Accounts {
     }
 }
 
-/// The key file is created after the accounts are durable. An empty database with a key file has
-/// lost its accounts.
+/// Fails if an empty database has lost its accounts: the key file exists only after the accounts
+/// were durable.
 fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     match dir.join(KEY_FILE).exists() {
         true => Err(StoreError::Emptied { place: dir.join(FILE).into() }),
@@ -194,8 +195,8 @@ fn refuse_emptied(dir: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// Waits until no other process is opening these accounts. The system releases the lock when the
-/// file is closed or the process ends.
+/// Locks the file, and waits until no other process is opening these accounts. The OS releases the
+/// lock when the file is closed or the process ends.
 fn lock(path: &Path) -> Result<File, StoreError> {
     let options = OpenOptions::new().write(true).create(true).truncate(false).clone();
     let file = options.open(path).map_err(|source| StoreError::io("open the lock file", path, source))?;
@@ -203,9 +204,9 @@ fn lock(path: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// SQLite gives its log the mode of the database, so creating the file as private is enough. An
-/// existing file is not opened: closing it would drop the locks that this process holds on it.
-/// Returns whether it is new.
+/// Creates the database file, readable by the owner only; SQLite gives its WAL the same mode. Does
+/// not open an existing file, because closing it would drop the locks that this process holds on
+/// it. Returns whether the file is new.
 fn create_private(path: &Path) -> Result<bool, StoreError> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -222,7 +223,7 @@ fn create_private(path: &Path) -> Result<bool, StoreError> {
 mod tests {
     use super::*;
 
-    /// All files of a folder, with their contents.
+    /// Returns all files of a directory with their contents.
     fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
         let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
         let mut all: Vec<_> = entries
@@ -254,7 +255,7 @@ mod tests {
         assert!(matches!(looked.take_id(), Err(StoreError::Denied { .. })));
         drop(looked);
         assert_eq!(files(&dir), before);
-        // Pages that are still in the server's log are visible too.
+        // Pages that are still in the server's WAL are visible, too.
         let serving = Accounts::open(&dir, Timestamp(0)).unwrap();
         serving.take_id().unwrap();
         let version = serving.version().unwrap();

@@ -1,6 +1,6 @@
-//! Links that set a password. A link has no separate row: it refers to the audit row of its
-//! creation, and is valid while that is the newest row about the account's password. So setting the
-//! password by any means, or issuing another link, ends it.
+//! Links for setting a password. A link has no row of its own: it refers to the audit row that was
+//! written when it was issued, and is valid while that is the newest row about the account's
+//! password. Setting the password by any means, or issuing another link, invalidates it.
 
 use market::Timestamp;
 
@@ -9,20 +9,21 @@ use super::{AccountId, AccountRow, Accounts, check_texts, people::sql as people_
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row};
 
-/// The events of `NEWEST` in `sql`; this one starts a link.
+/// Audit events for issuing and withdrawing a link; `sql::NEWEST` must list both.
 const ISSUED: &str = "password.link.issued";
 const WITHDRAWN: &str = "password.link.withdrawn";
 
-/// A valid link: the audit row that it refers to.
+/// A valid link, identified by its audit row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PasswordLinkRow {
     pub id: AuditId,
-    /// Compared like the id, because the expiry of a link is computed from it.
+    /// Compared in addition to the id, because the link's expiry is computed from it.
     pub issued_at: Timestamp,
 }
 
 impl Accounts {
-    /// Issues a link and ends the previous one. `None` if the account does not exist or is revoked.
+    /// Issues a link and invalidates the previous one. Returns `None` if the account does not exist
+    /// or is revoked.
     pub fn issue_password_link(
         &self,
         id: AccountId,
@@ -37,20 +38,19 @@ impl Accounts {
         })
     }
 
-    /// The current link of an account. Its expiry is not checked.
+    /// Returns the account's current link. Does not check its expiry.
     pub fn password_link(&self, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
         let db = self.read();
         if is_active(&db, id)? { newest(&db, id) } else { Ok(None) }
     }
 
-    /// Ends the link of an account. Returns whether there was one.
+    /// Invalidates the account's link. Returns whether there was one.
     pub fn withdraw_password_link(&self, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
         self.change(|db| end_password_link(db, id, note))
     }
 
-    /// Sets a password with a link, and ends every session that began with the old password.
-    /// Returns whether the link was valid. If one link is used twice concurrently, the second use
-    /// fails.
+    /// Sets a password using a link, and ends the account's browser sessions. Returns whether the
+    /// link was valid. If a link is used twice concurrently, the second use fails.
     pub fn set_password_by_link(
         &self,
         id: AccountId,
@@ -71,7 +71,7 @@ impl Accounts {
     }
 }
 
-/// For use inside a transaction of the caller.
+/// Invalidates the account's link inside the caller's transaction. Returns whether there was one.
 pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) -> Result<bool, StoreError> {
     if newest(db, id)?.is_none() {
         return Ok(false);
@@ -80,13 +80,13 @@ pub(crate) fn end_password_link(db: &Db, id: AccountId, note: &AuditNote<'_>) ->
     Ok(true)
 }
 
-/// Whether the account exists and is not revoked.
+/// Returns whether the account exists and is not revoked.
 fn is_active(db: &Db, id: AccountId) -> Result<bool, StoreError> {
     let account = db.first(accounts_sql::ACCOUNT, [id.0], AccountRow::read)?;
     Ok(account.is_some_and(|account| account.revoked_at.is_none()))
 }
 
-/// The newest audit row about an account's password, if it is the creation of a link.
+/// Returns the newest audit row about an account's password, if it issued a link.
 fn newest(db: &Db, id: AccountId) -> Result<Option<PasswordLinkRow>, StoreError> {
     let read = |row: &Row<'_>| -> Result<(PasswordLinkRow, String), Fault> {
         let link = PasswordLinkRow { id: AuditId(row.get(0)?), issued_at: Timestamp(row.get(1)?) };
@@ -111,7 +111,7 @@ pub(super) mod sql {
         use super::*;
 
         #[test]
-        fn finding_a_link_uses_the_index_of_its_account() {
+        fn finding_a_link_uses_the_account_index() {
             crate::engine::statements::follow_the_keys(crate::engine::migrations::ACCOUNTS, &[NEWEST]);
         }
     }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_row_is_searched_among_all_password_events() {
+    fn the_link_statement_lists_all_password_events() {
         for event in [ISSUED, WITHDRAWN, "password.set", "password.removed"] {
             assert!(sql::NEWEST.text.contains(&format!("'{event}'")), "{event}");
         }

@@ -1,4 +1,4 @@
-//! People who use the server's pages: their passwords as slow hashes, and their browser sessions.
+//! Users of the web pages: password hashes (slow hash) and browser sessions.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use super::{AccountId, Accounts, check_texts};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Maximum browser sessions of one account; one more ends the oldest.
+/// Maximum number of browser sessions per account; one more ends the oldest.
 const SESSIONS_MAX: u32 = 20;
-/// Maximum expired sessions removed when another begins.
+/// Maximum number of expired sessions removed when a new one begins.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
 /// The data that a sign-in is checked against.
@@ -19,7 +19,7 @@ const FORGOTTEN_AT_ONCE: u32 = 100;
 pub struct Person {
     pub account: AccountId,
     pub revoked: bool,
-    /// `None` for an account that cannot sign in to pages.
+    /// Password hash; `None` if the account cannot sign in to the pages.
     pub password: Option<String>,
 }
 
@@ -52,8 +52,8 @@ impl Accounts {
         Ok(found.unwrap_or_default())
     }
 
-    /// Sets or removes a password, and ends every session that began with the old one. Returns
-    /// whether anything changed.
+    /// Sets or removes a password, and ends the account's browser sessions. Returns whether
+    /// anything changed.
     pub fn set_password(
         &self,
         id: AccountId,
@@ -72,8 +72,8 @@ impl Accounts {
         })
     }
 
-    /// Begins a session until `expires_at`, if the account still has the verified password. Returns
-    /// whether it has.
+    /// Begins a session until `expires_at` if the account still has the verified password hash.
+    /// Returns whether the session began.
     pub fn begin_browser(
         &self,
         (id, password): (AccountId, &str),
@@ -93,7 +93,8 @@ impl Accounts {
         })
     }
 
-    /// The same without a password, for a public account. Returns whether the account exists.
+    /// Begins a session without a password, for a public account. Returns `false` if the account
+    /// does not exist or is revoked.
     pub fn begin_guest(
         &self,
         id: AccountId,
@@ -123,7 +124,8 @@ impl Accounts {
     }
 }
 
-/// Begins a session that needs no password. Returns whether the account exists.
+/// Begins a session without a password. Returns `false` if the account does not exist or is
+/// revoked.
 pub(super) fn begin_without_password(
     db: &Db,
     id: AccountId,
@@ -148,13 +150,12 @@ pub(super) mod sql {
         HAS_PASSWORD: "look for a password", "select password is not null from sealed_account where id = $1";
         SET_PASSWORD: "change a password",
             "update account set password = $1 where id = $2 and (password is not null or cast($1 as text) is not null)";
-        // No session begins if the password was changed or the account revoked while the hash was
-        // computed.
+        // The condition fails if the password was changed or the account revoked while the password
+        // was verified.
         ADD_SESSION: "begin a browser session",
             "insert into browser_session (hash, account_id, created_at, expires_at) \
              select $1, id, $2, $3 from sealed_account where id = $4 and password = $5 and revoked_at is null";
-        // For guests of a demonstration without a password, and for one-time links of this machine's
-        // user.
+        // Used for guests of a public demo, and for one-time links.
         ADD_GUEST: "sign a guest in",
             "insert into browser_session (hash, account_id, created_at, expires_at) \
              select $1, id, $2, $3 from sealed_account where id = $4 and revoked_at is null";

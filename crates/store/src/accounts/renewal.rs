@@ -1,5 +1,5 @@
-//! Renewal of the access tokens of API keys. The old token stays valid for a short time, so that a
-//! client whose response was lost can repeat the request.
+//! Renewal of API access tokens. The old token remains valid for a short time, so that a client
+//! whose response was lost can retry.
 
 use market::Timestamp;
 
@@ -8,25 +8,25 @@ use super::{Accounts, AuditNote, Credential, audit};
 use crate::StoreError;
 use crate::engine::small;
 
-/// Maximum replaced tokens of one key that are valid at a time. A client that renews more often is
-/// broken.
+/// Maximum number of replaced tokens per key that are still valid. A client that renews more often
+/// is broken.
 const REPLACED_MAX: u32 = 5;
 
-/// Replaces the token of a key.
+/// A request to replace a key's token.
 #[derive(Clone, Copy, Debug)]
 pub struct Renewal<'a> {
     pub app_key: &'a str,
     pub token_hash: [u8; 32],
     pub token_expires_at: Timestamp,
-    /// The old token is valid until then, or until its own expiry if that is earlier.
+    /// Expiry of the old token, unless it expires earlier.
     pub former_until: Timestamp,
 }
 
-/// The result of a renewal.
+/// Result of a renewal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RenewalOutcome {
     Done,
-    /// Too many in too short a time; nothing was changed.
+    /// The key was renewed too often; nothing was changed.
     TooOften,
     /// The key does not exist.
     Unknown,
@@ -53,7 +53,7 @@ impl Accounts {
         })
     }
 
-    /// The credential of a recently replaced token.
+    /// Returns the credential whose token was `hash` before a recent renewal.
     pub fn credential_by_replaced(
         &self,
         hash: &[u8; 32],

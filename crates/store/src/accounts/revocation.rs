@@ -1,24 +1,24 @@
-//! Revocation of an account through the service. The last account of a role must stay, or no one
-//! could administer the service.
+//! Revocation of an account through the service. The last account of a role cannot be revoked,
+//! because no one could administer the service.
 
 use super::audit::{self, AuditNote};
 use super::changes::count_change;
 use super::{AccountId, AccountRow, Accounts, sql};
 use crate::StoreError;
 
-/// The result of a revocation.
+/// Result of a revocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revocation {
     Revoked,
-    /// It was revoked before, or does not exist.
+    /// The account does not exist or was already revoked.
     Unchanged,
-    /// It is the last account of the role; nothing was changed.
+    /// The account is the last one with the role; nothing was changed.
     LastOfRole,
 }
 
 impl Accounts {
-    /// Revokes an account unless it is the last unrevoked one of a role. Decided in the write
-    /// transaction: if two accounts revoke each other concurrently, one stays.
+    /// Revokes an account unless it is the last active one with `role`. Checked in the write
+    /// transaction: if two accounts revoke each other concurrently, one remains.
     pub fn revoke_unless_last(
         &self,
         id: AccountId,

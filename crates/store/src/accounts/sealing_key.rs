@@ -1,4 +1,4 @@
-//! The fingerprint of the key that seals app secrets; all nodes must have the same key. The key
+//! Fingerprint of the key that encrypts app secrets. All nodes must use the same key; the key
 //! itself is not stored.
 
 use super::{Accounts, Credential, sql};
@@ -9,25 +9,25 @@ const NOTED: Sql = Sql::new(
     "read which key secrets are sealed with",
     "select fingerprint from sealing_key where number = 1",
 );
-/// The first fingerprint stays.
+/// Keeps an existing fingerprint.
 const NOTE: Sql = Sql::new(
     "note which key secrets are sealed with",
     "insert into sealing_key (number, fingerprint) values (1, $1) on conflict (number) do nothing",
 );
 
 impl Accounts {
-    /// The fingerprint of the key; `None` if none is recorded, as when the key file is next to the
-    /// database.
+    /// Returns the recorded fingerprint, or `None` if there is none. Always `None` on SQLite, where
+    /// the key file is next to the database.
     pub fn sealing_key(&self) -> Result<Option<Vec<u8>>, StoreError> {
         noted(&self.read())
     }
 
-    /// Records a fingerprint if there is none. Returns the recorded one.
+    /// Records a fingerprint unless one exists. Returns the recorded one.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.change(|db| note(db, fingerprint))
     }
 
-    /// Any credential, to test a key with.
+    /// Returns an arbitrary credential, for testing whether a key decrypts it.
     pub fn any_credential(&self) -> Result<Option<Credential>, StoreError> {
         self.read().first(sql::ANY_CREDENTIAL, [], Credential::read)
     }

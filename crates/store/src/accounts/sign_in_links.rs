@@ -1,5 +1,5 @@
-//! One-time links: each signs this machine's user in to the pages, once, at the server that issued
-//! it.
+//! One-time sign-in links for the local user. A link works once, and only on the server process
+//! that issued it.
 
 use market::Timestamp;
 
@@ -9,23 +9,23 @@ use super::{AccountId, Accounts, check_texts};
 use crate::StoreError;
 use crate::engine::{Fault, Row};
 
-/// An expired link is retained for a day, so that its owner sees why it fails.
+/// Retention of expired links, so that the user sees why a link fails.
 pub(crate) const LINK_KEPT_S: i64 = 86_400;
-/// Maximum expired links removed when another is issued.
+/// Maximum number of expired links removed when a new one is issued.
 const FORGOTTEN_AT_ONCE: u32 = 100;
 
 #[derive(Clone, Copy, Debug)]
 pub struct NewLink<'a> {
     pub hash: [u8; 32],
     pub account: AccountId,
-    /// The only process that accepts it.
+    /// Id of the server process that accepts the link.
     pub server: &'a str,
-    /// The page it leads to.
+    /// Page to open after the sign-in.
     pub next: &'a str,
     pub expires_at: Timestamp,
 }
 
-/// The result of opening a link.
+/// Result of opening a link.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LinkOutcome {
     SignedIn {
@@ -41,7 +41,7 @@ pub enum LinkOutcome {
     Expired {
         account: AccountId,
     },
-    /// Another process issued it, which may have ended.
+    /// Issued by another server process, which may have ended.
     OfAnotherServer {
         account: AccountId,
     },
@@ -66,7 +66,7 @@ impl LinkRow {
         })
     }
 
-    /// Rejects a link that is not valid.
+    /// Returns the row if the link is valid, or the reason why it is not.
     fn refusal(self, server: &str, now: Timestamp) -> Result<LinkRow, LinkOutcome> {
         let LinkRow { account, .. } = self;
         match self {
@@ -79,7 +79,7 @@ impl LinkRow {
 }
 
 impl Accounts {
-    /// Stores a link before it is issued.
+    /// Stores a link. Call this before handing it out.
     pub fn add_link(&self, link: &NewLink<'_>, note: &AuditNote<'_>) -> Result<(), StoreError> {
         let NewLink { hash, account, server, next, expires_at } = *link;
         check_texts("a one-time link", &[server, next])?;
@@ -90,8 +90,8 @@ impl Accounts {
         })
     }
 
-    /// Uses up a link and begins a session, if the link is valid at this server at the time of the
-    /// note. If one link is used twice concurrently, the second use fails.
+    /// Consumes a link and begins a session, if the link is valid on this server at `note.at`. If a
+    /// link is used twice concurrently, the second use fails.
     pub fn redeem_link(
         &self,
         hash: &[u8; 32],
@@ -99,7 +99,7 @@ impl Accounts {
         session: (&[u8; 32], Timestamp),
         note: &AuditNote<'_>,
     ) -> Result<LinkOutcome, StoreError> {
-        // Guesses must not block writers.
+        // Checked first without the write lock, so that guessing cannot block writers.
         if self.read().first(sql::LINK, [hash.as_slice()], LinkRow::read)?.is_none() {
             return Ok(LinkOutcome::Unknown);
         }

@@ -1,4 +1,4 @@
-//! SQL statements of accounts, in the same dialect as `sql.rs`.
+//! SQL statements for accounts, in the same dialect as `candles/sql.rs`.
 
 use crate::engine::statements::statements;
 
@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_statements_of_every_request_use_the_indexes() {
+    fn per_request_statements_use_the_indexes() {
         crate::engine::statements::follow_the_keys(
             crate::engine::migrations::ACCOUNTS,
             &[

@@ -1,5 +1,5 @@
-//! The manifest of a backup. The text is exact: a manifest that does not serialize to the same
-//! bytes again is rejected.
+//! The manifest of a backup. Parsing is strict: a manifest that does not serialize to the same
+//! bytes is rejected.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -12,12 +12,12 @@ use super::BackupError;
 use crate::StoreError;
 
 pub(super) const FILE: &str = "MANIFEST.json";
-/// Raised whenever an older program could misread a backup.
+/// Manifest format version. Incremented when older programs could misread a backup.
 const FORMAT: u32 = 1;
-/// Far more than any manifest; a longer file is something else.
+/// Maximum size of a manifest, in bytes. Real ones are far smaller.
 const BYTES_MAX: u64 = 65_536;
 
-/// A file of a backup. The set is closed, so a name in a manifest cannot lead to another path.
+/// A file of a backup. A closed set, so that a name in a manifest cannot refer to another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Part {
     #[serde(rename = "candles.db")]
@@ -33,9 +33,9 @@ pub enum Part {
 pub struct PartEntry {
     pub name: Part,
     pub bytes: u64,
-    /// In hexadecimal.
+    /// BLAKE3 digest in hexadecimal.
     pub blake3: String,
-    /// For databases only.
+    /// Schema version; `None` for the key.
     pub schema: Option<i64>,
 }
 
@@ -46,7 +46,7 @@ pub struct Counts {
     pub blocks: u64,
     pub candles: u64,
     pub accounts: u64,
-    /// Omitted if there are none, as by programs that predate trades.
+    /// Omitted if zero, so that manifests of versions without trades still match.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trades: u64,
 }
@@ -59,20 +59,20 @@ fn is_zero(count: &u64) -> bool {
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub format: u32,
-    /// The version of the program that made it.
+    /// Version of the program that made the backup.
     pub chandler: String,
-    /// RFC 3339, by the machine's clock.
+    /// Wall-clock time in RFC 3339.
     pub created_at: String,
     pub files: Vec<PartEntry>,
-    /// The digest of the key that seals the accounts, even if the key itself was left out. The key
-    /// is random, so the digest reveals nothing.
+    /// Digest of the key that encrypts app secrets, even if the key is not included. The key is
+    /// random, so the digest reveals nothing.
     pub key_blake3: Option<String>,
     pub counts: Counts,
-    /// The digest of everything above.
+    /// Digest of all other fields.
     pub manifest_blake3: String,
 }
 
-/// The one field that every format has.
+/// The only field that all formats share.
 #[derive(Deserialize)]
 struct Probe {
     format: u32,
@@ -103,7 +103,7 @@ impl Manifest {
         Manifest { format: FORMAT, chandler, created_at, files, key_blake3, counts, manifest_blake3 }
     }
 
-    /// Reads the manifest of a backup, without examining the files.
+    /// Reads and verifies the manifest of a backup. Does not read the other files.
     pub fn read(dir: &Path) -> Result<Manifest, BackupError> {
         let path = dir.join(FILE);
         let fail = |source| StoreError::io("read", dir.join(FILE), source);
@@ -140,7 +140,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The text to write, including its own digest.
+    /// Serializes the manifest, including its own digest.
     pub(super) fn text(&self) -> serde_json::Result<String> {
         let bare = Manifest { manifest_blake3: String::new(), ..self.clone() };
         let digest = blake3::hash(serde_json::to_string(&bare)?.as_bytes()).to_hex().to_string();
@@ -151,14 +151,14 @@ impl Manifest {
         self.files.iter().find(|file| file.name == part)
     }
 
-    /// The size of all files together.
+    /// Returns the total size of all files.
     pub fn bytes(&self) -> u64 {
         self.files.iter().fold(0, |sum, file| sum.saturating_add(file.bytes))
     }
 }
 
 impl PartEntry {
-    /// Whether size and digest match.
+    /// Returns whether size and digest match this entry.
     pub(super) fn is(&self, bytes: u64, digest: Hash) -> bool {
         self.bytes == bytes && Hash::from_hex(&self.blake3).is_ok_and(|known| known == digest)
     }

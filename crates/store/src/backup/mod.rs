@@ -1,14 +1,14 @@
-//! Backups of a store while it is in use, and their restore into a store that no server has open.
+//! Online backups of a store, and their restore into a store that no server has open.
 //!
-//! A backup is a folder: the databases, the key that seals accounts, and `MANIFEST.json` with a
-//! digest of each. Both databases are read inside transactions that begin together, so each copy is
-//! of one commit, while an import or a server continues: in WAL mode readers and writers do not
-//! wait for each other. The log cannot be checkpointed past the copy, so it grows by the writes
-//! made meanwhile. `VACUUM INTO` would give the same guarantee and a compact file, but it reports
-//! no progress, cannot be stopped, and rewrites every row: 1.6 s for a store of 400 MB, where this
-//! takes 1.1 s with digest and fsync.
+//! A backup is a directory with the databases, the key that encrypts app secrets, and
+//! `MANIFEST.json` with a digest of each file. Both databases are read in transactions that begin
+//! together, so each copy is a consistent snapshot while an import or a server continues: in WAL
+//! mode readers and writers do not block each other. The WAL cannot be checkpointed past the
+//! snapshot, so it grows by the writes made during the copy. `VACUUM INTO` would give the same
+//! guarantee and a compact file, but it reports no progress, cannot be cancelled, and rewrites
+//! every row: 1.6 s for a store of 400 MB, compared to 1.1 s for this copy with digest and fsync.
 //!
-//! The folder has a temporary name until everything in it is on the disk.
+//! The directory has a temporary name until all of its files are synced to disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -30,7 +30,7 @@ mod manifest;
 mod restore;
 mod settle;
 
-/// Errors of a backup, in addition to those of a store.
+/// Errors of backup and restore.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error(transparent)]
@@ -95,13 +95,13 @@ pub enum BackupError {
     Stopped,
 }
 
-/// The current stage, for a progress display.
+/// The current stage, for progress display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     Copy,
     Verify,
-    /// Reported once, with no progress, before the first database goes live: the last moment at
-    /// which a stop has no effect on the store.
+    /// Reported once, without byte counts, before the first database is replaced. This is the last
+    /// point at which cancelling leaves the store unchanged.
     Replace,
 }
 
@@ -113,7 +113,7 @@ pub struct Progress {
     pub bytes_total: u64,
 }
 
-/// Receives progress, and may request a stop.
+/// Receives progress; returns `Break` to cancel.
 pub type Watch<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
 
 /// Whether the backup includes the key.
@@ -123,27 +123,28 @@ pub enum KeyFile {
     LeaveOut,
 }
 
-/// A backup to be made.
+/// Parameters of a backup.
 #[derive(Clone, Copy, Debug)]
 pub struct Backup<'a> {
-    /// The folder of the store.
+    /// Directory of the store.
     pub store: &'a Path,
-    /// The folder to create: it must not exist, its parent must.
+    /// Directory to create. It must not exist; its parent must.
     pub to: &'a Path,
     pub key: KeyFile,
-    /// The version of the program, for the manifest.
+    /// Program version, recorded in the manifest.
     pub chandler: &'a str,
     pub now: Timestamp,
 }
 
-/// Bytes per read; also the interval of progress reports.
+/// Bytes per read, and between progress reports.
 const CHUNK: usize = 1 << 20;
-/// A key file has 32 bytes; a longer one is something else.
+/// Maximum size of a key file. A real one has 32 bytes.
 const KEY_BYTES_MAX: u64 = 4_096;
 const PAGE_BYTES: u64 = 4_096;
-/// The suffix of the folder until it is complete.
+/// Suffix of the directory until the backup is complete.
 const PARTIAL: &str = ".partial";
-/// The other files of a store, besides its parts and files that begin with their names.
+/// Names in a store directory that a backup must not use, in addition to those that begin with the
+/// name of a part.
 const RESERVED: [&str; 6] =
     ["writer.lock", "accounts.lock", "jobs.lock", "server.lock", RESTORE_FILE, restore::STAGING];
 
@@ -153,10 +154,11 @@ const INTEGRITY: Sql = Sql::new("check the pages", "pragma integrity_check(100)"
 const REFERENCES: Sql = Sql::new("check the references", "select count(*) from pragma_foreign_key_check");
 
 impl Backup<'_> {
-    /// Makes the backup, or leaves nothing behind.
+    /// Makes the backup. On an error the partial directory is removed.
     pub fn make(&self, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         refuse_half_restored(self.store)?;
-        // A restore can handle such a store, but a backup without the accounts would look complete.
+        // A restore can repair a store that lost its accounts, but a backup of it would look
+        // complete.
         let accounts = self.store.join(Part::Accounts.file_name());
         if is_emptied(&accounts) && is_there(&self.store.join(Part::Key.file_name()))? {
             return Err(StoreError::Emptied { place: accounts.into() }.into());
@@ -164,7 +166,7 @@ impl Backup<'_> {
         self.make_with(self.store, watch)
     }
 
-    /// The same with the candles of another folder.
+    /// Makes the backup with the candles of another directory.
     fn make_with(&self, candles: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
         let to = self.goal()?;
         let partial = beside(&to, PARTIAL);
@@ -179,15 +181,15 @@ impl Backup<'_> {
             Ok(manifest)
         });
         if made.is_err() {
-            // The error is enough; the partial folder is not needed.
+            // The first error is returned, not one from the cleanup.
             fs::remove_dir_all(&partial).ok();
         }
         made
     }
 
-    /// The target folder, without a trailing separator.
+    /// Validates the target path. Returns it without a trailing separator.
     fn goal(&self) -> Result<PathBuf, BackupError> {
-        // A path that ends in `..` or is a root already exists.
+        // A path without a file name ends in `..` or is a root, so it exists.
         let taken = || BackupError::Taken { path: self.to.to_owned() };
         let name = self.to.file_name().ok_or_else(taken)?;
         let to = self.to.with_file_name(name);
@@ -196,7 +198,7 @@ impl Backup<'_> {
         }
         let in_store = match (fs::canonicalize(folder_of(&to)), fs::canonicalize(self.store)) {
             (Ok(folder), Ok(store)) => folder == store,
-            // A missing folder is reported when it is opened.
+            // A missing directory is reported when it is opened.
             _ => false,
         };
         let name = name.to_string_lossy();
@@ -225,11 +227,12 @@ impl Backup<'_> {
             .text()
             .map_err(|error| BackupError::Manifest { path: path.clone(), reason: error.to_string() })?;
         write_whole(&path, text.as_bytes())?;
-        // Read back as a restore will read it.
+        // Verifies that a restore can read the manifest.
         Manifest::read(partial)
     }
 
-    /// Copies the key if included, and returns its digest in any case.
+    /// Copies the key if included. Returns its digest in both cases, or `None` if the store has no
+    /// key.
     fn key(&self, partial: &Path, files: &mut Vec<PartEntry>) -> Result<Option<Hash>, BackupError> {
         let (name, mut watch) = (Part::Key.file_name(), |_: Progress| ControlFlow::Continue(()));
         let (from, to) = (self.store.join(name), partial.join(name));
@@ -246,7 +249,7 @@ impl Backup<'_> {
     }
 }
 
-/// A database at one of its commits.
+/// A database with an open read transaction.
 struct Source {
     db: Db,
     part: Part,
@@ -254,7 +257,8 @@ struct Source {
 }
 
 impl Source {
-    /// `None` if the database does not exist or is empty.
+    /// Opens a database and begins a read transaction. Returns `None` if the database does not
+    /// exist or is empty.
     fn begin(
         dir: &Path,
         part: Part,
@@ -266,7 +270,7 @@ impl Source {
         }
         let db = Db::open(&path, Role::Reader)?;
         db.begin_read()?;
-        // The first query pins the snapshot.
+        // The first query takes the snapshot.
         match migrate::schema(&db, migrations)? {
             0 => Ok(None),
             schema => Ok(Some(Source { db, part, schema })),
@@ -285,7 +289,7 @@ impl Source {
         if done.is_break() {
             return Err(BackupError::Stopped);
         }
-        // A WAL database cannot be opened from a read-only medium, where a backup may be.
+        // A database in WAL mode cannot be opened on read-only media.
         leave_wal(&copy, &path)?;
         drop(copy);
         sync(&path)?;
@@ -294,7 +298,8 @@ impl Source {
     }
 }
 
-/// Writes the log into the database and removes it. Fails if another connection is open.
+/// Checkpoints the WAL and switches the journal mode to `delete`. Fails if another connection is
+/// open.
 fn leave_wal(db: &Db, path: &Path) -> Result<(), BackupError> {
     let mode: String = db.one(PLAIN, [], |row| row.get(0))?;
     match mode.as_str() {
@@ -306,7 +311,7 @@ fn leave_wal(db: &Db, path: &Path) -> Result<(), BackupError> {
     }
 }
 
-/// Compares every file of a backup with its manifest.
+/// Verifies every file of a backup against its manifest.
 pub fn verify(dir: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError> {
     let manifest = Manifest::read(dir)?;
     for file in &manifest.files {
@@ -319,8 +324,9 @@ pub fn verify(dir: &Path, watch: &mut Watch<'_>) -> Result<Manifest, BackupError
     Ok(manifest)
 }
 
-/// Runs SQLite's page and reference checks on a database of a backup, if it exists. For candles of
-/// this version there is a deeper check, which also reads their blocks: open the folder as a store.
+/// Runs SQLite's integrity and foreign-key checks and verifies row seals on one database of a
+/// backup, if it exists. For a deeper check that also reads candle blocks, open the directory as a
+/// store.
 pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     let path = dir.join(part.file_name());
     if !is_there(&path)? {
@@ -344,7 +350,7 @@ pub fn check_pages(dir: &Path, part: Part) -> Result<(), BackupError> {
     }
 }
 
-/// The first candle schema that has trades.
+/// The first candle schema with trades.
 const TRADES_SCHEMA: i64 = 5;
 
 fn count(dir: &Path, files: &[PartEntry]) -> Result<Counts, BackupError> {
@@ -384,7 +390,7 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// The parent folder.
+/// Returns the parent directory, or `.` for a bare file name.
 fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -392,7 +398,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// Accessible by the owner only: a backup holds the data of the store.
+/// Creates a directory that only its owner can access.
 fn create_folder(path: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -405,8 +411,8 @@ fn create_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The owner of a file that root creates in another user's folder: that user, who could not read it
-/// otherwise.
+/// Returns the owner for a file that root creates in another user's directory: that user, who could
+/// not read the file otherwise.
 #[cfg(unix)]
 fn owner_to_be(path: &Path, made: &fs::Metadata) -> Option<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
@@ -420,7 +426,7 @@ fn create_file(path: &Path) -> Result<File, StoreError> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let file = options.open(path).map_err(|source| StoreError::io("create", path, source))?;
-    // By the handle, so that a file swapped in meanwhile is not affected.
+    // By file descriptor, so that a file swapped in at this path is not affected.
     #[cfg(unix)]
     if let Some((user, group)) = file.metadata().ok().and_then(|made| owner_to_be(path, &made)) {
         std::os::unix::fs::fchown(&file, Some(user), Some(group))
@@ -435,9 +441,9 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     written.map_err(|source| StoreError::io("write", path, source))
 }
 
-/// Syncs a file, or the entries of a folder, to the disk.
+/// Syncs a file or a directory to disk.
 fn sync(path: &Path) -> Result<(), StoreError> {
-    // On other systems a folder cannot be opened like a file.
+    // Only Unix can open a directory as a file.
     if !cfg!(unix) && path.is_dir() {
         return Ok(());
     }
@@ -451,12 +457,12 @@ fn move_into_place(from: &Path, to: &Path) -> Result<(), StoreError> {
     sync(folder_of(to))
 }
 
-/// Size and digest of a file.
+/// Returns the size and digest of a file.
 fn digest(path: &Path, part: Part, watch: &mut Watch<'_>) -> Result<(u64, Hash), BackupError> {
     read_through(path, part, Stage::Verify, watch, |_| Ok(()))
 }
 
-/// Copies a file. Returns size and digest of the copy.
+/// Copies a file. Returns its size and digest.
 fn copy(from: &Path, to: &Path, part: Part, watch: &mut Watch<'_>) -> Result<(u64, Hash), BackupError> {
     let mut file = create_file(to)?;
     let fail = |source| StoreError::io("write", to, source);

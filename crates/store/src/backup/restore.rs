@@ -1,8 +1,8 @@
-//! Restore: a backup becomes a store, or replaces one that no server has open.
+//! Restores a backup into a new store, or replaces a store that no server has open.
 //!
-//! Everything is first copied to a staging folder, compared with the manifest during the copy,
-//! migrated and prepared. Then the files are renamed into place. A crash between two renames leaves
-//! [`RESTORE_FILE`], and the store is refused until a restore has finished.
+//! All files are first copied to a staging directory, verified against the manifest, and migrated.
+//! The databases are then renamed into place. A crash between two renames leaves [`RESTORE_FILE`],
+//! and the store cannot be opened until a restore has finished.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,13 +20,13 @@ use crate::engine::sqlite::{Lock, RESTORE_FILE, ServerLock};
 use crate::engine::{Db, Role, Sql, migrate, migrations};
 use crate::{Accounts, StoreError};
 
-/// What to do with an existing store.
+/// How to handle an existing store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Existing {
     Refuse,
-    /// Replace it, after backing it up into its own folder.
+    /// Back up the existing store into a subdirectory, then replace it.
     Replace,
-    /// Replace it without a backup.
+    /// Replace the existing store without a backup.
     ReplaceAndForget,
 }
 
@@ -37,55 +37,54 @@ pub enum Scope {
     Accounts,
 }
 
-/// A backup to be restored.
+/// Parameters of a restore.
 #[derive(Clone, Copy, Debug)]
 pub struct Restore<'a> {
     pub from: &'a Path,
-    /// The folder of the store.
+    /// Directory of the store.
     pub store: &'a Path,
     pub scope: Scope,
-    /// The key file, for a backup without one.
+    /// Path of the key file, for a backup made without it.
     pub key: Option<&'a Path>,
     pub existing: Existing,
     pub chandler: &'a str,
-    /// The machine's time.
+    /// Wall-clock time.
     pub now: Timestamp,
-    /// The actor, for the audit.
+    /// The actor recorded in the audit.
     pub actor: &'a str,
 }
 
-/// The result of a restore.
+/// Result of a restore.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Restored {
     pub manifest: Manifest,
     pub parts: Vec<Part>,
-    /// The backup of the replaced store.
+    /// Path of the backup of the replaced store, if one was made.
     pub previous: Option<PathBuf>,
-    /// Accounts that are valid in the backup, but were revoked since.
+    /// Accounts that were revoked after the backup was made, and stay revoked.
     pub still_revoked: Vec<String>,
-    /// Accounts that are not in the backup.
+    /// Accounts of the replaced store that are not in the backup.
     pub gone: Vec<String>,
 }
 
-/// A backup that is staged: copied, compared with its manifest and migrated to this version's
-/// schema. Nothing of it is live; dropping this removes it. No import and no server can begin while
-/// it exists.
+/// A staged backup: copied, verified against its manifest, and migrated to the current schema. Not
+/// live yet; dropping this removes it. No import and no server can start while it exists.
 #[derive(Debug)]
 pub struct Prepared<'a> {
     restore: Restore<'a>,
     manifest: Manifest,
     parts: Vec<Part>,
     staging: Staging,
-    // Last field: the folder is removed before the locks are released.
+    // Last field, so that the directory is removed before the locks are released.
     _locks: (Lock, ServerLock),
 }
 
 pub(super) const STAGING: &str = "restore.partial";
-/// The name prefix of backups of replaced stores, before the time.
+/// Name prefix of backups of replaced stores; a time follows.
 const PREVIOUS_PREFIX: &str = "before-restore-";
-/// More restores than can begin within a second.
+/// Maximum number of backups of replaced stores that begin within the same second.
 const KEPT_MAX: u32 = 1_000;
-/// Files that may exist next to a database that is in use.
+/// Suffixes of the files that SQLite creates next to an open database.
 const COMPANIONS: [&str; 3] = ["-wal", "-shm", "-journal"];
 const SHAPE: Sql = Sql::new(
     "read the schema",
@@ -93,16 +92,17 @@ const SHAPE: Sql = Sql::new(
 );
 
 impl<'a> Restore<'a> {
-    /// Restores the backup without examining its contents. See [`Prepared`].
+    /// Prepares and replaces in one call, without a chance to examine the staged databases.
     pub fn run(&self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         self.prepare(watch)?.go_live(watch)
     }
 
-    /// Copies the backup to the staging folder, where it can be examined. The store is unchanged.
+    /// Copies the backup to the staging directory, where it can be examined. Does not change the
+    /// store.
     pub fn prepare(&self, watch: &mut Watch<'_>) -> Result<Prepared<'a>, BackupError> {
         let manifest = Manifest::read(self.from)?;
         let parts = self.parts(&manifest)?;
-        // Also rejects restoring a backup onto itself, by whatever path.
+        // Also rejects restoring a backup onto itself, through any path.
         if is_there(&self.store.join(manifest::FILE))? {
             return Err(BackupError::IsBackup { path: self.store.to_owned() });
         }
@@ -115,7 +115,7 @@ impl<'a> Restore<'a> {
         }
         let io = |what| move |source| StoreError::io(what, self.store, source);
         fs::create_dir_all(self.store).map_err(io("create the directory"))?;
-        // No import and no server is running, and none can begin from here on.
+        // From here on no import and no server is running or can start.
         let locks = self.lock()?;
         self.clear()?;
         self.no_leftovers(&parts)?;
@@ -138,19 +138,19 @@ impl<'a> Restore<'a> {
         Ok((Lock::take(self.store)?, ServerLock::exclude(self.store)?))
     }
 
-    /// Creates a lock file if it is missing, so that it gets the owner of the folder.
+    /// Creates a lock file if it is missing, owned by the owner of the directory.
     fn create_lock(&self, name: &str) -> Result<(), StoreError> {
         let path = self.store.join(name);
         if !is_there(&path)? {
-            // Another process may have created it. Any other failure is reported when the file is
-            // opened.
+            // Another process may have created the file. Any other error is reported when the file
+            // is opened.
             create_file(&path).ok();
         }
         Ok(())
     }
 
-    /// Removes the partial backup of a killed restore. None is running, since this process holds
-    /// the lock.
+    /// Removes the partial backup of a restore that was killed. No other restore is running,
+    /// because this process holds the lock.
     fn clear(&self) -> Result<(), StoreError> {
         let fail = |source| StoreError::io("list", self.store, source);
         for entry in fs::read_dir(self.store).map_err(fail)? {
@@ -166,8 +166,8 @@ impl<'a> Restore<'a> {
         Ok(())
     }
 
-    /// A leftover log without its database would be applied to the restored one, so it is refused
-    /// before anything is replaced.
+    /// Fails if a WAL or journal exists without its database: SQLite would apply it to the restored
+    /// file.
     fn no_leftovers(&self, parts: &[Part]) -> Result<(), BackupError> {
         for part in parts {
             let live = self.live(*part);
@@ -200,7 +200,8 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Copies a database to the staging folder and migrates it to the current schema.
+    /// Copies a database to the staging directory, verifies it, and migrates it to the current
+    /// schema.
     fn stage(
         &self,
         staging: &Staging,
@@ -219,7 +220,7 @@ impl<'a> Restore<'a> {
         let migrations = if part == Part::Accounts { migrations::ACCOUNTS } else { migrations::ALL };
         let db = Db::open(&to, Role::Writer)?;
         let found = migrate::schema(&db, migrations).map_err(|error| match error {
-            // The staging folder is about to be removed.
+            // Names the backup in the error, because the staging directory will be removed.
             StoreError::TooOld { found, oldest, .. } => {
                 StoreError::TooOld { place: from.as_path().into(), found, oldest }
             }
@@ -228,14 +229,14 @@ impl<'a> Restore<'a> {
         if found != migrations::known(migrations) {
             migrate::migrate(&db, migrations, self.now)?;
         }
-        // The digests of the manifest show that the file is unchanged, not that it is one of ours.
+        // A matching digest shows that the file is unchanged, not that this program wrote it.
         if shape(&db)? != made(migrations, self.now)? {
             return Err(StoreError::Foreign { place: from.into() }.into());
         }
         Ok(())
     }
 
-    /// Stages the key that seals the accounts, unless the store already has it.
+    /// Stages the key that encrypts app secrets, unless the store already has it.
     fn stage_key(
         &self,
         staging: &Staging,
@@ -269,7 +270,8 @@ impl<'a> Restore<'a> {
         }
     }
 
-    /// Backs up the store that is about to be replaced, so that the restore can be undone.
+    /// Backs up the store that is about to be replaced, so that the restore can be undone. Returns
+    /// the path of the backup, or `None` if none is needed.
     fn set_aside(&self, staging: &Staging, watch: &mut Watch<'_>) -> Result<Option<PathBuf>, BackupError> {
         let is_live = |part| is_there(&self.live(part));
         if self.existing != Existing::Replace || !(is_live(Part::Candles)? || is_live(Part::Accounts)?) {
@@ -289,7 +291,7 @@ impl<'a> Restore<'a> {
         Ok(Some(to))
     }
 
-    /// A unique name, even if two restores begin in one second.
+    /// Returns an unused path for the backup, even if two restores start in the same second.
     fn name_to_keep(&self) -> Result<PathBuf, BackupError> {
         let time: String = self.now.to_string().chars().filter(|letter| !"-:".contains(*letter)).collect();
         let mut path = self.store.join(format!("{PREVIOUS_PREFIX}{time}"));
@@ -302,8 +304,8 @@ impl<'a> Restore<'a> {
         Ok(path)
     }
 
-    /// Keeps other processes from opening the accounts to change them. They are migrated first, so
-    /// that their tables are known.
+    /// Prevents other processes from opening the accounts for writing. The accounts are migrated
+    /// first, so that their tables are known.
     fn lock_accounts(&self) -> Result<fs::File, BackupError> {
         self.create_lock("accounts.lock")?;
         if is_there(&self.live(Part::Accounts))? {
@@ -312,8 +314,8 @@ impl<'a> Restore<'a> {
         Ok(Accounts::lock_opening(self.store)?)
     }
 
-    /// Makes sure that no process has a database open, and removes its log: a log beside the name
-    /// would be applied to the restored file. `None` if there is no database.
+    /// Opens a live database and removes its WAL, which would otherwise be applied to the restored
+    /// file. Fails if another process has it open. Returns `None` if the database does not exist.
     fn take_over(&self, part: Part) -> Result<Option<Db>, BackupError> {
         let live = self.live(part);
         if !is_there(&live)? {
@@ -324,23 +326,23 @@ impl<'a> Restore<'a> {
         Ok(Some(db))
     }
 
-    /// Lets a database that stays have a log again, which its next reader expects.
+    /// Switches a database that was not replaced back to WAL mode, which its next reader expects.
     fn give_back(&self, parts: &[Part]) {
         for live in parts.iter().map(|part| self.live(*part)) {
             if is_there(&live).unwrap_or(false) {
-                // If it fails, the next writer does it.
+                // On failure, the next writer does the same.
                 drop(Db::open(&live, Role::Writer));
             }
         }
     }
 
-    /// Only accounts need the key, so it is restored with them.
+    /// Restores the key, if one was staged. Only the accounts need it.
     fn put_key(&self, staging: &Staging) -> Result<(), BackupError> {
         let staged = staging.path(Part::Key);
         if is_there(&staged)? { place(&staged, &self.live(Part::Key)) } else { Ok(()) }
     }
 
-    /// A file that is not a database may be anything, so it is not replaced.
+    /// Converts errors of a file that may not be a database at all: such a file is not replaced.
     fn unreadable(&self, error: BackupError) -> BackupError {
         match error {
             BackupError::Store(
@@ -363,13 +365,13 @@ impl<'a> Restore<'a> {
 }
 
 impl Prepared<'_> {
-    /// The staging folder, where the restored databases (`candles.db`, `accounts.db`) can be
-    /// examined before they go live.
+    /// Returns the staging directory, where `candles.db` and `accounts.db` can be examined before
+    /// they go live.
     pub fn dir(&self) -> &Path {
         &self.staging.dir
     }
 
-    /// Replaces the live databases. An error before the first of them is live leaves everything
+    /// Replaces the live databases. An error before the first replacement leaves the store
     /// unchanged.
     pub fn go_live(self, watch: &mut Watch<'_>) -> Result<Restored, BackupError> {
         let stored = self.restore.set_aside(&self.staging, watch)?;
@@ -380,7 +382,7 @@ impl Prepared<'_> {
         match self.put(&mut restored, &mut is_changed, watch) {
             Ok(()) => Ok(restored),
             Err(error) if !is_changed => {
-                // The store was not changed, so its backup is not needed.
+                // The store is unchanged, so its backup is not needed.
                 restored.previous.map(fs::remove_dir_all);
                 self.restore.give_back(&self.parts);
                 Err(error)
@@ -410,11 +412,12 @@ impl Prepared<'_> {
         if watch(Progress { stage: Stage::Replace, part, bytes: 0, bytes_total }).is_break() {
             return Err(BackupError::Stopped);
         }
-        // Candles have the write lock.
+        // The accounts need this lock; the candles are covered by the writer lock.
         let opening = accounts.then(|| restore.lock_accounts()).transpose()?;
         for part in &self.parts {
             let live = restore.take_over(*part)?;
-            // The last user of the staged file may have been a reader, which leaves a log.
+            // If the last connection to the staged file was a reader, it left a WAL. A writer
+            // removes it.
             let staged = Db::open(&staging.path(*part), Role::Writer)?;
             if *part == Part::Accounts {
                 let before = live.as_ref().map(settle::Before::read).transpose()?.unwrap_or_default();
@@ -427,13 +430,13 @@ impl Prepared<'_> {
             let marked = write_whole(&mark, restore.from.as_os_str().as_encoded_bytes())
                 .and_then(|()| sync(restore.store));
             if marked.is_err() {
-                // Nothing was replaced yet, so the store must open again.
+                // Nothing was replaced yet, so the store must remain usable.
                 fs::remove_file(&mark).ok();
             }
             marked?;
         }
         *is_changed = true;
-        // A new store comes into existence with its candles, so they are last.
+        // Candles last: a store exists once it has `candles.db`.
         for part in self.parts.iter().rev() {
             if *part == Part::Accounts {
                 restore.put_key(staging)?;
@@ -456,14 +459,15 @@ fn shape(db: &Db) -> Result<Vec<String>, StoreError> {
     db.all(SHAPE, [], |row| row.get(0))
 }
 
-/// The tables and indexes that our migrations create.
+/// Returns the tables and indexes that the migrations create.
 fn made(migrations: &[Migration], now: Timestamp) -> Result<Vec<String>, StoreError> {
     let db = Db::open(Path::new(":memory:"), Role::Draft)?;
     migrate::migrate(&db, migrations, now)?;
     shape(&db)
 }
 
-/// Renames a file. A log next to either name would be applied to it.
+/// Renames a file into place. Fails if either name has a WAL or journal, which SQLite would apply
+/// to the file.
 fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     for name in [from, to] {
         for path in COMPANIONS.map(|ending| beside(name, ending)) {
@@ -477,8 +481,8 @@ fn place(from: &Path, to: &Path) -> Result<(), BackupError> {
     Ok(to.parent().map_or(Ok(()), sync)?)
 }
 
-/// The staging folder. It is removed when the restore ends, however it ends. A leftover of a crash
-/// is harmless, because only the holder of the store lock uses it.
+/// The staging directory; removed on drop. One left by a crash is harmless, because only the holder
+/// of the store lock uses it.
 #[derive(Debug)]
 struct Staging {
     dir: PathBuf,
@@ -498,7 +502,7 @@ impl Staging {
         self.dir.join(part.file_name())
     }
 
-    /// A folder with an empty candle database, for a store that has only accounts.
+    /// Creates a directory with an empty candle database, for a store that has only accounts.
     fn no_candles(&self, now: Timestamp) -> Result<PathBuf, StoreError> {
         let dir = self.dir.join("empty");
         create_folder(&dir).map_err(|source| StoreError::io("create the folder", &dir, source))?;

@@ -1,4 +1,4 @@
-//! State that must not go back in time when accounts are restored: assigned numbers, revocations,
+//! State that must not be rolled back when accounts are restored: allocated numbers, revocations,
 //! and single-use credentials.
 
 use std::collections::HashMap;
@@ -15,7 +15,7 @@ statements! {
     for crate::engine::migrations::ACCOUNTS;
     COUNT_ACCOUNTS: "count the accounts", "select count(*) from account";
     ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from sealed_account order by id";
-    // Without checking seals: the accounts may be replaced because they are damaged.
+    // Does not check seals: the accounts may be replaced because they are damaged.
     RAW_ACCOUNTS: "read the accounts", "select id, name, created_at, revoked_at, epoch from account order by id";
     CARRY: "carry an account over", "update account set epoch = $1, revoked_at = $2 where id = $3";
     SET_COUNTER: "set a counter",
@@ -29,7 +29,7 @@ statements! {
     RAW_HEADS: "read how far the journals are", "select account_id, revision, last_number from journal_head";
 }
 
-/// Accounts whose state differs from the backup.
+/// Accounts that differ between the backup and the replaced store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
     pub(super) still_revoked: Vec<String>,
@@ -44,7 +44,7 @@ pub(super) struct Before {
     heads: Vec<Head>,
 }
 
-/// The position of a journal.
+/// Head of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Head {
     account: AccountId,
@@ -78,14 +78,14 @@ impl Standing {
         })
     }
 
-    /// Whether both rows are the same account: two histories of one installation may have assigned
-    /// one number to two accounts.
+    /// Returns whether both rows are the same account. After an earlier restore, the same id may
+    /// have been assigned to two accounts.
     fn is(&self, other: &Standing) -> bool {
         (self.id, &self.name, self.created_at) == (other.id, &other.name, other.created_at)
     }
 }
 
-/// The higher value of each counter, so that no number of either state is assigned again.
+/// Returns the higher value of each counter, so that no number of either state is reused.
 fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64)> {
     let mut all: HashMap<String, i64> = one.into_iter().collect();
     for (name, next) in other {
@@ -97,7 +97,8 @@ fn highest(one: Vec<(String, i64)>, other: &[(String, i64)]) -> Vec<(String, i64
     all
 }
 
-/// The counters of a database of any schema, even a damaged one: unreadable rows are skipped.
+/// Reads the counters of a database of any schema. Skips unreadable rows, because the database may
+/// be damaged.
 fn counters(db: &Db) -> Result<Vec<(String, i64)>, StoreError> {
     let read = |row: &Row<'_>| Some((row.get(0).ok()?, row.get(1).ok()?));
     Ok(db.all(sql::RAW_COUNTERS, [], |row| Ok(read(row)))?.into_iter().flatten().collect())
@@ -108,8 +109,8 @@ fn heads(db: &Db) -> Result<Vec<Head>, StoreError> {
 }
 
 impl Before {
-    /// The counters of numbers used by journals that differ from the restored ones. Each number
-    /// took an entry, so there are at most as many new numbers as entries.
+    /// Returns counters for the numbers used by journals that differ from the restored ones. Each
+    /// number is used by an entry, so the number of entries is an upper bound.
     fn numbers_used(&self, restored: &[Head]) -> Vec<(String, i64)> {
         let known: HashMap<&str, i64> =
             self.counters.iter().map(|(name, next)| (name.as_str(), *next)).collect();
@@ -127,7 +128,7 @@ impl Before {
         let standings = db.all(RAW_ACCOUNTS, [], |row| Ok(Standing::read(row).ok()))?;
         let accounts: Vec<Standing> = standings.into_iter().flatten().collect();
         let mut before = Before { counters: counters(db)?, accounts, heads: heads(db)? };
-        // The counter may be lost while its accounts exist.
+        // The counter may be lost while its accounts still exist.
         if !before.counters.iter().any(|(name, _)| name == "account") {
             let next = before.accounts.iter().map(|account| account.id.0.saturating_add(1)).max();
             before.counters.extend(next.map(|next| ("account".to_owned(), next)));
@@ -136,9 +137,9 @@ impl Before {
     }
 }
 
-/// Changes restored accounts before they go live. A token used, or a login ended, after the backup
-/// was made would become valid again, so all logins end. API keys stay valid: programs cannot sign
-/// in again by themselves.
+/// Adapts the restored accounts before they go live. Tokens that were used and logins that were
+/// ended after the backup would become valid again, so all logins are ended. API keys stay valid,
+/// because programs cannot sign in again without a user.
 pub(super) fn settle(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, StoreError> {
     db.begin_write()?;
     let settled = change(db, before, note).and_then(|settled| db.commit().map(|()| settled));
@@ -157,11 +158,11 @@ fn change(db: &Db, before: &Before, note: &AuditNote<'_>) -> Result<Settled, Sto
     let restored = db.all(ACCOUNTS, [], Standing::read)?;
     let by_id: HashMap<AccountId, &Standing> = before.accounts.iter().map(|one| (one.id, one)).collect();
     for account in &restored {
-        // It may have been used since the backup was made.
+        // The link may have been used since the backup was made.
         end_password_link(db, account.id, note)?;
         let Some(known) = by_id.get(&account.id) else { continue };
         let same = account.is(known);
-        // Sessions carry the epoch in which they began; ended ones stay ended.
+        // A session stores the epoch in which it began, so ended sessions stay ended.
         let epoch = account.epoch.max(known.epoch).saturating_add(u32::from(!same));
         let stays = same && account.revoked_at.is_none() && known.revoked_at.is_some();
         let revoked_at = if stays { known.revoked_at } else { account.revoked_at };

@@ -7,13 +7,13 @@ use crate::candles::sql;
 use crate::engine::{Fault, Row, signed};
 use crate::{Batch, StoreError, View};
 
-/// The effect of replacing corporate actions, in rows.
+/// Number of rows changed by replacing corporate actions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ActionChanges {
     pub added: u64,
     pub replaced: u64,
     pub unchanged: u64,
-    /// Stored for one of the dates before, and absent now.
+    /// Actions that were stored for one of the given dates and are now absent.
     pub removed: u64,
 }
 
@@ -21,7 +21,7 @@ pub struct ActionChanges {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredAction {
     pub action: Action,
-    /// When its cash is paid, if known.
+    /// Payment date of the cash dividend, if known.
     pub pay_date: Option<Date>,
 }
 
@@ -32,10 +32,10 @@ impl From<Action> for StoredAction {
 }
 
 /// The stored amounts of an action. Fractions are in lowest terms, so equal amounts have equal
-/// texts.
+/// text.
 type Terms = [String; 5];
 
-/// A row of an ex-date. Its terms are the key.
+/// A stored action of an ex-date, identified by its terms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct TermsRow {
     terms: Terms,
@@ -49,12 +49,12 @@ impl TermsRow {
 }
 
 impl View {
-    /// The corporate actions of a symbol, by ex-date.
+    /// Returns a symbol's corporate actions, ordered by ex-date.
     pub fn actions(&self, symbol: &Symbol) -> Result<Vec<Action>, StoreError> {
         Ok(self.stored_actions(symbol)?.into_iter().map(|stored| stored.action).collect())
     }
 
-    /// The same with all stored fields.
+    /// Returns a symbol's corporate actions with all stored fields, ordered by ex-date.
     pub fn stored_actions(&self, symbol: &Symbol) -> Result<Vec<StoredAction>, StoreError> {
         self.steadily_about(symbol, || {
             let all = self.db().all(sql::ACTIONS, [symbol.as_str()], |row| {
@@ -75,13 +75,13 @@ impl View {
         })
     }
 
-    /// The bytes that [`Batch::put_factors`] wrote, unless a daily candle or an action of the
-    /// symbol has changed since.
+    /// Returns the bytes that [`Batch::put_factors`] wrote, or `None` if a daily candle or an
+    /// action of the symbol has changed since.
     pub fn factors(&self, symbol: &Symbol) -> Result<Option<Vec<u8>>, StoreError> {
         self.about(symbol, || self.db().first(sql::FACTORS, [symbol.as_str()], |row| row.get(0)))
     }
 
-    /// The symbols that have actions, but no factors.
+    /// Returns the symbols that have actions but no factors.
     pub fn without_factors(&self) -> Result<Vec<Symbol>, StoreError> {
         self.db().all(sql::WITHOUT_FACTORS, [], |row| {
             let text = row.text(0)?;
@@ -91,8 +91,8 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// For every ex-date in `actions`, replaces the stored actions by the given ones; other dates
-    /// are unchanged. Duplicate terms become one row, the first of them.
+    /// Replaces the stored actions on every ex-date in `actions` by the given ones. Other dates are
+    /// unchanged. Actions with equal terms are deduplicated; the first one is stored.
     pub fn replace_actions(
         &mut self,
         symbol: &Symbol,
@@ -129,8 +129,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Stores the adjustment factors of a symbol, computed from its actions and daily closes. The
-    /// bytes are opaque.
+    /// Stores a symbol's adjustment factors, computed from its actions and daily closes. The bytes
+    /// are opaque.
     pub fn put_factors(&mut self, symbol: &Symbol, factors: &[u8]) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::PUT_FACTORS, (symbol.as_str(), factors))?;
@@ -138,8 +138,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Must be called with every change of an action or a daily candle, so that stale factors are
-    /// never read.
+    /// Removes a symbol's factors. Must be called with every change of an action or a daily candle,
+    /// so that stale factors are never read.
     pub(crate) fn forget_factors(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         self.db().run(sql::REMOVE_FACTORS, [symbol.as_str()]).map(drop)
     }

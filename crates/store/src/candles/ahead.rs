@@ -1,5 +1,5 @@
-//! Prefetch of block bodies over a network: several per statement, including those likely to be
-//! requested next.
+//! Prefetching of block bodies over a network: each statement fetches the requested body and those
+//! likely to be requested next.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -7,19 +7,20 @@ use std::collections::HashMap;
 use crate::candles::copy::{BODIES_MAX, BodyOf};
 use crate::{BlockEntry, StoreError};
 
-/// Maximum bytes prefetched in addition to the requested body.
+/// Maximum number of bytes prefetched in addition to the requested body.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// Block ids with the size of each.
+/// Block ids and body sizes in bytes.
 type Expected = (Option<BodyOf>, Vec<(i64, u32)>);
 
-/// The blocks that a view expects to be requested, and those already fetched.
+/// The blocks that a view is expected to request, and the bodies already fetched.
 #[derive(Debug, Default)]
 pub(crate) struct Ahead {
-    /// The blocks of the last directory that was read, if all of them are wanted.
+    /// The blocks of the last directory that was read, if all of them are needed.
     expected: RefCell<Expected>,
     fetched: RefCell<HashMap<i64, Box<[u8]>>>,
-    /// The position of the last fetched body, and how many were prefetched with it backwards.
+    /// Position of the last fetched body, and the number of bodies fetched with it when reading
+    /// backwards.
     last: Cell<(usize, usize)>,
 }
 
@@ -32,7 +33,7 @@ impl Ahead {
         self.last.set((usize::MAX, 0));
     }
 
-    /// A body that was prefetched.
+    /// Removes and returns a prefetched body.
     pub(crate) fn take(&self, of: BodyOf, id: i64) -> Option<Box<[u8]>> {
         if self.expected.borrow().0 != Some(of) {
             return None;
@@ -40,8 +41,8 @@ impl Ahead {
         self.fetched.borrow_mut().remove(&id)
     }
 
-    /// Fetches a body together with the likely next ones that `is_there` does not report as
-    /// present. `None` if the body no longer exists.
+    /// Fetches a body and the likely next ones, except those for which `is_there` returns `true`.
+    /// Returns `None` if the body no longer exists.
     pub(crate) fn fetch(
         &self,
         of: BodyOf,
@@ -67,8 +68,8 @@ impl Ahead {
         Ok(found)
     }
 
-    /// The blocks likely to be requested next: the rest of the directory, or, when it is read
-    /// backwards, a few before it, then more and more.
+    /// Returns the blocks likely to be requested next: the following ones, or, when the directory
+    /// is read backwards, a number of preceding ones that doubles each time.
     fn next(&self, of: BodyOf, id: i64) -> Vec<i64> {
         let expected = self.expected.borrow();
         let place = expected.1.iter().position(|(expected, _)| *expected == id);

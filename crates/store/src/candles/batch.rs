@@ -8,11 +8,12 @@ use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value, signed};
 use crate::{BLOCK_BYTES_MAX, BlockEntry, NewBlock, Security, Series, StoreError, Tail, View};
 
-/// Counters of which a batch needs many ids, and how many it takes per statement.
+/// Counters that a batch takes many ids from; over a network it reserves `RESERVE` ids per
+/// statement.
 const RESERVED: [&str; 3] = ["block", "series", "trade"];
 const RESERVE: i64 = 128;
 
-/// The effect of writing a row.
+/// Effect of writing a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     Added,
@@ -20,20 +21,20 @@ pub enum Change {
     Unchanged,
 }
 
-/// A write transaction: all changes of the store, and queries that see those changes. Dropping it
-/// rolls back.
+/// A write transaction. Provides all changes of the store, and queries that see them. Rolled back
+/// if dropped without a commit.
 #[derive(Debug)]
 pub struct Batch<'a> {
     view: &'a View,
     lock: &'a WriterLock,
     version: Option<i64>,
-    /// The symbols that it has changed, if nodes must be notified.
+    /// The changed symbols; `None` if no nodes need them.
     touched: Option<BTreeSet<Symbol>>,
     /// Whether statements go over a network, so that many are sent in one round trip.
     all_at_once: bool,
-    /// Securities known to exist, if a query needs a network round trip.
+    /// Securities known to exist, which saves a round trip.
     pub(super) ensured: BTreeSet<Symbol>,
-    /// Reserved, unused ids: the next one, and how many.
+    /// Unused reserved ids per counter: the next id, and how many remain.
     reserved: BTreeMap<&'static str, (i64, i64)>,
     state: State,
 }
@@ -41,7 +42,7 @@ pub struct Batch<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Open,
-    /// A change failed half-way; committing the other half would break atomicity.
+    /// A change failed halfway. The batch cannot be committed, because it would not be atomic.
     Broken,
     Committed,
 }
@@ -57,7 +58,7 @@ impl Deref for Batch<'_> {
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
         if self.state != State::Committed {
-            // SQLite rolls back by itself after some errors; then nothing is left to undo.
+            // After some errors SQLite has already rolled back, and this fails.
             self.view.db().rollback().ok();
         }
     }
@@ -76,7 +77,7 @@ impl<'a> Batch<'a> {
         self
     }
 
-    /// Commits; the changes are durable on return.
+    /// Commits the transaction. The changes are durable on return.
     pub fn commit(mut self) -> Result<(), StoreError> {
         self.refuse_if_broken()?;
         self.give_back_ids()?;
@@ -85,7 +86,7 @@ impl<'a> Batch<'a> {
         self.view.db().commit()?;
         self.state = State::Committed;
         if let (Some(channel), Some(version)) = (self.view.db().channel(), self.version) {
-            // Not every server supports notifications. Nodes that miss one poll.
+            // Not every server supports notifications. Nodes that receive none poll.
             self.view.db().first(nodes_sql::NOTIFY, (channel, version.to_string()), |_| Ok(())).ok();
         }
         Ok(())
@@ -96,7 +97,7 @@ impl<'a> Batch<'a> {
         self.write(|batch| batch.add_security(symbol))
     }
 
-    /// Writes a security as given, including fields that are `None`.
+    /// Writes all fields of a security, including those that are `None`.
     pub fn put_security(&mut self, security: &Security) -> Result<Change, StoreError> {
         self.write(|batch| {
             if security.decimals > DECIMALS_MAX {
@@ -118,8 +119,8 @@ impl<'a> Batch<'a> {
         })
     }
 
-    /// Removes the blocks with the ids `removed` from a series and adds `added`. Blocks of a series
-    /// never overlap. Returns the new directory entries in the order given.
+    /// Removes the blocks with the ids `removed` from a series and adds `added`. Fails if blocks of
+    /// the series would overlap. Returns the new directory entries in the order of `added`.
     pub fn replace_blocks(
         &mut self,
         series: &Series,
@@ -164,7 +165,7 @@ impl<'a> Batch<'a> {
         Ok((entries, change))
     }
 
-    /// The id of a series, and whether it was just added.
+    /// Returns the id of a series, and whether it was just added.
     fn series_id(&mut self, series: &Series) -> Result<(i64, bool), StoreError> {
         let key = (series.symbol.as_str(), series.grain.as_str(), series.lane.as_str());
         if let Some(id) = self.db().first(sql::SERIES_ID, key, |row| row.get(0))? {
@@ -203,7 +204,7 @@ impl<'a> Batch<'a> {
         id: i64,
         block: &NewBlock,
     ) -> Result<BlockEntry, StoreError> {
-        // Stored blocks do not overlap, so of those that start by our end the last one also ends
+        // Stored blocks do not overlap, so the last one that starts at or before our end also ends
         // last.
         let neighbour = self.db().first(sql::LAST_STARTING_BY, (series_id, block.last.0), |row| {
             Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?)))
@@ -246,14 +247,15 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Takes `count` new ids and returns the first.
+    /// Allocates `count` consecutive ids and returns the first.
     pub(crate) fn take_ids(&mut self, name: &'static str, count: usize) -> Result<i64, StoreError> {
         let count = signed(count as u64);
         let next = match self.reserved.get(name) {
             Some((next, left)) if *left >= count => (*next, *left),
             known => {
-                // If a query needs a network round trip, more ids are reserved for the rest of the
-                // batch. They are contiguous with the remaining ones.
+                // Over a network, reserve more ids for the remaining changes of this batch. They
+                // are contiguous with the reserved ones, because the batch holds the counter's row
+                // lock.
                 let is_slow = self.db().is_remote() && RESERVED.contains(&name);
                 let taken = if is_slow { RESERVE.max(count) } else { count };
                 let end: i64 = self.db().one(sql::COUNT_UP, (taken, name), |row| row.get(0))?;
@@ -276,8 +278,8 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Must be called with every change of data that nodes cache by symbol. Returns the version
-    /// that this batch will have.
+    /// Records that a symbol has changed. Must be called with every change of data that nodes cache
+    /// by symbol. Returns the version that this batch will have.
     pub(crate) fn touch(&mut self, symbol: &Symbol) -> Result<i64, StoreError> {
         if let Some(touched) = &mut self.touched
             && !touched.contains(symbol)
@@ -287,12 +289,12 @@ impl<'a> Batch<'a> {
         self.next_version()
     }
 
-    /// The same for derived data, whose change raises the version only if there are nodes.
+    /// Like `touch`, for derived data: increments the version only if there are nodes.
     pub(crate) fn touch_for_nodes(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         if self.touched.is_some() { self.touch(symbol).map(drop) } else { Ok(()) }
     }
 
-    /// Records the changed symbols for nodes.
+    /// Writes the changed symbols to the table that nodes read.
     fn tell_nodes(&self) -> Result<(), StoreError> {
         let (Some(touched), Some(version)) = (&self.touched, self.version) else { return Ok(()) };
         let rows: Vec<[Value<'_>; 2]> =
@@ -301,7 +303,7 @@ impl<'a> Batch<'a> {
         self.db().run(nodes_sql::ADD_STAMP, [version]).map(drop)
     }
 
-    /// The version of this batch, taken by its first change.
+    /// Returns the version of this batch; allocated by its first change.
     fn next_version(&mut self) -> Result<i64, StoreError> {
         if let Some(version) = self.version {
             return Ok(version);
@@ -311,8 +313,8 @@ impl<'a> Batch<'a> {
         Ok(version)
     }
 
-    /// SQLite ends a transaction by itself when the disk is full; a change after that would be
-    /// committed on its own.
+    /// Fails after an error. SQLite ends the transaction when the disk is full, and later changes
+    /// would be committed separately.
     fn refuse_if_broken(&self) -> Result<(), StoreError> {
         match self.state {
             State::Broken => Err(StoreError::unfit("a batch", "one of its changes failed")),
@@ -320,7 +322,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// All public changes go through here, so that a half-finished one is never committed.
+    /// Runs a change, and marks the batch as broken if it fails. All public changes go through
+    /// here, so that an incomplete one is never committed.
     pub(crate) fn write<T>(
         &mut self,
         change: impl FnOnce(&mut Self) -> Result<T, StoreError>,
@@ -334,8 +337,8 @@ impl<'a> Batch<'a> {
     }
 }
 
-/// Refuses a block that cannot be stored. `neighbour` is the last of the others that begins by its
-/// end. Returns the block's length.
+/// Rejects an invalid or overlapping block. `neighbour` spans the last other block that starts at
+/// or before the end of this one. Returns the block's length in bytes.
 pub(super) fn refuse_unfit(
     series: &Series,
     block: &NewBlock,
@@ -359,7 +362,7 @@ pub(super) fn refuse_unfit(
     }
 }
 
-/// The change of a series' totals.
+/// Change of a series' totals.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Totals {
     rows: i64,

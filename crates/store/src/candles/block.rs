@@ -2,11 +2,11 @@ use market::Timestamp;
 
 use crate::engine::{BLOB_BYTES_MAX, Fault, Row, small};
 
-/// Maximum size of a block, far above what four thousand candles need.
+/// Maximum size of a block in bytes; far more than four thousand candles need.
 pub const BLOCK_BYTES_MAX: usize = BLOB_BYTES_MAX;
 
-/// A block to be stored. The bytes are opaque; `first` and `last` are the stamps of its first and
-/// last candle.
+/// A block to be stored. The bytes are opaque; `first` and `last` are the timestamps of its first
+/// and last candle.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewBlock {
     pub first: Timestamp,
@@ -15,7 +15,7 @@ pub struct NewBlock {
     pub bytes: Vec<u8>,
 }
 
-/// One block in a series' directory. `last` is the stamp of its last candle, so it is inclusive.
+/// Directory entry of a block. `last` is the timestamp of its last candle, so it is inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockEntry {
     pub id: i64,
@@ -23,12 +23,12 @@ pub struct BlockEntry {
     pub last: Timestamp,
     pub rows: u32,
     pub bytes: u32,
-    /// The last bytes of its body.
+    /// The last bytes of the body.
     pub tail: Tail,
 }
 
-/// The last bytes of a block's body, zero-padded in front. A block ends with its own checksum: once
-/// that is verified, the tail alone identifies the body.
+/// The last eight bytes of a block's body; shorter bodies are padded with leading zeros. A block
+/// ends with its checksum: once the checksum is verified, the tail alone identifies the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail([u8; 8]);
 
@@ -52,12 +52,12 @@ impl BlockEntry {
             last: Timestamp(row.get(2)?),
             rows: small(row, 3)?,
             bytes: small(row, 4)?,
-            // A store of an older schema may lack the body.
+            // In a store with an older schema the body may be missing.
             tail: Tail::of(row.bytes_or_null(5)?.unwrap_or_default()),
         })
     }
 
-    /// Whether a body matches this entry by length and tail.
+    /// Returns whether a body matches this entry by length and tail.
     pub(crate) fn fits(&self, body: &[u8]) -> bool {
         usize::try_from(self.bytes) == Ok(body.len()) && Tail::of(body) == self.tail
     }

@@ -1,4 +1,4 @@
-//! Block bodies: read in place, or fetched over a network.
+//! Block bodies, read in place from SQLite or fetched over a network.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,15 +13,15 @@ use crate::candles::{sql, trade_sql};
 use crate::engine::{Db, Fault, Sql, small};
 use crate::{BlockEntry, Series, StoreError, View};
 
-/// Maximum candles of a response: the first fetch covers these.
+/// Number of candles that the first fetch covers; the maximum per response.
 const ROWS_FIRST: i64 = 1_000;
-/// Directory entries in the first statement, and in each later one.
+/// Number of directory entries fetched by the first statement, and by each later one.
 const PAGE_FIRST: usize = 16;
 const PAGE: usize = 512;
-/// Maximum bytes of bodies per statement, after the first body.
+/// Maximum number of body bytes per statement, after the first body.
 const BYTES_MAX: u64 = 4 << 20;
 
-/// A block of a series with its bytes, and the decimals of its prices.
+/// A block with its bytes, and the price decimals of its security.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Body<'a> {
     pub entry: BlockEntry,
@@ -29,13 +29,13 @@ pub struct Body<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Receives one body after the other, until it breaks.
+/// Callback that receives bodies until it returns `Break`.
 type Take<'t> = dyn FnMut(Body<'_>) -> ControlFlow<()> + 't;
 
 impl View {
-    /// Passes the blocks that start before `until` to `each`, newest first, with their bytes in
-    /// place and the decimals of the security, until it breaks. Uses one statement: half of the
-    /// cost of a small query is the number of its statements.
+    /// Passes the blocks that start before `until` to `each`, newest first, until it returns
+    /// `Break`. Bytes are borrowed from the database. Uses a single statement, because the number
+    /// of statements makes up half of the cost of a small query.
     pub fn bodies_back(
         &self,
         series: &Series,
@@ -84,7 +84,7 @@ impl View {
         Ok(())
     }
 
-    /// The same from a database that has all bodies.
+    /// Reads blocks backwards from a database that has all bodies.
     fn stored_back(
         &self,
         series: &Series,
@@ -108,7 +108,7 @@ impl View {
         self.went_back(series, until, &chain, flow)
     }
 
-    /// Called at the end of a backward walk: verifies that no block is missing.
+    /// Verifies at the end of a backward read that no block is missing.
     fn went_back(
         &self,
         series: &Series,
@@ -116,22 +116,23 @@ impl View {
         chain: &Back,
         flow: ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        // Without a transaction the next statement may see another state; if this finds nothing, it
-        // is repeated in one.
+        // Outside a transaction, statements to a remote database may see different states. The
+        // caller repeats an empty or `Replaced` result in a transaction.
         let is_steady = !self.db().is_remote() || self.db().in_transaction();
         let ended = match (flow.is_continue(), chain.end()) {
             (false, _) => false,
             (true, Ok(has_blocks)) => !has_blocks,
-            // Removed between two pages.
+            // The block was removed between two pages.
             (true, Err(Fault::Missing)) if !is_steady => return Err(self.replaced(sql::BODIES_BACK)),
             (true, Err(fault)) => return Err(self.db().fail(sql::BODIES_BACK.what)(fault)),
         };
         if ended && self.db().in_transaction() { self.no_blocks(series, Some(until)) } else { Ok(()) }
     }
 
-    /// For a database that sends all rows of a statement, wanted or not. Returns the version that
-    /// was read. One statement is nearly always enough, and a transaction would take a third of its
-    /// time; with several, the version of the series shows whether they read the same state.
+    /// Reads blocks backwards in pages, for a database that sends all rows of a statement even if
+    /// fewer are needed. Returns the version that was read. One page is nearly always enough, and a
+    /// transaction would add a third of its time. With several pages, the version of the series
+    /// shows whether they read the same state.
     fn paged_back(&self, series: &Series, until: Timestamp, each: &mut Take<'_>) -> Result<i64, StoreError> {
         let (symbol, grain, lane) = key(series);
         let (mut chain, mut flow) = (Back::new(until), ControlFlow::Continue(()));
@@ -179,7 +180,8 @@ impl View {
         }
     }
 
-    /// Fetches the bodies of the first blocks of a page that lack one, more each time.
+    /// Fetches missing bodies of a page, starting at its first block. Each call fetches twice as
+    /// many as the previous one.
     fn fill(
         &self,
         page: &mut [(LinkedEntry, u32, Option<Vec<u8>>)],
@@ -203,8 +205,8 @@ impl View {
         Ok(())
     }
 
-    /// Reads from the local copy and fetches missing bodies. Returns whether `is_same` was true
-    /// when the first row fixed the snapshot: if not, nothing was passed on.
+    /// Reads blocks backwards from the local copy and fetches missing bodies. Returns `false`,
+    /// without calling `each`, if `is_same` was false when the first row fixed the snapshot.
     fn copied_back(
         &self,
         series: &Series,
@@ -218,7 +220,7 @@ impl View {
         let mut fetched: HashMap<i64, Box<[u8]>> = HashMap::new();
         let db = self.db();
         db.each(sql::BODIES_BACK, (symbol, grain, lane, until.0), |row| {
-            // The first row fixes the snapshot of all of them.
+            // The first row fixes the snapshot for all rows.
             if !*decided.get_or_insert_with(is_same) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -251,7 +253,7 @@ impl View {
             return Err(error);
         }
         if decided.is_none() && !db.in_transaction() {
-            // No later check verifies this: there is no other state to compare with.
+            // An empty result is verified here, because no later check does.
             self.steady(|| self.no_blocks(series, Some(until)))?;
         }
         if !decided.unwrap_or_else(is_same) {
@@ -260,8 +262,8 @@ impl View {
         self.went_back(series, until, &chain, flow).map(|()| true)
     }
 
-    /// Fetches a body that the local copy lacks, with earlier ones that the backward walk will
-    /// reach.
+    /// Fetches a body that the local copy lacks, together with earlier ones that the backward read
+    /// will need.
     fn fetch_missing(
         &self,
         near: &Db,
@@ -286,10 +288,10 @@ impl View {
         Ok(self.fetch(BodyOf::Candles, &ids)?.into_iter().collect())
     }
 
-    /// Fetches bodies from the shared database, and stores them in the local copy.
+    /// Fetches bodies from the shared database and stores them in the local copy, if there is one.
     fn fetch(&self, of: BodyOf, ids: &[i64]) -> Result<Vec<FoundBody>, StoreError> {
         let Some(near) = self.near() else {
-            // Within a transaction stored bodies remain; without one they may have been replaced
+            // Inside a transaction bodies cannot disappear; outside, they may have been replaced
             // since the id was read.
             let wanted = if self.far().in_transaction() { Wanted::Stored } else { Wanted::Replaced };
             return fetch_bodies(self.far(), (of, wanted), ids);
@@ -299,7 +301,7 @@ impl View {
         Ok(bodies)
     }
 
-    /// The error for a missing body. On a node this happens when an outdated state is read.
+    /// Returns the error for a missing body. On a node, this happens when the copy is outdated.
     fn gone(&self, sql: Sql) -> StoreError {
         match self.near() {
             Some(_) => self.replaced(sql),
@@ -318,19 +320,19 @@ impl View {
         }
     }
 
-    /// Reads a block into `bytes`, replacing its contents.
+    /// Reads a block into `bytes`, replacing the previous contents.
     pub fn block(&self, entry: &BlockEntry, bytes: &mut Vec<u8>) -> Result<(), StoreError> {
         bytes.clear();
         self.with_block(entry, |body| bytes.extend_from_slice(body))
     }
 
-    /// Reads a block in place, without a copy.
+    /// Passes a block's bytes to `read` without copying them.
     pub fn with_block<T>(&self, entry: &BlockEntry, read: impl FnOnce(&[u8]) -> T) -> Result<T, StoreError> {
         self.count_block();
         self.with_fitting(BodyOf::Candles, entry, read)
     }
 
-    /// Reads a block of trades in place.
+    /// Passes a trade block's bytes to `read` without copying them.
     pub fn with_trade_block<T>(
         &self,
         entry: &BlockEntry,
@@ -355,7 +357,7 @@ impl View {
         read.ok_or_else(|| self.gone(of.sql()))
     }
 
-    /// The body of a block, unchecked, if it exists.
+    /// Passes a block's body to `read` without checking it. Returns `None` if it does not exist.
     pub(crate) fn with_body<T>(
         &self,
         id: i64,
@@ -366,7 +368,8 @@ impl View {
         self.look_at(BodyOf::Candles, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// The body of a block of trades, unchecked, if it exists.
+    /// Passes a trade block's body to `read` without checking it. Returns `None` if it does not
+    /// exist.
     pub(crate) fn with_trade_body<T>(
         &self,
         id: i64,
@@ -376,8 +379,8 @@ impl View {
         self.look_at(BodyOf::Trades, id, &mut |body| read.take().map(|read| read(body)))
     }
 
-    /// Passes a body to `look`, which returns `None` for a wrong body. A body is the same in every
-    /// state that has it, so any database may provide it.
+    /// Passes a body to `look`, which returns `None` if the body does not match. A body never
+    /// changes, so it may come from the copy, the prefetched bodies, or the shared database.
     fn look_at<T>(
         &self,
         of: BodyOf,

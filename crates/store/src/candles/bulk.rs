@@ -1,6 +1,6 @@
-//! Replaces blocks over a network: like [`Batch::replace_blocks`](crate::Batch::replace_blocks),
-//! but with each statement sent for all blocks together. A round trip costs more than the statement
-//! itself.
+//! Replaces blocks over a network. Equivalent to
+//! [`Batch::replace_blocks`](crate::Batch::replace_blocks), but sends each statement once for all
+//! blocks, because a round trip costs more than the statement.
 
 use std::collections::BTreeMap;
 
@@ -11,12 +11,12 @@ use crate::candles::sql;
 use crate::engine::Value;
 use crate::{Batch, BlockEntry, NewBlock, Series, StoreError, Tail};
 
-/// First and last stamp of a block.
+/// First and last timestamp of a block, both inclusive.
 type Span = (Timestamp, Timestamp);
 
 impl Batch<'_> {
-    /// Removes blocks from a series and adds others. Returns the entries in the order given, and
-    /// the change of the series' totals.
+    /// Removes blocks from a series and adds others. Returns the new entries in the order of
+    /// `added`, and the change of the series' totals.
     pub(super) fn replace_all_at_once(
         &mut self,
         series: &Series,
@@ -36,7 +36,7 @@ impl Batch<'_> {
                 first: block.first,
                 last: block.last,
                 rows: block.rows,
-                // Longer blocks were refused above.
+                // Longer blocks were rejected above.
                 bytes: u32::try_from(block.bytes.len()).unwrap_or(u32::MAX),
                 tail: Tail::of(&block.bytes),
             })
@@ -47,13 +47,13 @@ impl Batch<'_> {
             .map(|(entry, block)| [Value::Int(entry.id), Value::Blob(&block.bytes)])
             .collect();
         self.db().run_all(sql::ADD_BODY, bodies.iter().map(<[Value<'_>; 2]>::as_slice))?;
-        // From the last to the first: an entry looks up its successor when it is written.
+        // Newest first: an entry looks up its successor when it is written.
         let mut sorted: Vec<&BlockEntry> = entries.iter().collect();
         sorted.sort_by_key(|entry| std::cmp::Reverse(entry.first));
         let rows: Vec<[Value<'_>; 7]> = sorted.iter().map(|entry| row(series_id, entry)).collect();
         self.db().run_all(sql::ADD_ENTRY, rows.iter().map(<[Value<'_>; 7]>::as_slice))?;
-        // In a new series these have no predecessors, and they found their successors when they
-        // were written.
+        // In a new series the blocks have no stored predecessors, and they already found their
+        // successors.
         points.extend(entries.iter().map(|entry| entry.first.0).filter(|_| !is_new));
         points.sort_unstable();
         points.dedup();
@@ -64,7 +64,7 @@ impl Batch<'_> {
         Ok((entries, change))
     }
 
-    /// Removes entries. Returns where the removed blocks began.
+    /// Removes entries. Returns the timestamps at which the removed blocks began.
     fn remove_entries(
         &mut self,
         series: &Series,
@@ -92,7 +92,7 @@ impl Batch<'_> {
         Ok(points.into_iter().flatten().collect())
     }
 
-    /// Refuses blocks that are invalid, or overlap stored ones or one another.
+    /// Rejects blocks that are invalid, or that overlap stored blocks or each other.
     fn refuse_overlaps(
         &self,
         series: &Series,
@@ -102,7 +102,7 @@ impl Batch<'_> {
         let ends: Vec<[Value<'_>; 2]> =
             added.iter().map(|block| [Value::Int(series_id), Value::Int(block.last.0)]).collect();
         let mut stored: Vec<Option<Span>> = vec![None; added.len()];
-        // A new series has no blocks.
+        // A new series has no stored blocks.
         let ends = ends.iter().map(<[Value<'_>; 2]>::as_slice).filter(|_| !is_new);
         self.db().each_of_all(sql::LAST_STARTING_BY, ends, |number, row| {
             if let Some(stored) = stored.get_mut(number) {
@@ -113,7 +113,7 @@ impl Batch<'_> {
         let mut given: BTreeMap<Timestamp, Timestamp> = BTreeMap::new();
         for (block, stored) in added.iter().zip(stored) {
             let before = given.range(..=block.last).next_back().map(|(first, last)| (*first, *last));
-            // Neither overlaps the other, so the one that begins last also ends last.
+            // The two do not overlap, so the one that begins last also ends last.
             refuse_unfit(series, block, before.max(stored))?;
             given.insert(block.first, block.last);
         }
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// The directory of the series, and the result of the attempt.
+    /// Replaces blocks and returns the resulting tables and the outcome, both as text.
     fn done(store: &Store, at_once: bool, removed: &[i64], added: &[NewBlock]) -> (String, String) {
         let mut writer = store.writer().unwrap();
         let mut batch = writer.begin().unwrap().at_once(at_once);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_replacement_equals_one_by_one_replacement() {
+    fn bulk_replacement_equals_single_replacement() {
         let open = || {
             let dir = tempfile::tempdir().unwrap();
             let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
@@ -195,7 +195,7 @@ mod tests {
         let steps: [(&[i64], &[NewBlock]); 13] = [
             (&[], &[block(10, 19), block(30, 39), block(20, 29)]),
             (&[], &[block(0, 9), block(100, 109)]),
-            // Overlaps with stored blocks, with one another, and with both.
+            // Overlaps with stored blocks, with each other, and with both.
             (&[], &[block(105, 120)]),
             (&[], &[block(50, 60), block(55, 70)]),
             (&[], &[block(40, 200)]),
@@ -203,7 +203,7 @@ mod tests {
             // Not a block of this series.
             (&[99], &[block(300, 309)]),
             (&[1, 99], &[]),
-            // Replaced by fewer, and by more.
+            // Replaced by fewer blocks, and by more.
             (&[1, 3], &[block(10, 15)]),
             (&[5], &[block(90, 95), block(96, 99), block(100, 100), block(400, 409)]),
             (&[], &[NewBlock { rows: 0, ..block(500, 509) }]),

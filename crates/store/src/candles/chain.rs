@@ -1,19 +1,19 @@
-//! The links of a series' directory: each block stores where the next one begins, and the series
-//! where the first begins and the last ends. So reading a few blocks among many detects a missing
-//! one between them.
+//! Links between the blocks of a series: each block stores where the next one begins, and the
+//! series stores its first and last timestamp. Reading a few blocks therefore detects a missing
+//! block between them.
 
 use market::Timestamp;
 
 use crate::BlockEntry;
 use crate::engine::{Fault, Row};
 
-/// A directory row with its links.
+/// A directory entry with its links.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LinkedEntry {
     pub(crate) entry: BlockEntry,
-    /// Where the next block begins; `None` after the last.
+    /// Start of the next block; `None` for the last block.
     next: Option<Timestamp>,
-    /// The first and last stamp of the whole series.
+    /// First and last timestamp of the series.
     ends: (Timestamp, Timestamp),
 }
 
@@ -26,7 +26,7 @@ impl LinkedEntry {
         })
     }
 
-    /// Whether no block begins between this one and `until`.
+    /// Returns whether no block begins between this one and `until`.
     fn is_last_before(&self, until: Option<Timestamp>) -> bool {
         match self.next {
             None => self.entry.last == self.ends.1,
@@ -43,7 +43,7 @@ impl LinkedEntry {
     }
 }
 
-/// Checks blocks from a point on, oldest first.
+/// Verifies the links of blocks that are read forwards from `from`.
 #[derive(Debug)]
 pub(crate) struct Forward {
     from: Option<Timestamp>,
@@ -56,7 +56,8 @@ impl Forward {
         Forward { from, until, before: None }
     }
 
-    /// The first must be the block at or before the point, or else the first of the series.
+    /// Verifies the link to the previous block. The first block must start at or before `from`, or
+    /// be the first of the series.
     pub(crate) fn step(&mut self, linked: LinkedEntry) -> Result<(), Fault> {
         let fits = match &self.before {
             Some(before) => before.is_followed_by(&linked),
@@ -66,7 +67,8 @@ impl Forward {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// Call after the last row. Returns whether there was any.
+    /// Verifies that the last block is the end. Call this after the last row. Returns whether there
+    /// were any rows.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.before {
             Some(last) if !last.is_last_before(self.until) => Err(Fault::Missing),
@@ -75,7 +77,7 @@ impl Forward {
     }
 }
 
-/// Checks blocks that begin before a point, newest first.
+/// Verifies the links of blocks that are read backwards from `until`.
 #[derive(Debug)]
 pub(crate) struct Back {
     until: Timestamp,
@@ -96,7 +98,8 @@ impl Back {
         if fits { Ok(()) } else { Err(Fault::Missing) }
     }
 
-    /// Call after the last row. Returns whether there was any.
+    /// Verifies that the oldest block is the first of the series. Call this after the last row.
+    /// Returns whether there were any rows.
     pub(crate) fn end(&self) -> Result<bool, Fault> {
         match &self.after {
             Some(oldest) if !oldest.is_first() => Err(Fault::Missing),

@@ -1,4 +1,4 @@
-//! Consistency check of a store, without decoding blocks.
+//! Consistency check of the candle database. Does not decode blocks.
 
 use std::ops::ControlFlow;
 
@@ -9,8 +9,8 @@ use super::{BlockEntry, Finding, Reader, Series, SeriesInfo, View, sql};
 use crate::engine::{Db, Depth, FINDINGS_MAX, StoreError};
 
 impl Reader {
-    /// Reads everything and reports inconsistencies. `inspect` gets each block's bytes and returns
-    /// a problem, if any.
+    /// Checks the whole store and returns the inconsistencies. `inspect` receives each block's
+    /// bytes and returns a problem, if any.
     pub fn check(
         &mut self,
         depth: Depth,
@@ -20,7 +20,7 @@ impl Reader {
         Ok(self.check_until(depth, go_on, &mut inspect)?.unwrap_or_default())
     }
 
-    /// The same, calling `go_on` before each series. Returns `None` if it breaks.
+    /// Like `check`, but calls `go_on` before each series and returns `None` if it breaks.
     pub fn check_until(
         &mut self,
         depth: Depth,
@@ -50,8 +50,8 @@ impl Reader {
         Ok(Some(findings.list))
     }
 
-    /// Like [`Reader::check`], without reading blocks: the engine's page check, and consistency
-    /// between tables.
+    /// Like [`Reader::check`], but does not read blocks: runs the engine's page check, and checks
+    /// consistency between tables.
     pub fn check_tables(&mut self, depth: Depth) -> Result<Vec<Finding>, StoreError> {
         let snapshot = self.snapshot()?;
         let mut findings = Findings::default();
@@ -75,7 +75,8 @@ impl Findings {
         self.absorb(counters(view)).map(drop)
     }
 
-    /// An unreadable part is itself a finding, and the next part may be readable.
+    /// Adds the findings of one part of the check. An unreadable part becomes a finding, so that
+    /// the check continues with the next part.
     pub(crate) fn absorb<T>(
         &mut self,
         part: Result<(Vec<Finding>, T), StoreError>,
@@ -94,15 +95,15 @@ impl Findings {
     }
 }
 
-/// Converts an error of the stored data to a finding. Other errors are returned: a broken
-/// connection is not damage. A server aborts the transaction at a statement that met damage, so
-/// after a finding its rejections are part of it.
+/// Returns the error if it is damage of the stored data, and fails with any other error: a broken
+/// connection is not damage. After an error PostgreSQL rejects all statements until the transaction
+/// ends, so engine errors after a finding are treated as damage, too.
 pub(crate) fn damage(error: StoreError, found: &[Finding]) -> Result<StoreError, StoreError> {
     let follows = matches!(error, StoreError::Engine { .. }) && !found.is_empty();
     if error.is_of_data() || follows { Ok(error) } else { Err(error) }
 }
 
-/// The engine's own check.
+/// Runs the engine's own check.
 pub(crate) fn engine(db: &Db, depth: Depth) -> Part {
     Ok((db.check(depth)?.into_iter().map(Finding::from).collect(), ()))
 }

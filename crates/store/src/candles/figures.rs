@@ -1,12 +1,12 @@
-//! Shares and per-share figures that are effective from a day on. They are a text column of their
-//! security, one line per day: a security has few, they are always read with it, and so they are
-//! sealed, copied and removed with it.
+//! Shares and per-share figures with the day from which they are effective. They are stored in a
+//! text column of the security, one line per day: a security has few of them, and they are always
+//! read, sealed, copied and removed together with it.
 
 use market::{Date, parse_date};
 
 use crate::engine::Fault;
 
-/// Maximum days of one security: quarters of two centuries.
+/// Maximum number of days per security; enough for quarterly figures over two centuries.
 pub const FIGURES_MAX: usize = 1_000;
 
 /// Figures effective from a day on. `None` means unchanged.
@@ -16,7 +16,7 @@ pub struct DatedFigures {
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
     pub hk_shares: Option<i64>,
-    /// Decimals as imported.
+    /// Decimal text as imported.
     pub eps: Option<String>,
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
@@ -24,7 +24,7 @@ pub struct DatedFigures {
 }
 
 impl DatedFigures {
-    /// These figures; fields that are `None` come from older ones of the same day.
+    /// Merges two sets of figures for the same day: fields that are `None` are taken from `older`.
     pub(super) fn over(self, older: DatedFigures) -> DatedFigures {
         DatedFigures {
             from: self.from,
@@ -39,7 +39,8 @@ impl DatedFigures {
     }
 }
 
-/// The text of all of them: `20260301,9000,,,1.5,,,` and so on. `None` if there are none.
+/// Serializes figures, one line per day, such as `20260301,9000,,,1.5,,,`. Returns `None` if there
+/// are none.
 pub(super) fn written(dated: &[DatedFigures]) -> Option<String> {
     let whole = |number: Option<i64>| number.map(|number| number.to_string()).unwrap_or_default();
     let line = |one: &DatedFigures| {
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_day_has_the_figures_effective_by_then() {
+    fn a_day_has_the_latest_effective_figures() {
         let mut security = Security::new("700.HK".parse().unwrap());
         security.total_shares = Some(1);
         security.add_figures(DatedFigures { total_shares: Some(3), ..from("2026-06-01") });

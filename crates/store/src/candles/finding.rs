@@ -5,7 +5,7 @@ use crate::engine::{Flaw, StoreError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// The engine's own message.
+    /// Message of the engine's own check.
     Engine(String),
     /// Rows that reference missing rows.
     Dangling {
@@ -17,7 +17,7 @@ pub enum Finding {
         series: Series,
         entry: BlockEntry,
     },
-    /// The length in the index differs from that of the body.
+    /// The length in the directory differs from the length of the body.
     BodyLength {
         series: Series,
         entry: BlockEntry,
@@ -29,11 +29,11 @@ pub enum Finding {
         entry: BlockEntry,
         reason: String,
     },
-    /// A body without an entry.
+    /// A body without a directory entry.
     BodyOrphan {
         id: i64,
     },
-    /// An entry of a series that does not exist.
+    /// A directory entry of a series that does not exist.
     EntryOrphan {
         id: i64,
     },
@@ -42,12 +42,12 @@ pub enum Finding {
         before: BlockEntry,
         entry: BlockEntry,
     },
-    /// A body that does not match its entry.
+    /// A body that does not match its directory entry.
     BodyForeign {
         series: Series,
         entry: BlockEntry,
     },
-    /// The entry's link to its neighbour is wrong.
+    /// A directory entry with a wrong link to its neighbour.
     Unlinked {
         series: Series,
         entry: BlockEntry,
@@ -73,13 +73,13 @@ pub enum Finding {
         series: (i64, i64),
         actions: (i64, i64),
     },
-    /// The recorded totals of a series differ from those of its blocks.
+    /// A series whose recorded totals differ from those of its blocks.
     Totals {
         recorded: SeriesInfo,
         found: SeriesInfo,
     },
-    /// A problem with the trades of a day; importing their files again repairs a problem inside a
-    /// block.
+    /// A problem with a day's trades. If it is inside a block, importing the files again repairs
+    /// it.
     Trades {
         symbol: String,
         day: String,
@@ -92,19 +92,19 @@ pub enum Finding {
         written: i64,
         found: i64,
     },
-    /// A body of trades without an entry.
+    /// A trade body without a directory entry.
     TradeBodyOrphan {
         id: i64,
     },
-    /// A counter that would assign ids a second time.
+    /// A counter that would assign ids that are already in use.
     Counter {
         name: String,
     },
-    /// A part that could not be read.
+    /// A part of the database that could not be read.
     Unreadable(String),
 }
 
-/// The findings of a part of a check, or why it failed.
+/// The findings of one part of a check, or the error that stopped it.
 pub(crate) type Part = Result<(Vec<Finding>, ()), StoreError>;
 
 impl From<Flaw> for Finding {
@@ -121,14 +121,14 @@ impl From<Flaw> for Finding {
 }
 
 impl Finding {
-    /// A problem outside the blocks of a day of trades.
+    /// A problem of a trade day outside its blocks.
     pub(crate) fn trades(day: &TradeDay, problem: &str) -> Finding {
         let (symbol, day) = (day.symbol.to_string(), day.day.to_string());
         Finding::Trades { symbol, day, problem: problem.to_owned(), in_block: false }
     }
 
-    /// Whether importing the files of the series again repairs it. Other problems need a backup, or
-    /// a new store.
+    /// Returns whether importing the series' files again repairs the problem. Other problems
+    /// require a backup or a new store.
     pub fn is_in_a_block(&self) -> bool {
         match self {
             Finding::Body { .. }
@@ -136,7 +136,7 @@ impl Finding {
             | Finding::BodyLength { .. }
             | Finding::BodyForeign { .. }
             | Finding::Trades { in_block: true, .. } => true,
-            // Each of these missing bodies is also a finding of its series, or has its own finding.
+            // Missing bodies are also reported with their series or day.
             Finding::Dangling { table, parent, .. } => {
                 matches!(
                     (table.as_str(), parent.as_str()),

@@ -8,7 +8,7 @@ use crate::candles::sql;
 use crate::engine::{Fault, Row, Value, natural, signed};
 use crate::{Batch, Series, StoreError, View};
 
-/// Maximum stored characters of a quarantined row's text, reason and symbol.
+/// Maximum number of characters stored of a quarantined row's text, reason and symbol.
 pub const QUARANTINE_TEXT_MAX: usize = 500;
 const MESSAGE_MAX: usize = 2_000;
 
@@ -20,9 +20,9 @@ pub enum ImportState {
     Running,
     Done,
     Failed,
-    /// Stopped, or its process died; checkpointed rows are in the store.
+    /// Stopped, or its process died. Rows of completed checkpoints are in the store.
     Interrupted,
-    /// Its changes were reverted.
+    /// The changes of the import were reverted.
     Undone,
 }
 
@@ -52,17 +52,17 @@ pub struct NewImport {
     pub digest: [u8; 32],
     pub bytes: u64,
     pub kind: String,
-    /// A fingerprint of everything besides the content that changes the meaning of the rows.
+    /// Fingerprint of all options that change the meaning of the rows.
     pub options: String,
     pub started_at: Timestamp,
 }
 
-/// The progress of an import; each checkpoint replaces the previous one.
+/// Progress of an import. Each checkpoint replaces the previous one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportProgress {
     pub state: ImportState,
     pub rows_read: u64,
-    /// Source rows that are completely stored once this is committed.
+    /// Number of source rows that are completely stored once this checkpoint is committed.
     pub rows_done: u64,
     pub added: u64,
     pub replaced: u64,
@@ -81,7 +81,7 @@ pub struct ImportRecord {
     pub options: String,
     pub state: ImportState,
     pub started_at: Timestamp,
-    /// Unknown while it runs, and forever if its process died.
+    /// `None` while the import runs, and if its process died.
     pub finished_at: Option<Timestamp>,
     pub rows_read: u64,
     pub rows_done: u64,
@@ -92,7 +92,7 @@ pub struct ImportRecord {
     pub message: Option<String>,
 }
 
-/// The contribution of one import to one series.
+/// Contribution of one import to one series.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSource {
     pub import: ImportRecord,
@@ -102,12 +102,12 @@ pub struct ImportSource {
     pub last: Timestamp,
 }
 
-/// A rejected row, and why.
+/// A rejected row and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuarantineRow {
     pub import_id: ImportId,
     pub line: u64,
-    /// As in the file, if it had one.
+    /// The symbol as written in the file; `None` if the row has none.
     pub symbol: Option<String>,
     pub text: String,
     pub reason: String,
@@ -128,12 +128,12 @@ pub enum QuarantineOf<'a> {
 }
 
 impl View {
-    /// All imports, oldest first.
+    /// Returns all imports, oldest first.
     pub fn imports(&self) -> Result<Vec<ImportRecord>, StoreError> {
         self.db().all(sql::IMPORTS, [], ImportRecord::read)
     }
 
-    /// Imports before `before`, or the latest ones, newest first.
+    /// Returns imports before `before`, newest first; the latest ones if `before` is `None`.
     pub fn imports_before(
         &self,
         before: Option<ImportId>,
@@ -147,17 +147,17 @@ impl View {
         self.db().first(sql::IMPORT, [id.0], ImportRecord::read)
     }
 
-    /// The import that was started last.
+    /// Returns the import that was started last.
     pub fn last_import(&self) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::LAST_IMPORT, [], ImportRecord::read)
     }
 
-    /// The last import of exactly this content with these options.
+    /// Returns the last import of exactly this content with these options.
     pub fn find_import(&self, digest: &[u8; 32], options: &str) -> Result<Option<ImportRecord>, StoreError> {
         self.db().first(sql::FIND_IMPORT, (digest.as_slice(), options), ImportRecord::read)
     }
 
-    /// The imports that the candles of a symbol came from, oldest first.
+    /// Returns the imports that a symbol's candles came from, oldest first.
     pub fn import_sources(&self, symbol: &Symbol) -> Result<Vec<ImportSource>, StoreError> {
         self.db().all(sql::IMPORT_SOURCES, [symbol.as_str()], |row| {
             Ok(ImportSource {
@@ -170,7 +170,7 @@ impl View {
         })
     }
 
-    /// The first `limit` quarantined rows, in the order of rejection.
+    /// Returns the first `limit` quarantined rows, in the order of rejection.
     pub fn quarantine(&self, of: QuarantineOf<'_>, limit: u32) -> Result<Vec<QuarantineEntry>, StoreError> {
         match of {
             QuarantineOf::All => self.db().all(sql::QUARANTINE, [limit], QuarantineEntry::read),
@@ -183,8 +183,8 @@ impl View {
         }
     }
 
-    /// Quarantined rows after a position, in the order of rejection, each with its own position.
-    /// Start with 0.
+    /// Returns quarantined rows after a position, in the order of rejection, each with its own
+    /// position. Start with 0.
     pub fn quarantine_after(
         &self,
         of: QuarantineOf<'_>,
@@ -234,7 +234,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Records the progress of an import; any state but running also records `now` as its end.
+    /// Records the progress of an import. For every state except `Running`, `now` becomes its end
+    /// time.
     pub fn checkpoint_import(
         &mut self,
         id: ImportId,
@@ -263,7 +264,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to an import's contribution to a series; called once for each part of it.
+    /// Adds to an import's contribution to a series. Called once per part of the import.
     pub fn add_import_series(
         &mut self,
         id: ImportId,
@@ -329,7 +330,8 @@ fn known(id: ImportId, changed: usize) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Truncates external text. A NUL, which PostgreSQL text cannot hold, becomes U+FFFD.
+/// Truncates text from a file to `max` characters. Replaces NUL, which PostgreSQL text cannot hold,
+/// by U+FFFD.
 fn clip(text: &str, max: usize) -> Cow<'_, str> {
     let text = text.char_indices().nth(max).and_then(|(at, _)| text.get(..at)).unwrap_or(text);
     match text.contains('\0') {

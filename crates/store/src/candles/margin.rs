@@ -4,7 +4,7 @@ use crate::candles::sql;
 use crate::engine::{Db, Fault, Row};
 use crate::{Batch, Change, StoreError, View};
 
-/// The margin factors of a symbol: initial, maintenance, and forced liquidation.
+/// Margin factors of a symbol: initial, maintenance, and forced liquidation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Margin {
     pub symbol: Symbol,
@@ -27,13 +27,13 @@ fn factor(row: &Row<'_>, column: usize) -> Result<MarginFactor, Fault> {
 }
 
 impl View {
-    /// The margin factors of a symbol, if it has any.
+    /// Returns a symbol's margin factors, or `None` if it has none.
     pub fn margin(&self, symbol: &Symbol) -> Result<Option<Margin>, StoreError> {
         let find = |db: &Db| db.first(sql::MARGIN, [symbol.as_str()], Margin::read);
         self.about(symbol, || self.found_in(&self.margins_complete, find))
     }
 
-    /// All margin factors, by symbol.
+    /// Returns all margin factors, ordered by symbol.
     pub fn margins(&self) -> Result<Vec<Margin>, StoreError> {
         self.steady(|| {
             let all = self.db().all(sql::MARGINS, [], Margin::read)?;
@@ -46,7 +46,7 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Writes the margin factors of a symbol, replacing existing ones.
+    /// Writes a symbol's margin factors, replacing existing ones.
     pub fn put_margin(&mut self, margin: &Margin) -> Result<Change, StoreError> {
         self.write(|batch| {
             let change = match batch.margin(&margin.symbol)? {

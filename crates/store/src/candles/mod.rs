@@ -1,5 +1,5 @@
-//! The first database of a store: blocks of candles and of single trades, securities, corporate
-//! actions, margin factors and the import ledger.
+//! The candle database: blocks of candles and trades, securities, corporate actions, margin factors
+//! and the import ledger.
 
 pub use action::{ActionChanges, StoredAction};
 pub use batch::{Batch, Change};

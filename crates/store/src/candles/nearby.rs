@@ -1,5 +1,5 @@
-//! Chooses the database of a query on a node: the local copy if it has the symbol, else the shared
-//! one.
+//! Selects the database for a query on a node: the local copy if it has the symbol, otherwise the
+//! shared database.
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::copy::{LocalCopy, Mark, sql as copy_sql};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Delay before opening the copy again after a failure.
+/// Delay before reopening the copy after a failure.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,16 +26,16 @@ pub(crate) enum Side {
 #[derive(Debug)]
 pub(crate) struct Nearby {
     copy: Arc<LocalCopy>,
-    /// A connection to the file with this number; `None` if it cannot be opened.
+    /// Connection to the file `number`; `None` if it cannot be opened.
     db: Option<Db>,
     number: u64,
-    /// When it was last opened, or failed to open.
+    /// Time of the last attempt to open the file.
     opened: Instant,
-    /// The side of the current query.
+    /// The side that the current query uses.
     active_side: Cell<Option<Side>>,
     /// The side of the open snapshot.
     snapshot: Cell<Option<Side>>,
-    /// The symbol that the snapshot of the local copy contains.
+    /// The symbol for which the snapshot of the local copy was begun.
     pinned: RefCell<Option<Symbol>>,
 }
 
@@ -54,7 +54,7 @@ impl Nearby {
         }
     }
 
-    /// Called between queries: the copy may have been recreated.
+    /// Switches to the current file, if the copy was recreated. Called between queries.
     pub(crate) fn refresh(&mut self) {
         let number = self.copy.number();
         // The cause, such as too many open files, may be gone.
@@ -69,17 +69,17 @@ impl Nearby {
         &self.copy
     }
 
-    /// The connection to the local copy, for data that is the same in any state.
+    /// Returns the connection to the local copy, for data that never changes.
     pub(crate) fn db(&self) -> Option<&Db> {
         self.db.as_ref()
     }
 
-    /// The connection to the local copy, if the current query uses it.
+    /// Returns the connection to the local copy, if the current query uses it.
     pub(crate) fn active_db(&self) -> Option<&Db> {
         self.db.as_ref().filter(|_| self.active_side.get() == Some(Side::Near))
     }
 
-    /// The side already chosen by the enclosing query.
+    /// Returns the side that the enclosing query has chosen.
     pub(crate) fn active_side(&self) -> Option<Side> {
         self.active_side.get()
     }
@@ -96,7 +96,7 @@ impl Nearby {
         answer
     }
 
-    /// The mark of a symbol in the copy, if it is current.
+    /// Returns a symbol's mark, if the copy has it and it is current.
     pub(crate) fn mark(&self, symbol: &Symbol) -> Option<Mark> {
         self.copy.mark(symbol, self.number).filter(|_| self.db.is_some())
     }
@@ -105,8 +105,8 @@ impl Nearby {
         self.copy.is_still(symbol, mark, self.number)
     }
 
-    /// Reports an error of the copy. Returns whether it was one: then the query goes to the shared
-    /// database.
+    /// Returns whether the local copy caused the error, so that the query can be repeated on the
+    /// shared database. Reports damage to the copy.
     pub(crate) fn is_to_blame(&self, error: &StoreError) -> bool {
         let (place, is_damaged) = match error {
             StoreError::Damaged { place, .. }
@@ -114,7 +114,7 @@ impl Nearby {
             | StoreError::Disk { place, .. }
             | StoreError::Engine { place, .. }
             | StoreError::Emptied { place, .. } => (place, true),
-            // These may be temporary.
+            // These errors may be temporary.
             StoreError::Locked { place, .. }
             | StoreError::Interrupted { place, .. }
             | StoreError::Full { place, .. }
@@ -128,12 +128,12 @@ impl Nearby {
         is_ours
     }
 
-    /// The same if the shared database cannot be queried instead.
+    /// Reports damage to the copy, when the query cannot be repeated on the shared database.
     pub(crate) fn note(&self, error: &StoreError) {
         self.is_to_blame(error);
     }
 
-    /// The side for a symbol in the open snapshot.
+    /// Selects the side for a symbol in the open snapshot.
     pub(crate) fn side_in_snapshot(&self, symbol: &Symbol, snapshot: Side) -> Result<Side, StoreError> {
         if snapshot == Side::Far || self.pinned.borrow().as_ref() == Some(symbol) {
             return Ok(snapshot);
@@ -145,17 +145,17 @@ impl Nearby {
         Ok(Side::Far)
     }
 
-    /// Whether the copy has a current symbol, in the state that is being read.
+    /// Returns whether the copy has a current symbol in the open snapshot.
     fn has(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let Some(db) = &self.db else { return Ok(false) };
         let is_current = db.first(copy_sql::IS_CURRENT, [symbol.as_str()], |row| row.get(0))?;
         Ok(is_current.unwrap_or(false))
     }
 
-    /// Begins a snapshot of the copy, if it has the symbol.
+    /// Begins a snapshot of the copy. Returns whether the copy has the symbol.
     pub(crate) fn begin(&self, symbol: &Symbol) -> Result<bool, StoreError> {
         let (Some(db), Some(_)) = (&self.db, self.mark(symbol)) else { return Ok(false) };
-        // The first query fixes the state.
+        // The first query fixes the snapshot.
         match db.begin_read().and_then(|()| self.has(symbol)) {
             Ok(true) => {
                 self.snapshot.set(Some(Side::Near));
@@ -169,18 +169,17 @@ impl Nearby {
         }
     }
 
-    /// Records that the shared database has begun a snapshot.
+    /// Records that a snapshot of the shared database was begun.
     pub(crate) fn begun_far(&self) {
         self.snapshot.set(Some(Side::Far));
     }
 
-    /// Ends a snapshot of the copy. Returns whether it was one.
+    /// Ends the snapshot. Returns whether it was one of the copy.
     pub(crate) fn end(&self) -> bool {
         self.pinned.replace(None);
         let was_near = self.snapshot.replace(None) == Some(Side::Near);
         if let Some(db) = self.db.as_ref().filter(|_| was_near) {
-            // Nothing was written, so nothing is lost if this fails; the next `begin` would report
-            // it.
+            // Nothing was written, so an error can be ignored; the next `begin` reports it.
             db.commit().ok();
         }
         was_near

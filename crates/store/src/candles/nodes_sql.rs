@@ -1,9 +1,10 @@
-//! SQL statements for change notifications between the servers of one database; see `sql.rs` for
-//! the dialect. SQLite does not need them; its texts are for tests without a server.
+//! SQL statements for change notifications between the servers of one database. The dialect is
+//! described in `sql.rs`. Not used with SQLite; its texts are for tests without a PostgreSQL
+//! server.
 
 use crate::engine::statements::statements;
 
-/// Microseconds since 1970, by the database's clock, so server clocks need not agree.
+/// Current time of the database in microseconds since 1970. Server clocks may differ.
 macro_rules! now {
     () => {
         "cast(unixepoch('subsec') * 1000000 as bigint)"

@@ -1,33 +1,33 @@
-//! Bodies of replaced blocks. A database with several servers retains them for a while: a server
-//! that reads the previous state from its local copy fetches bodies by id. SQLite snapshots retain
-//! them by themselves, so there they are removed immediately.
+//! Bodies of replaced blocks. A database with several servers retains them for a while, because a
+//! server that reads an older state from its local copy fetches bodies by id. SQLite removes them
+//! immediately; its snapshots still see them.
 
 use crate::StoreError;
 use crate::candles::nodes_sql as sql;
 use crate::engine::lock::WriterLock;
 use crate::engine::{Db, Value};
 
-/// Retention; longer than any request.
+/// Retention in microseconds; longer than any request.
 const KEPT_US: i64 = 600_000_000;
-/// Bodies of each kind removed per transaction.
+/// Maximum number of bodies of each kind removed per transaction.
 const AT_ONCE: i64 = 1_000;
 
 /// The kinds of bodies, with the statement that removes one.
 const KINDS: [(i64, crate::engine::Sql); 2] = [(0, sql::DROP_BODY), (1, sql::DROP_TRADE_BODY)];
 
-/// Removes some of the bodies that were replaced long ago, in the open transaction. Returns whether
+/// Removes one batch of bodies whose retention has ended, in the open transaction. Returns whether
 /// there may be more.
 pub(crate) fn sweep(db: &Db) -> Result<bool, StoreError> {
     sweep_older(db, KEPT_US)
 }
 
-/// Removes all of them, in its own transactions: for a move, when no other process uses the
-/// database.
+/// Removes all replaced bodies, in separate transactions. Called when a database is moved and no
+/// other process uses it.
 pub(crate) fn sweep_all(db: &Db, lock: &WriterLock) -> Result<(), StoreError> {
     loop {
         db.begin_write()?;
         let swept = lock.fence(db).and_then(|()| {
-            // Including those of this instant.
+            // The negative age includes bodies that were just replaced.
             let has_more = sweep_older(db, -KEPT_US)?;
             lock.extend(db)?;
             Ok(has_more)

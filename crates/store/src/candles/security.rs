@@ -3,7 +3,7 @@ use market::{Date, SecurityKind, Symbol};
 use super::figures::{self, DatedFigures};
 use crate::engine::{Fault, Row, small};
 
-/// The static data of a security. Texts are stored as imported.
+/// Static data of a security. Text is stored as imported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Security {
     pub symbol: Symbol,
@@ -15,7 +15,7 @@ pub struct Security {
     pub lot_size: Option<i64>,
     pub board: Option<String>,
     pub listing_date: Option<Date>,
-    /// Decimals its prices are printed with.
+    /// Number of decimals in displayed prices.
     pub decimals: u32,
     pub total_shares: Option<i64>,
     pub circulating_shares: Option<i64>,
@@ -24,19 +24,19 @@ pub struct Security {
     pub eps_ttm: Option<String>,
     pub bps: Option<String>,
     pub dividend_yield: Option<String>,
-    /// `None` if no import has set it; then [`SecurityKind::presumed`] is used.
+    /// `None` if no import has set it; [`SecurityKind::presumed`] is used instead.
     pub kind: Option<SecurityKind>,
-    /// The first day on which it is no longer traded.
+    /// The first day on which the security is no longer traded.
     pub delisted_on: Option<Date>,
-    /// Shares and per-share figures effective from a day on, in the order of days. The fields above
-    /// are effective before the first.
+    /// Shares and per-share figures by effective day, in ascending order. The fields above apply
+    /// before the first of these days.
     pub dated: Vec<DatedFigures>,
 }
 
 impl Security {
     pub const DECIMALS_DEFAULT: u32 = 3;
 
-    /// A security with only a symbol.
+    /// Creates a security that has only a symbol.
     pub fn new(symbol: Symbol) -> Security {
         Security {
             symbol,
@@ -62,7 +62,7 @@ impl Security {
         }
     }
 
-    /// The security with the shares and figures of a day. Rows of later days are ignored.
+    /// Returns the security with the figures effective on `day`. Later figures are dropped.
     pub fn on(mut self, day: Date) -> Security {
         for dated in std::mem::take(&mut self.dated).into_iter().take_while(|dated| dated.from <= day) {
             let DatedFigures {
@@ -86,8 +86,8 @@ impl Security {
         self
     }
 
-    /// Adds figures effective from a day on. Fields that are `None` retain the stored values of
-    /// that day.
+    /// Adds figures effective from a day on. Fields that are `None` keep the stored values of that
+    /// day.
     pub fn add_figures(&mut self, new: DatedFigures) {
         match self.dated.binary_search_by_key(&new.from, |dated| dated.from) {
             Ok(at) => {

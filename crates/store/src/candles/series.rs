@@ -5,13 +5,13 @@ use market::{Grain, Symbol, Timestamp};
 
 use crate::engine::{Fault, Row, natural};
 
-/// The sessions of a series. They are separate series, so that the common query, regular hours
-/// only, reads nothing else.
+/// The trading sessions of a series. Each lane is a separate series, so that queries for regular
+/// hours, the common case, read nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lane {
-    /// Intraday candles, and all daily candles.
+    /// Intraday candles of regular hours, and all daily candles.
     Regular,
-    /// Before and after regular hours.
+    /// Candles before and after regular hours.
     Extended,
     Overnight,
 }
@@ -36,7 +36,8 @@ impl Lane {
     }
 }
 
-/// The key of blocks. Its text is `700.HK/1m`, `AAPL.US/1m+ext` or `AAPL.US/1m+overnight`.
+/// Key of a sequence of blocks. Displayed as `700.HK/1m`, `AAPL.US/1m+ext` or
+/// `AAPL.US/1m+overnight`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Series {
     pub symbol: Symbol,
@@ -77,8 +78,8 @@ pub struct SeriesInfo {
     pub bytes: u64,
     pub first: Timestamp,
     pub last: Timestamp,
-    /// Increases with each commit that changes the series and never repeats, not even if the series
-    /// is emptied and filled again.
+    /// Increases with each commit that changes the series. Never repeats, even if the series is
+    /// emptied and filled again.
     pub version: i64,
 }
 
@@ -97,7 +98,7 @@ impl SeriesInfo {
 }
 
 impl Series {
-    /// From the three columns symbol, grain, lane that begin at `column`.
+    /// Reads a series from the columns symbol, grain and lane, starting at `column`.
     pub(crate) fn read(row: &Row<'_>, column: usize) -> Result<Series, Fault> {
         let text = |column: usize| -> Result<&str, Fault> { row.text(column) };
         let (symbol, grain, lane) = (text(column)?, text(column + 1)?, text(column + 2)?);

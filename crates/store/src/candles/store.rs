@@ -18,56 +18,56 @@ use crate::engine::sqlite::refuse_half_restored;
 use crate::engine::{Db, Place, Role, migrate, migrations};
 use crate::{Batch, CopyLoad, CopySettings, ImportState, StoreError, View};
 
-/// Batches of a writer between two sweeps of old replaced blocks.
+/// Number of batches between two sweeps of replaced blocks.
 const TIDY_EVERY: u32 = 16;
-/// Maximum sweeps before the first batch.
+/// Maximum number of sweeps before the first batch.
 const TIDIED_MAX: usize = 50;
-/// Versions whose stamp is retained. An older local copy is recreated.
+/// Number of versions whose stamp is retained. A local copy of an older version is recreated.
 const STAMPS_KEPT: i64 = 100_000;
 
-/// Connections of a pool that are reserved for a writer and its queries.
+/// Pool connections that are reserved for a writer and its queries.
 const NOT_FOR_READERS: usize = 3;
 
 /// The purpose of opening a store.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
-    /// Creates nothing and changes nothing.
+    /// Creates and changes nothing.
     Read,
-    /// Like `Read`, and leaves no shared-memory file behind: for checks of a store that must not
-    /// change it.
+    /// Like `Read`, but leaves no shared-memory file behind. For checks that must not change the
+    /// store.
     Look,
-    /// Creates the store if it is absent and migrates its schema; `now` is recorded with each
+    /// Creates the store if it does not exist, and migrates its schema. `now` is recorded with each
     /// migration.
     Write { now: Timestamp },
 }
 
-/// A store location. Cheap to hold; readers and writers are opened from it.
+/// A store, from which readers and writers are opened. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Store {
     place: Place,
     home: Home,
     role: Role,
-    /// Blocks read by readers of this store in this process.
+    /// Number of blocks read by this process.
     blocks_read: Arc<AtomicU64>,
     node: Option<Node>,
-    /// Whether several servers use the database and need notifications of changes.
+    /// Whether several servers use the database, so that changes must be recorded for them.
     has_nodes: bool,
 }
 
-/// One of several servers of a database.
+/// State of one of several servers of a database.
 #[derive(Clone, Debug)]
 struct Node {
     /// Shared by all readers of the store.
     copy: Arc<LocalCopy>,
-    /// The shared database, with short timeouts for queries that clients wait for.
+    /// The shared database, with short timeouts because clients wait for the queries.
     home: Home,
 }
 
-/// Sizes of the files of a store on the disk, in bytes.
+/// Sizes of a store's files on disk, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FileSizes {
     pub candles: u64,
-    /// Written, but not checkpointed yet.
+    /// Size of the WAL: written, but not checkpointed yet.
     pub candles_log: u64,
     pub accounts: u64,
     pub accounts_log: u64,
@@ -91,23 +91,23 @@ impl Store {
         Ok(store)
     }
 
-    /// The location of the store.
+    /// Returns the location of the store.
     pub fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The directory; `None` on a server.
+    /// Returns the directory of the store, or `None` on PostgreSQL.
     pub fn dir(&self) -> Option<&Path> {
         self.place.path()
     }
 
-    /// The database file of the candles; `None` on a server.
+    /// Returns the path of the candle database, or `None` on PostgreSQL.
     pub fn path(&self) -> Option<&Path> {
         self.home.file()
     }
 
-    /// Whether the server of a store detects damaged pages. `None` if it does not report that, and
-    /// for files, whose rows have their own checksums.
+    /// Returns whether the PostgreSQL server detects damaged pages. `None` if the server does not
+    /// report it, and for SQLite, where rows have their own checksums.
     pub fn has_page_checksums(&self) -> Result<Option<bool>, StoreError> {
         match self.home.server() {
             Some(server) => Ok(home::check(server, Need::Read)?.checks_pages),
@@ -115,17 +115,17 @@ impl Store {
         }
     }
 
-    /// The schema version that this program reads.
+    /// Returns the schema version that this program reads.
     pub fn schema(&self) -> i64 {
         migrations::known(migrations::ALL)
     }
 
-    /// Blocks that readers of this store have read since it was opened.
+    /// Returns the number of blocks that readers of this store have read since it was opened.
     pub fn blocks_read(&self) -> u64 {
         self.blocks_read.load(Ordering::Relaxed)
     }
 
-    /// Missing files count as 0 bytes.
+    /// Returns the sizes of the files. Missing files have 0 bytes.
     pub fn file_sizes(&self) -> FileSizes {
         let Some(dir) = self.dir() else { return FileSizes::default() };
         let bytes = |name: &str| std::fs::metadata(dir.join(name)).map_or(0, |file| file.len());
@@ -138,7 +138,8 @@ impl Store {
         }
     }
 
-    /// The same store with a local copy, which readers use for the symbols it has. See [`View`].
+    /// Returns the same store with a local copy, which readers use for the symbols it has. See
+    /// [`View`].
     pub fn with_copy(self, settings: &CopySettings) -> Result<Store, StoreError> {
         self.connect()?;
         let home = Home::of(&self.place, Part::Candles, Pace::Quick)?;
@@ -146,12 +147,13 @@ impl Store {
         Ok(Store { node: Some(Node { copy, home }), ..self })
     }
 
-    /// The same store without its local copy: for changes, which must start from the newest state.
+    /// Returns the same store without its local copy, for changes that must start from the newest
+    /// state.
     pub fn without_copy(&self) -> Store {
         Store { node: None, ..self.clone() }
     }
 
-    /// State and counters of the local copy, if there is one.
+    /// Returns the state and counters of the local copy, or `None` if there is none.
     pub fn copy_load(&self) -> Option<CopyLoad> {
         self.node.as_ref().map(|node| node.copy.load())
     }
@@ -161,24 +163,25 @@ impl Store {
         self.node.iter().for_each(|node| node.copy.settle());
     }
 
-    /// A connection for one thread at a time. It takes no lock and never waits for a writer.
+    /// Opens a connection for one thread at a time. Takes no lock and never waits for a writer.
     pub fn reader(&self) -> Result<Reader, StoreError> {
         let Some(Node { copy, home }) = &self.node else {
             let view = View::new(self.connect()?, self.blocks_read.clone());
             return Ok(Reader { view, seen: SeenVersion::default() });
         };
-        // Does not connect: the shared database may be unreachable, and may not be needed.
+        // Does not connect yet: the shared database may be unreachable, and may not be needed.
         let view = View::new(home.open(self.role)?, self.blocks_read.clone()).with_copy(copy.clone());
         Ok(Reader { view, seen: SeenVersion::default() })
     }
 
-    /// A reader for checks, whose statements may scan everything, without the local copy.
+    /// Opens a reader for consistency checks: without the local copy, and without a statement
+    /// timeout.
     pub fn checker(&self) -> Result<Reader, StoreError> {
         let home = Home::of(&self.place, Part::Candles, Pace::Long)?;
         Store { home, ..self.without_copy() }.reader()
     }
 
-    /// A read connection to the database, after checking the schema.
+    /// Opens a read connection and checks the schema version.
     fn connect(&self) -> Result<Db, StoreError> {
         self.must_exist()?;
         let db = match self.home.open(self.role) {
@@ -188,7 +191,7 @@ impl Store {
         }?;
         match migrate::schema(&db, migrations::ALL)? {
             found if found == migrations::known(migrations::ALL) => Ok(db),
-            // Interrupted a little later.
+            // Creation was interrupted before the first migration.
             0 => Err(StoreError::Absent { place: self.place.clone() }),
             found => Err(StoreError::Outdated {
                 place: self.home.place(),
@@ -198,9 +201,9 @@ impl Store {
         }
     }
 
-    /// Reads a little through a new connection without cached pages: checks that the file exists,
-    /// is not truncated, and is ours. On a node it is enough that the local copy is serving: it has
-    /// just polled, or the database is within the offline window.
+    /// Checks through a new connection that the database exists, is not truncated, and is ours.
+    /// Bypasses the page cache. On a node it is enough that the local copy is serving: the shared
+    /// database has just responded, or the offline window has not ended.
     pub fn probe(&self) -> Result<(), StoreError> {
         if self.node.as_ref().is_some_and(|node| node.copy.is_serving()) {
             return Ok(());
@@ -208,8 +211,8 @@ impl Store {
         self.connect()?.one(sql::VERSION, [], |row| row.get::<i64>(0)).map(drop)
     }
 
-    /// The only writer. Holding the lock proves that no import runs, so imports that the ledger has
-    /// as running have died.
+    /// Opens the only writer. Imports that the ledger lists as running are marked as interrupted:
+    /// the writer lock shows that none is running.
     pub fn writer(&self) -> Result<Writer, StoreError> {
         self.must_exist()?;
         let lock = self.lock()?;
@@ -231,13 +234,14 @@ impl Store {
         Ok(writer)
     }
 
-    /// How many readers of this process may have a snapshot open concurrently, in addition to a
-    /// writer: each has a connection, and others wait. `None` for a file, which has no pool.
+    /// Returns the maximum number of concurrent snapshots in this process, in addition to a writer:
+    /// each uses a pool connection, and further ones wait. `None` for SQLite, which has no pool.
     pub fn readers_max(&self) -> Option<usize> {
         self.home.server().map(|server| server.address().pool().saturating_sub(NOT_FOR_READERS).max(1))
     }
 
-    /// The lock for background jobs that change this store, unless another process holds it.
+    /// Takes the lock for background jobs that change this store. Returns `None` if another process
+    /// holds it.
     pub fn job_lock(&self) -> Result<Option<JobLock>, StoreError> {
         match &self.home {
             Home::File(_) => self.dir().map_or(Ok(None), JobLock::of_directory),
@@ -245,7 +249,7 @@ impl Store {
         }
     }
 
-    /// The lock that a server holds while it has this store open. Fails during a restore.
+    /// Takes the lock that a server holds while it has this store open. Fails during a restore.
     pub fn server_lock(&self) -> Result<ServerLock, StoreError> {
         ServerLock::of_directory(self.dir())
     }
@@ -265,7 +269,7 @@ impl Store {
         }
     }
 
-    /// A connection for polling [`View::version`].
+    /// Opens a connection for polling [`View::version`].
     pub fn version_reader(&self) -> Result<VersionReader, StoreError> {
         match &self.node {
             Some(node) => Ok(VersionReader::of_copy(node.copy.clone())),
@@ -307,7 +311,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A view in which every query sees the newest state.
+    /// Returns a view in which every query sees the newest state.
     pub fn view(&mut self) -> &View {
         self.refresh();
         &self.view
@@ -321,10 +325,9 @@ impl Reader {
         }
     }
 
-    /// A consistent state of the store, for the lifetime of the snapshot. Hold it for a request,
-    /// not for the day: the log cannot be checkpointed past the oldest snapshot. On a node it is a
-    /// state of the shared database, which every query goes to: use [`Reader::snapshot_of`] for a
-    /// single symbol.
+    /// Begins a snapshot of the whole store. Hold it only for the duration of a request, because
+    /// the WAL cannot be checkpointed past the oldest snapshot. On a node all queries of the
+    /// snapshot go to the shared database; use [`Reader::snapshot_of`] for a single symbol.
     pub fn snapshot(&mut self) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let snapshot = self.begin()?;
@@ -334,9 +337,9 @@ impl Reader {
         Ok(snapshot)
     }
 
-    /// A consistent state of one symbol, with its version. On a node it comes from the local copy,
-    /// if that has the symbol. Other symbols may be read too; each is consistent by itself, but two
-    /// may have different versions.
+    /// Begins a snapshot of one symbol, with its version. On a node it comes from the local copy if
+    /// that has the symbol. Other symbols can be read, too; each is consistent by itself, but their
+    /// versions may differ.
     pub fn snapshot_of(&mut self, symbol: &Symbol) -> Result<Snapshot<'_>, StoreError> {
         self.refresh();
         let Some(near) = self.view.near() else { return self.begin() };
@@ -366,7 +369,7 @@ impl Reader {
     }
 }
 
-/// A read transaction. Its first query fixes the state.
+/// A read transaction. The first query fixes its state.
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     view: &'a View,
@@ -383,8 +386,7 @@ impl Deref for Snapshot<'_> {
 impl Drop for Snapshot<'_> {
     fn drop(&mut self) {
         if !self.view.near().is_some_and(Nearby::end) {
-            // Nothing was written, so nothing is lost if this fails; the next `begin` would report
-            // it.
+            // Nothing was written, so an error can be ignored; the next `begin` reports it.
             self.view.db().commit().ok();
         }
     }
@@ -394,16 +396,16 @@ impl Drop for Snapshot<'_> {
 pub struct Writer {
     view: View,
     has_nodes: bool,
-    /// Batches so far.
+    /// Number of batches begun so far.
     begun: u32,
-    // After the view: the connection is closed before the lock is released.
+    // Declared after the view, so that the connection is closed before the lock is released.
     lock: WriterLock,
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Checkpoints the log, so that an idle store is one file of its true size. Readers with an
-        // open snapshot prevent it; then the next writer does it.
+        // Checkpoints the WAL, so that an idle store is a single file. Readers with an open
+        // snapshot prevent it; the next writer tries again.
         self.view.db().fold_log();
     }
 }
@@ -425,7 +427,7 @@ impl Writer {
         Ok(Batch::new(&self.view, &self.lock, self.has_nodes))
     }
 
-    /// Removes data that was retained for other servers long enough.
+    /// Removes data whose retention for other servers has ended.
     fn tidy(&self) -> Result<(), StoreError> {
         let db = self.view.db();
         for _ in 0..TIDIED_MAX {
@@ -449,7 +451,7 @@ impl Writer {
 
 #[cfg(test)]
 impl Store {
-    /// A store that records changes for nodes, on an engine that needs no server.
+    /// Returns a store that records changes for nodes, for tests without a PostgreSQL server.
     pub(crate) fn with_nodes(self) -> Store {
         Store { has_nodes: true, ..self }
     }
@@ -463,7 +465,7 @@ mod tests {
     use crate::{Lane, NewBlock, Series};
 
     #[test]
-    fn a_full_disk_has_its_own_error_and_loses_nothing() {
+    fn a_full_disk_is_reported_and_loses_no_data() {
         let dir = tempfile::tempdir().unwrap();
         let store = Store::open(dir.path(), Access::Write { now: Timestamp(0) }).unwrap();
         let mut writer = store.writer().unwrap();
@@ -478,13 +480,12 @@ mod tests {
         batch.replace_blocks(&series, &[], &[block(1, 100)]).unwrap();
         batch.commit().unwrap();
 
-        // SQLite returns the same code for a full disk and a full quota of pages.
+        // SQLite returns the same code for a full disk and for `max_page_count`.
         writer.view.db().script("limit the file", "pragma max_page_count = 100").unwrap();
         let mut batch = writer.begin().unwrap();
         let full = batch.replace_blocks(&series, &[], &[block(2, 100), block(3, 1 << 20)]).unwrap_err();
         assert!(matches!(full, StoreError::Full { what: "write a block", .. }), "{full:?}");
-        // Whether or not SQLite has ended the transaction by itself, no later change may be
-        // committed.
+        // SQLite may have ended the transaction. No later change may be committed in either case.
         batch.ensure_security(&"5.HK".parse().unwrap()).unwrap_err();
         batch.commit().unwrap_err();
 

@@ -1,4 +1,4 @@
-//! Consistency check of the trades of a store.
+//! Consistency check of stored trades.
 
 use std::ops::ControlFlow;
 
@@ -8,8 +8,9 @@ use crate::candles::trade_sql;
 use crate::{BlockEntry, FINDINGS_MAX, Finding, Reader, StoreError, TradeDay, View};
 
 impl Reader {
-    /// Reads all trades and reports inconsistencies. Calls `go_on` before each day; returns `None`
-    /// if it breaks. `inspect` gets the bytes of each block and returns a problem, if any.
+    /// Checks all trades and returns the inconsistencies. Calls `go_on` before each day, and
+    /// returns `None` if it breaks. `inspect` receives each block's bytes and returns a problem, if
+    /// any.
     pub fn check_trades(
         &mut self,
         mut go_on: impl FnMut() -> ControlFlow<()>,

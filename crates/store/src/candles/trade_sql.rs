@@ -1,4 +1,4 @@
-//! SQL statements of single trades; see `sql.rs` for the dialect.
+//! SQL statements for trades. The dialect is described in `sql.rs`.
 
 use crate::engine::statements::statements;
 
@@ -68,7 +68,7 @@ statements! {
         "select i.file, i.started_at, t.row_count, t.first_at, t.last_at, i.id from import_trade t \
          join import i on i.id = t.import_id where t.symbol = $1 order by i.id";
 
-    // Without checking seals, for the check.
+    // Without verified seals, for the consistency check.
     RAW_DAYS: "list the days with trades",
         concat!("select ", day_columns!(), " from trade_day order by symbol, day");
     RAW_ENTRIES: "list the blocks of a day", concat!("select ", entry_columns!(),

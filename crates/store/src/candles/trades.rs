@@ -1,4 +1,4 @@
-//! Single trades: days of a symbol, each with the blocks that hold its trades in time order.
+//! Trades, stored per symbol and trading day in blocks, in time order.
 
 use market::{Date, Symbol, Timestamp};
 
@@ -19,13 +19,13 @@ pub struct TradeDay {
     pub last: Timestamp,
     /// Increases with each commit that changes the day.
     pub version: i64,
-    /// The amounts from which its trades are large and medium, if stored.
+    /// Size thresholds of the day's trades, if computed.
     pub sizes: Option<TradeSizes>,
     next: Option<Date>,
 }
 
-/// The amounts in millionths from which a trade is large or medium, for shares of the turnover in
-/// percent.
+/// Size thresholds of trades, as amounts in millionths: a trade is large from `large_from`, and
+/// medium from `medium_from`. They were computed for the given percentages of the turnover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TradeSizes {
     pub large_percent: u8,
@@ -45,7 +45,7 @@ pub struct TradedSymbol {
     pub last: Date,
 }
 
-/// The contribution of an import to the trades of a symbol.
+/// Contribution of an import to a symbol's trades.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TradeSource {
     pub import: ImportId,
@@ -80,7 +80,7 @@ impl TradeDay {
         self.next.is_none()
     }
 
-    /// Whether its totals match its blocks.
+    /// Returns whether the totals match the blocks.
     pub(crate) fn is_made_of(&self, entries: &[BlockEntry]) -> bool {
         let rows: u64 = entries.iter().map(|entry| u64::from(entry.rows)).sum();
         let bytes: u64 = entries.iter().map(|entry| u64::from(entry.bytes)).sum();
@@ -116,8 +116,8 @@ fn sizes(row: &Row<'_>) -> Result<Option<TradeSizes>, Fault> {
 }
 
 impl View {
-    /// The newest days with trades of a symbol, up to and including `through`, newest first. Empty
-    /// if it has none.
+    /// Returns a symbol's newest days with trades, up to and including `through`, newest first.
+    /// Empty if there are none.
     pub fn trade_days_back(
         &self,
         symbol: &Symbol,
@@ -139,7 +139,7 @@ impl View {
         })
     }
 
-    /// All days with trades of a symbol, ascending.
+    /// Returns all days with trades of a symbol, in ascending order.
     pub fn trade_days(&self, symbol: &Symbol) -> Result<Vec<TradeDay>, StoreError> {
         self.steadily_about(symbol, || {
             let days = self.db().all(trade_sql::DAYS, [symbol.as_str()], TradeDay::read)?;
@@ -148,7 +148,7 @@ impl View {
         })
     }
 
-    /// The number of days with trades of a symbol, from its security's row.
+    /// Returns the number of days with trades, as recorded in the security's row.
     pub fn trade_day_count(&self, symbol: &Symbol) -> Result<u64, StoreError> {
         let find = |db: &Db| db.first(trade_sql::DAY_COUNT, [symbol.as_str()], |row| natural(row, 0));
         let count = self.about(symbol, || self.known(find))?;
@@ -161,7 +161,7 @@ impl View {
         self.agree(trade_sql::COUNT_DAYS, found == counted)
     }
 
-    /// All symbols with trades, sorted.
+    /// Returns all symbols with trades, sorted.
     pub fn traded_symbols(&self) -> Result<Vec<TradedSymbol>, StoreError> {
         self.db().all(trade_sql::SYMBOLS, [], |row| {
             Ok(TradedSymbol {
@@ -175,7 +175,7 @@ impl View {
         })
     }
 
-    /// The blocks of a day, in time order.
+    /// Returns the blocks of a day, in time order.
     pub fn trade_blocks(&self, day: &TradeDay) -> Result<Vec<BlockEntry>, StoreError> {
         let entries = self.about(&day.symbol, || self.trade_entries(trade_sql::ENTRIES, day))?;
         self.agree(trade_sql::ENTRIES, day.is_made_of(&entries))?;
@@ -194,7 +194,7 @@ impl View {
         })
     }
 
-    /// The imports that the trades of a symbol came from, oldest first.
+    /// Returns the imports that a symbol's trades came from, oldest first.
     pub fn trade_sources(&self, symbol: &Symbol) -> Result<Vec<TradeSource>, StoreError> {
         self.db().all(trade_sql::SOURCES, [symbol.as_str()], |row| {
             Ok(TradeSource {
@@ -210,9 +210,9 @@ impl View {
 }
 
 impl Batch<'_> {
-    /// Retains the first `kept` blocks of a day, and replaces the others by `added`. A day without
-    /// blocks does not exist, so at least one must remain. The stored sizes of later days are
-    /// removed.
+    /// Keeps the first `retained` blocks of a day and replaces the others by `added`. At least one
+    /// block must remain, because a day without blocks does not exist. Removes the stored size
+    /// thresholds of later days.
     pub fn replace_trades(
         &mut self,
         symbol: &Symbol,
@@ -247,7 +247,7 @@ impl Batch<'_> {
         self.db().run_all(trade_sql::REMOVE_BODY, bodies.iter().map(<[Value<'_>; 1]>::as_slice))
     }
 
-    /// Adds blocks to a day, from a position on.
+    /// Adds blocks to a day, starting at position `place`.
     fn add_trade_blocks(
         &mut self,
         (symbol, day): (&str, &str),
@@ -324,7 +324,7 @@ impl Batch<'_> {
         self.db().run(trade_sql::COUNT_DAY, [symbol]).map(drop)
     }
 
-    /// Stores the amounts from which the trades of a day are large and medium.
+    /// Stores the size thresholds of a day's trades.
     pub fn put_trade_sizes(
         &mut self,
         symbol: &Symbol,
@@ -340,7 +340,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Adds to an import's contribution to the trades of a symbol; called once for each part of it.
+    /// Adds to an import's contribution to a symbol's trades. Called once per part of the import.
     pub fn add_import_trades(
         &mut self,
         id: ImportId,

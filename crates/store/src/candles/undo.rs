@@ -1,4 +1,4 @@
-//! Undo of imports by their recorded changes, and removal of all data of a symbol.
+//! Undo of imports from their recorded changes, and removal of all data of a symbol.
 
 use market::{Symbol, Timestamp};
 
@@ -6,12 +6,12 @@ use crate::candles::trade_sql;
 use crate::engine::{Fault, Row};
 use crate::{Batch, ImportId, ImportRecord, ImportState, Security, Series, StoreError, View};
 
-/// The change of a series by one commit of an import. The bytes are opaque here.
+/// The change that one commit of an import made to a series. The bytes are opaque.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportChange {
     pub import: ImportId,
     pub series: Series,
-    /// First and last stamp of the candles that were added or replaced.
+    /// First and last timestamp of the added or replaced candles, both inclusive.
     pub first: Timestamp,
     pub last: Timestamp,
     /// The added candles; empty if there are none.
@@ -34,13 +34,14 @@ impl ImportChange {
 }
 
 impl View {
-    /// The changes of an import, last one first. Empty for imports by versions that did not record
-    /// them.
+    /// Returns the changes of an import, newest first. Empty for imports by versions that did not
+    /// record changes.
     pub fn import_changes(&self, id: ImportId) -> Result<Vec<ImportChange>, StoreError> {
         self.db().all(sql::CHANGES, [id.0], ImportChange::read)
     }
 
-    /// The first later import that changed candles of the same series in the same range.
+    /// Returns the first later import that changed candles of the same series in the same time
+    /// range, or `None`.
     pub fn changed_since(&self, change: &ImportChange) -> Result<Option<ImportRecord>, StoreError> {
         let Series { symbol, grain, lane } = &change.series;
         let params =
@@ -69,7 +70,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Records in the ledger that an import was undone, and removes its recorded changes.
+    /// Marks an import as undone, and removes its recorded changes.
     pub fn undo_import(&mut self, id: ImportId, message: &str) -> Result<(), StoreError> {
         self.write(|batch| {
             batch.db().run(sql::FORGET_CHANGES, [id.0])?;
@@ -79,7 +80,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes all candles of a series, and their sources from the ledger.
+    /// Removes all candles of a series, and its sources from the ledger.
     pub fn remove_series(&mut self, series: &Series) -> Result<(), StoreError> {
         let blocks = self.blocks(series, None, None)?;
         let ids: Vec<i64> = blocks.iter().map(|entry| entry.id).collect();
@@ -91,7 +92,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes all single trades of a symbol.
+    /// Removes all trades of a symbol.
     pub fn remove_trades(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         let days = self.trade_days(symbol)?;
         self.write(|batch| {
@@ -129,7 +130,8 @@ impl Batch<'_> {
         })
     }
 
-    /// Removes a security without any data: one that an import created in passing.
+    /// Removes a security if it has no data and the ledger does not mention it: an import adds such
+    /// securities implicitly.
     pub fn remove_bare_security(&mut self, symbol: &Symbol) -> Result<(), StoreError> {
         let is_bare = self.security(symbol)?.is_some_and(|known| known == Security::new(symbol.clone()))
             && self.series_of(symbol)?.is_empty()

@@ -1,4 +1,4 @@
-//! The version of a database, read again only after a commit.
+//! The version of a database, reread only after a commit.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ use crate::engine::{Db, Role};
 pub(crate) struct SeenVersion(Option<(i64, i64)>);
 
 impl SeenVersion {
-    /// The newest version. Costs one statement that reads no page while nothing has changed.
+    /// Returns the newest version. While nothing has changed, this takes one statement that reads
+    /// no page.
     pub(crate) fn current(&mut self, db: &Db) -> Result<i64, StoreError> {
         let mark = db.change_mark()?;
         if let Some((_, version)) = self.0.filter(|(seen, _)| Some(*seen) == mark) {
@@ -35,7 +36,7 @@ enum Source {
         db: Box<Db>,
         seen: SeenVersion,
     },
-    /// The local copy of a node, which has its version in memory.
+    /// A node's local copy, which has the version in memory.
     Copy(Arc<LocalCopy>),
 }
 

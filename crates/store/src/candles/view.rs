@@ -13,27 +13,27 @@ use crate::candles::sql;
 use crate::engine::{Db, Fault, Row, Sql, natural, small};
 use crate::{BlockEntry, Security, Series, SeriesInfo, StoreError};
 
-/// Maximum attempts of a query on a local copy that changes during it.
+/// Maximum number of attempts if the local copy changes during a query.
 pub(super) const TRIES: usize = 3;
 
-/// All queries of the store, on one state of it. A [`Snapshot`](crate::Snapshot) is a view that
-/// stays the same while others write; a [`Batch`](crate::Batch) is one that sees its own changes.
+/// All queries of the store. A [`Snapshot`](crate::Snapshot) is a view of a fixed state; a
+/// [`Batch`](crate::Batch) is a view that sees its own changes.
 ///
-/// On a node with a local copy, queries about one symbol use the copy, if it has the symbol, and
-/// lists over all symbols use the shared database. The copy is at most two seconds behind it.
+/// On a node with a local copy, queries for one symbol use the copy if it has the symbol, and lists
+/// over all symbols use the shared database. The copy is at most two seconds behind.
 #[derive(Debug)]
 pub struct View {
     db: Db,
     /// The local copy of a node.
     near: Option<Nearby>,
-    /// For bodies read over a network.
+    /// Prefetched bodies; `None` if the only database is a local file.
     pub(super) ahead: Option<Ahead>,
     blocks_read: Arc<AtomicU64>,
     securities_complete: Complete,
     pub(crate) margins_complete: Complete,
 }
 
-/// A table for lookups of single rows, and the version at which it was verified to be complete.
+/// A table for single-row lookups, with the version at which it was verified to be complete.
 #[derive(Debug)]
 pub(crate) struct Complete {
     table: &'static str,
@@ -51,10 +51,10 @@ impl Complete {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub series: u64,
-    /// Stored candles, including those rolled up from others.
+    /// Number of stored candles, including those rolled up from others.
     pub candles: u64,
     pub blocks: u64,
-    /// The size of the blocks.
+    /// Total size of the blocks.
     pub bytes: u64,
 }
 
@@ -71,17 +71,17 @@ impl View {
         }
     }
 
-    /// The same with the local copy of a node.
+    /// Adds a node's local copy to the view.
     pub(crate) fn with_copy(self, copy: Arc<LocalCopy>) -> View {
         View { near: Some(Nearby::new(copy)), ahead: Some(Ahead::default()), ..self }
     }
 
-    /// The database of the current query.
+    /// Returns the database that the current query uses.
     pub(crate) fn db(&self) -> &Db {
         self.near.as_ref().and_then(Nearby::active_db).unwrap_or(&self.db)
     }
 
-    /// The shared database behind a local copy, or the only one.
+    /// Returns the shared database behind a local copy, or the only database.
     pub(super) fn far(&self) -> &Db {
         &self.db
     }
@@ -98,8 +98,8 @@ impl View {
         self.near.as_mut()
     }
 
-    /// Runs a query about one symbol, on the local copy if it has it. A query during which the copy
-    /// changed is repeated.
+    /// Runs a query for one symbol, on the local copy if it has the symbol. Repeats the query if
+    /// the copy changed during it.
     pub(crate) fn about<T>(
         &self,
         symbol: &Symbol,
@@ -124,7 +124,8 @@ impl View {
         self.ask_far(near, symbol, ask)
     }
 
-    /// Queries the shared database about a symbol, which is then fetched for the next query.
+    /// Runs a query for a symbol on the shared database. The symbol is then fetched for later
+    /// queries.
     fn ask_far<T>(
         &self,
         near: &Nearby,
@@ -134,14 +135,14 @@ impl View {
         near.copy().count_miss();
         near.ask(Side::Far, || {
             let answer = ask()?;
-            // Or a later one, which is harmless.
+            // The version may be newer than the one that was read, which is harmless.
             near.copy().saw(symbol, self.version()?);
             Ok(answer)
         })
     }
 
-    /// Increases with each commit that changes candles, securities, corporate actions or margin
-    /// factors. On a node it is the version of the local copy, and in a snapshot that of the
+    /// Returns a number that increases with each commit that changes candles, securities, corporate
+    /// actions or margin factors. On a node this is the version of the local copy, or of the open
     /// snapshot.
     pub fn version(&self) -> Result<i64, StoreError> {
         let read = |db: &Db| db.one(sql::VERSION, [], |row| row.get(0));
@@ -154,7 +155,7 @@ impl View {
         }
     }
 
-    /// Reports corrupt bytes of a block: on a node, the symbol is fetched again into the local
+    /// Reports corrupt bytes in a block. On a node, the symbol is fetched again into the local
     /// copy.
     pub fn doubt(&self, symbol: &Symbol) {
         if let Some(near) = &self.near {
@@ -166,13 +167,13 @@ impl View {
         self.about(symbol, || self.known(|db| db.first(sql::SECURITY, [symbol.as_str()], Security::read)))
     }
 
-    /// The decimals of a security's prices: all that a candle response needs of it.
+    /// Returns the price decimals of a security, the only field that a candle response needs.
     pub fn decimals(&self, symbol: &Symbol) -> Result<Option<u32>, StoreError> {
         let find = |db: &Db| db.first(sql::DECIMALS, [symbol.as_str()], |row| small(row, 0));
         self.about(symbol, || self.known(find))
     }
 
-    /// All securities, by symbol.
+    /// Returns all securities, ordered by symbol.
     pub fn securities(&self) -> Result<Vec<Security>, StoreError> {
         self.steady(|| {
             let all = self.db().all(sql::SECURITIES, [], Security::read)?;
@@ -192,7 +193,7 @@ impl View {
         })
     }
 
-    /// The series of one symbol, in the order of [`Series`].
+    /// Returns the series of one symbol, in the order of [`Series`].
     pub fn series_of(&self, symbol: &Symbol) -> Result<Vec<SeriesInfo>, StoreError> {
         self.steadily_about(symbol, || {
             let mut all = self.db().all(sql::SERIES_OF, [symbol.as_str()], SeriesInfo::read)?;
@@ -214,14 +215,15 @@ impl View {
         })
     }
 
-    /// The number of series and corporate actions of a security; `None` if it does not exist.
+    /// Returns the number of series and corporate actions of a security, or `None` if it does not
+    /// exist.
     pub(crate) fn counts(&self, symbol: &Symbol) -> Result<Option<(u64, u64)>, StoreError> {
         self.known(|db| {
             db.first(sql::SECURITY_COUNTS, [symbol.as_str()], |row| Ok((natural(row, 0)?, natural(row, 1)?)))
         })
     }
 
-    /// Runs a query about one symbol with several statements that must see the same state.
+    /// Runs a query for one symbol with several statements that must see the same state.
     pub(crate) fn steadily_about<T>(
         &self,
         symbol: &Symbol,
@@ -241,7 +243,7 @@ impl View {
         done
     }
 
-    /// Returns a damage error unless redundant data agrees.
+    /// Returns a damage error if redundant data does not agree.
     pub(crate) fn agree(&self, sql: Sql, same: bool) -> Result<(), StoreError> {
         if same { Ok(()) } else { Err(self.db().fail(sql.what)(Fault::Missing)) }
     }
@@ -268,8 +270,8 @@ impl View {
         self.found_in(&self.securities_complete, find)
     }
 
-    /// Looks up a row with `find`. If it finds nothing, the row does not exist or the index is
-    /// damaged; a scan of the whole table, once for each version of the store, detects the latter.
+    /// Looks up a row with `find`. A missing row may also mean a damaged index, so the whole table
+    /// is counted, once per version of the store.
     pub(crate) fn found_in<T>(
         &self,
         complete: &Complete,
@@ -289,25 +291,25 @@ impl View {
                 self.agree(complete.count, count == written)?;
                 complete.at.set(version);
             }
-            // Another process may have added it meanwhile.
+            // Another process may have added the row in the meantime.
             find(self.db())
         })
     }
 
-    /// Called when a series was not found: verifies that its security does not list it.
+    /// Verifies that a series that was not found is not listed by its security.
     pub(crate) fn no_such_series(&self, series: &Series) -> Result<(), StoreError> {
         let all = self.series_of(&series.symbol)?;
         self.agree(sql::SERIES, all.iter().all(|info| info.series != *series))
     }
 
-    /// Called when no block was found that begins before `until`: verifies that there is none.
+    /// Verifies that a series has no block that begins before `until`, after none was found.
     pub(super) fn no_blocks(&self, series: &Series, until: Option<Timestamp>) -> Result<(), StoreError> {
         let info = self.series(series)?;
         let begins_before = info.is_some_and(|info| until.is_none_or(|until| info.first < until));
         self.agree(sql::BLOCKS, !begins_before)
     }
 
-    /// Scans all series; a whole market has some ten thousand.
+    /// Returns totals over all series. Scans all of them; a whole market has some ten thousand.
     pub fn totals(&self) -> Result<Totals, StoreError> {
         self.steady(|| {
             let totals = self.db().one(sql::TOTALS, [], |row| {
@@ -326,7 +328,7 @@ impl View {
         })
     }
 
-    /// The blocks that contain a stamp of the half-open window, ascending.
+    /// Returns the blocks with timestamps in the half-open range `from..until`, in ascending order.
     pub fn blocks(
         &self,
         series: &Series,
@@ -334,7 +336,7 @@ impl View {
         until: Option<Timestamp>,
     ) -> Result<Vec<BlockEntry>, StoreError> {
         let (symbol, grain, lane) = key(series);
-        // An empty window contains nothing, and its directory walk could not be verified.
+        // An empty range has no blocks, and its directory scan could not be verified.
         if from.zip(until).is_some_and(|(from, until)| from >= until) {
             return Ok(Vec::new());
         }
@@ -359,13 +361,13 @@ impl View {
             }
             Ok(walk.entries)
         })?;
-        // Of a whole directory only few blocks are read.
+        // After listing a whole directory, callers read only a few blocks.
         self.expect(BodyOf::Candles, if from.or(until).is_some() { &entries } else { &[] });
         Ok(entries)
     }
 
-    /// The newest blocks that start before `until`, ascending: the one that spans `until`, and
-    /// before it as many as contain `rows_wanted` rows.
+    /// Returns the newest blocks that start before `until`, in ascending order: the one that spans
+    /// `until`, and as many before it as needed for `rows_wanted` rows.
     pub fn blocks_back(
         &self,
         series: &Series,
@@ -392,8 +394,8 @@ impl View {
         Ok(entries)
     }
 
-    /// The mirror image: the block that spans `from`, and after it as many as contain `rows_wanted`
-    /// rows.
+    /// Returns blocks from `from` on, in ascending order: the one that spans `from`, and as many
+    /// after it as needed for `rows_wanted` rows.
     pub fn blocks_forward(
         &self,
         series: &Series,
@@ -422,7 +424,7 @@ impl View {
     }
 }
 
-/// The blocks of a window.
+/// Collects the blocks of a time range.
 struct Walk {
     chain: Forward,
     from: Option<Timestamp>,
@@ -433,7 +435,7 @@ impl Walk {
     fn take(&mut self, row: &Row<'_>) -> Result<ControlFlow<()>, Fault> {
         let linked = LinkedEntry::read(row)?;
         self.chain.step(linked)?;
-        // The block before the window was read only for its link.
+        // The block before the range was read only for its link.
         if self.from.is_none_or(|from| linked.entry.last >= from) {
             self.entries.push(linked.entry);
         }
@@ -441,8 +443,8 @@ impl Walk {
     }
 }
 
-/// Blocks collected from a point in time. Only blocks entirely beyond the point count towards the
-/// wanted rows: the split of the one that spans it is not known here.
+/// Blocks collected in one direction from a point in time. Rows of the block that spans the point
+/// are not counted, because it is not known how many of them lie beyond it.
 struct Gathered {
     entries: Vec<BlockEntry>,
     missing: usize,
@@ -461,7 +463,7 @@ impl Gathered {
             self.missing = self.missing.saturating_sub(usize::try_from(entry.rows).unwrap_or(usize::MAX));
         }
         self.entries.push(entry);
-        // Blocks do not overlap: after one that is beyond the point, all are.
+        // Blocks do not overlap, so all following blocks are beyond the point, too.
         if beyond && self.missing == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

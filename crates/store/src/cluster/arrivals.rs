@@ -1,5 +1,5 @@
-//! Arrival times of late candles, shared by all nodes: an order that waits for one is filled once,
-//! whichever node sees the candle first.
+//! Arrival times of late candles, shared by all nodes, so that an order that waits for a candle is
+//! filled once, regardless of which node sees it first.
 
 use market::{Symbol, Timestamp};
 
@@ -24,16 +24,16 @@ pub(super) const SWEEP: Sql =
 /// A candle that arrived after its effective time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// The session number.
+    /// Number of the trading session.
     pub session: u8,
     pub stamp: Timestamp,
-    /// The time from which it takes effect.
+    /// Time from which the candle takes effect.
     pub at: Timestamp,
 }
 
 impl Shared {
-    /// Records candles that this node has seen first. Arrivals recorded by another node are
-    /// unchanged.
+    /// Records the arrival of candles. Arrivals that another node has already recorded are not
+    /// changed.
     pub fn note_arrivals(&self, symbol: &Symbol, arrivals: &[Arrival]) -> Result<(), StoreError> {
         within(&self.durable(), |db| {
             for Arrival { session, stamp, at } in arrivals {
@@ -43,7 +43,7 @@ impl Shared {
         })
     }
 
-    /// Candles of a symbol that arrived after an instant.
+    /// Returns the candles of a symbol that arrived after `after`.
     pub fn arrivals(&self, symbol: &Symbol, after: Timestamp) -> Result<Vec<Arrival>, StoreError> {
         let read = |row: &Row<'_>| {
             let session: i64 = row.get(0)?;

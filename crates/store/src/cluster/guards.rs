@@ -1,6 +1,6 @@
-//! Limits against guessing, shared by all nodes: failure counters, queues and places in them, known
-//! addresses, and devices that poll too often. The caller interprets the rows, a few at a time and
-//! under a lock.
+//! Brute-force protection, shared by all nodes: failure counters, queues and positions in them,
+//! known addresses, and devices that poll too often. The caller interprets the rows, a few at a
+//! time and under a lock.
 
 use std::collections::BTreeMap;
 
@@ -8,31 +8,31 @@ use super::{Shared, within};
 use crate::StoreError;
 use crate::engine::Value;
 
-/// Maximum rows per decision.
+/// Maximum number of rows per decision.
 const ROWS_MAX: usize = 7;
 /// Number of lock rows for names, and for addresses.
 const LOCKS: u8 = 16;
 
-/// The key of a row: its kind, such as `queue`, and the name or address it is about.
+/// Key of a row: the kind, such as `queue`, and the name or address that it refers to.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct GuardKey {
     pub kind: &'static str,
     pub key: String,
 }
 
-/// A counter, and the time it last counted. The kind defines the meaning of both.
+/// A counter and the time of its last change. The kind defines the meaning of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GuardRow {
     pub number: i64,
     pub at_us: i64,
-    /// When the row can be removed.
+    /// Time after which the row can be removed.
     pub until_us: i64,
 }
 
 /// The rows that a decision is based on.
 #[derive(Debug, Default)]
 pub struct GuardTable {
-    /// By the database's clock.
+    /// Current time by the database's clock.
     pub now_us: i64,
     rows: BTreeMap<GuardKey, GuardRow>,
     changed: BTreeMap<GuardKey, Option<GuardRow>>,
@@ -43,7 +43,7 @@ impl GuardTable {
         GuardTable { now_us, rows: rows.into_iter().collect(), changed: BTreeMap::new() }
     }
 
-    /// A row, unless it can be removed by now.
+    /// Returns a row, or `None` if it does not exist or has expired.
     pub fn get(&self, key: &GuardKey) -> Option<GuardRow> {
         let row = match self.changed.get(key) {
             Some(changed) => *changed,
@@ -52,22 +52,22 @@ impl GuardTable {
         row.filter(|row| row.until_us > self.now_us)
     }
 
-    /// Replaces a row, or removes it.
+    /// Replaces a row, or removes it if `row` is `None`.
     pub fn put(&mut self, key: GuardKey, row: Option<GuardRow>) {
         if self.get(&key).map(|row| (row.number, row.at_us)) != row.map(|row| (row.number, row.at_us)) {
             self.changed.insert(key, row);
         }
     }
 
-    /// The rows that were replaced, or removed.
+    /// Returns the rows that were replaced (`Some`) or removed (`None`).
     pub fn into_changed(self) -> impl Iterator<Item = (GuardKey, Option<GuardRow>)> {
         self.changed.into_iter()
     }
 }
 
 impl Shared {
-    /// Locks the name and the address, passes up to seven rows to a decision, and writes the rows
-    /// that it changed. Concurrent decisions about the same name or address wait.
+    /// Locks the name and the address, passes up to seven rows to `judge`, and writes the rows that
+    /// it changed. Concurrent decisions about the same name or address wait.
     pub fn judge<T>(
         &self,
         [name, address]: [&str; 2],
@@ -99,7 +99,8 @@ impl Shared {
     }
 }
 
-/// Stable across processes and releases. Two names with the same lock only wait for each other.
+/// Returns the lock of a name or address. Must not change between releases, because nodes of
+/// different releases run concurrently. Names that share a lock only wait for each other.
 fn lock_of(text: &str) -> String {
     let [first, ..] = *blake3::hash(text.as_bytes()).as_bytes();
     (first % LOCKS).to_string()
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_has_the_same_lock_everywhere() {
+    fn the_lock_of_a_name_is_stable() {
         assert_eq!(lock_of("ann"), lock_of("ann"));
         assert!((0..100).all(|number| lock_of(&number.to_string()).parse::<u8>().unwrap() < LOCKS));
     }

@@ -1,16 +1,15 @@
-//! State shared by all nodes of a database: the rate window, paces, one-time passwords,
-//! connections, used signatures, and failed sign-ins. PostgreSQL only
-//! ([`Accounts::shared`](crate::Accounts::shared)): with
-//! SQLite there is one server, which holds this state in memory.
+//! State shared by all nodes of a database: rate limits, one-time passwords, connections, used
+//! signatures, and failed sign-ins. PostgreSQL only
+//! ([`Accounts::shared`](crate::Accounts::shared)): with SQLite there is one server, which holds
+//! this state in memory.
 //!
-//! All times here are the database's, in microseconds, so the clocks of nodes need not agree. Each
-//! decision is one statement, or a few under a row lock: concurrent requests of two nodes are
-//! serialized.
+//! All times are the database's, in microseconds, so the nodes' clocks may differ. Each decision is
+//! one statement, or a few under a row lock, so concurrent requests on two nodes are serialized.
 //!
-//! Decisions about rates and paces are committed without waiting for the disk: at ten thousand per
-//! second that wait would dominate. A crash of the database server may lose the last of them (up to
-//! 0.6 s with its default settings): see [`Shared::connection_losses`]. Single-use credentials
-//! (passwords, signatures) are durable before they are acknowledged.
+//! Rate limit decisions use asynchronous commits: at ten thousand per second, waiting for the disk
+//! would dominate. A crash of the database server may lose the last of them (up to 0.6 s with
+//! default settings); see [`Shared::connection_losses`]. Single-use credentials (passwords,
+//! signatures) are durable before they are acknowledged.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -54,36 +53,36 @@ impl Shared {
         Shared { node: OnceLock::new(), pool, left: slots::Left::default() }
     }
 
-    /// Changes whenever a connection was found broken. The database may then have crashed and lack
-    /// its last asynchronous commits, or another server may have replaced it.
+    /// Returns a number that changes when a broken connection is detected. The database may then
+    /// have crashed and lost its last asynchronous commits, or failed over to another server.
     pub fn connection_losses(&self) -> u64 {
         (self.pool.losses)()
     }
 
-    /// A connection with durable commits.
+    /// Takes a connection with durable commits.
     fn durable(&self) -> Db {
         (self.pool.open)(Commit::Durable)
     }
 
-    /// A connection with asynchronous commits.
+    /// Takes a connection with asynchronous commits.
     fn quick(&self) -> Db {
         (self.pool.open)(Commit::Fleeting)
     }
 }
 
-/// The durability of a commit.
+/// Durability of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Commit {
-    /// On the disk on return.
+    /// Durable on return.
     Durable,
-    /// On the disk shortly after, unless the server crashes.
+    /// Durable shortly after the return, unless the server crashes.
     Fleeting,
 }
 
-/// A connection factory.
+/// Opens pooled connections.
 pub(crate) struct Pool {
     pub(crate) open: Box<dyn Fn(Commit) -> Db + Send + Sync>,
-    /// How often asynchronous-commit connections were found broken so far.
+    /// Returns how many connections with asynchronous commits were found broken so far.
     pub(crate) losses: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
@@ -93,13 +92,13 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// The error for a decision that lost every race for its row.
+/// Returns the error for a decision that lost every race for its row.
 fn contended(db: &Db, what: &'static str) -> StoreError {
     let cause = "others changed the same row each time".into();
     db.fail(what)(Fault::Engine(Trouble { kind: Kind::Locked, cause }))
 }
 
-/// Runs `work` in one transaction, all or nothing.
+/// Runs `work` in a transaction, and rolls back on an error.
 fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result<T, StoreError> {
     db.begin_write()?;
     match work(db) {
@@ -108,14 +107,14 @@ fn within<T>(db: &Db, work: impl FnOnce(&Db) -> Result<T, StoreError>) -> Result
             Ok(done)
         }
         Err(error) => {
-            // The first error is reported; a connection that cannot roll back is closed.
+            // The first error is returned. A connection that cannot roll back is closed.
             db.rollback().ok();
             Err(error)
         }
     }
 }
 
-/// Microseconds, the database's unit.
+/// Converts a duration to microseconds, the unit used in the database.
 fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
 }
@@ -124,7 +123,7 @@ fn duration(micros: i64) -> Duration {
     Duration::from_micros(u64::try_from(micros).unwrap_or(0))
 }
 
-/// Times of 8 bytes each.
+/// Decodes times of 8 bytes each.
 fn read_times(bytes: &[u8]) -> Result<Vec<i64>, Fault> {
     let (times, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() {
@@ -137,8 +136,9 @@ fn write_times(times: &[i64]) -> Vec<u8> {
     times.iter().flat_map(|time| time.to_be_bytes()).collect()
 }
 
-/// Now, by the database's clock. `date_part` returns a double, which holds microseconds exactly
-/// until the year 2255; `extract` returns a numeric and costs more than the rest of a decision.
+/// Current time by the database's clock. `date_part` returns a double, which holds microseconds
+/// exactly until the year 2255; `extract` returns a numeric, which costs more than all other parts
+/// of a decision.
 macro_rules! now_us {
     () => {
         "cast(date_part('epoch', clock_timestamp()) * 1000000 as bigint)"
@@ -146,7 +146,7 @@ macro_rules! now_us {
 }
 pub(crate) use now_us;
 
-/// A number as 8 bytes, big-endian, so that byte order equals numeric order.
+/// A number as 8 big-endian bytes, so that byte order equals numeric order.
 macro_rules! bytes_of {
     ($number:expr) => {
         concat!("decode(lpad(to_hex(", $number, "), 16, '0'), 'hex')")

@@ -1,12 +1,12 @@
-//! The servers on one database. Each sends a heartbeat every second; a node silent for 15 s does
-//! not count, nor do its connections.
+//! The server processes (nodes) of one database. Each sends a heartbeat every second; a node
+//! without a heartbeat for 15 s is considered dead, and its connections are not counted.
 
 use std::fmt;
 
 use super::{NewSlot, Shared, SlotEnding, within};
 use crate::StoreError;
 
-/// Identifies a server process.
+/// Id of a server process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct NodeId(pub [u8; 16]);
 
@@ -22,7 +22,7 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A server as listed to others.
+/// A node, as listed to operators.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeRow {
     pub name: String,
@@ -30,32 +30,32 @@ pub struct NodeRow {
     pub seen_ms_ago: i64,
 }
 
-/// The result of a heartbeat.
+/// Result of a heartbeat.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heartbeat {
-    /// Live nodes, including this one.
+    /// Number of live nodes, including this one.
     pub nodes: u32,
-    /// The database's time.
+    /// Current time of the database.
     pub now_us: i64,
-    /// The node was unknown to the database: its connections must be registered again.
+    /// Whether the database did not know this node; its connections must be registered again.
     pub has_joined: bool,
-    /// Connections that others have ended, for this node to close.
+    /// Connections that other nodes have ended, for this node to close.
     pub ended: Vec<(i64, SlotEnding)>,
 }
 
 impl Shared {
-    /// The id of this node, which must have joined.
+    /// Returns the id of this node. Fails before [`Shared::join`].
     pub(super) fn node(&self) -> Result<NodeId, StoreError> {
         self.node.get().copied().ok_or_else(|| StoreError::unfit("a connection", "this process is no node"))
     }
 
     /// Makes this process a node. The first heartbeat writes its row.
     pub fn join(&self, id: NodeId) {
-        // A second id would be another node; the first one stays.
+        // A second call is ignored: a process is only one node.
         self.node.set(id).ok();
     }
 
-    /// Sends a heartbeat.
+    /// Sends a heartbeat. Also writes freed slots that are still pending.
     pub fn heartbeat(&self, name: &str) -> Result<Heartbeat, StoreError> {
         let (db, node) = (self.quick(), self.node()?);
         let is_known = db.run(sql::HEARTBEAT, [node.0])? > 0;
@@ -83,7 +83,7 @@ impl Shared {
         })
     }
 
-    /// All nodes, including those gone for less than ten minutes.
+    /// Returns all nodes, including those that died less than ten minutes ago.
     pub fn nodes(&self) -> Result<Vec<NodeRow>, StoreError> {
         self.durable().all(sql::LIST, [], |row| {
             Ok(NodeRow {
@@ -119,7 +119,7 @@ pub(super) mod sql {
 
     pub(crate) const LEAVE_SEATS: Sql = Sql::new("give connections up", "delete from seat where node = $1");
 
-    /// The number of live nodes, and the time.
+    /// Number of live nodes, and the current time.
     pub(crate) const COUNT: Sql = Sql::new(
         "count nodes",
         concat!("select count(*), ", now_us!(), " from node where seen_us > ", now_us!(), " - 15000000"),

@@ -1,26 +1,27 @@
-//! Request limits over all nodes: exact sliding windows by any key, such as an address or an
-//! account, and several at a time.
+//! Rate limits over all nodes: exact sliding windows for arbitrary keys, such as addresses or
+//! accounts. A request can be subject to several limits.
 
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, read_times, within, write_times};
 use crate::StoreError;
 
-/// Maximum attempts if another node concurrently removes or creates the row.
+/// Maximum number of attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
 
-/// A key and its request limit.
+/// A key and its rate limit: at most `requests` in any window of length `within`.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceLimit<'a> {
-    /// The kind of request, such as `registration`.
+    /// Kind of request, such as `registration`.
     pub kind: &'static str,
-    /// The limited party, such as an address.
+    /// The key that is limited, such as an address.
     pub key: &'a str,
     pub requests: u32,
     pub within: Duration,
 }
 
-/// A counted request, for taking it back: each kind and key, and the time.
+/// A counted request: its kinds and keys, and its time. Can be passed to
+/// [`Shared::give_back_paces`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaceTake {
     keys: Vec<(&'static str, String)>,
@@ -28,7 +29,7 @@ pub struct PaceTake {
 }
 
 impl Shared {
-    /// Counts a request for one key, or returns how long to wait.
+    /// Counts a request for one key. If the limit is reached, returns how long to wait.
     pub fn take_pace(&self, limit: &PaceLimit<'_>) -> Result<Result<(), Duration>, StoreError> {
         let PaceLimit { kind, key, requests, within } = *limit;
         let Some(decisive) = requests.checked_sub(1).map(i64::from) else { return Ok(Err(within)) };
@@ -51,14 +52,14 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, (kind, key))?),
             }
         }
-        // Other requests took every free place.
+        // Concurrent requests took every free slot.
         full.ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// Counts a request for several keys, each with its own limit: for all of them or for none.
-    /// Otherwise returns how long to wait.
+    /// Counts a request for several keys, each with its own limit, atomically. If one of the limits
+    /// is reached, nothing is counted and the longest wait is returned.
     pub fn take_paces(&self, limits: &[PaceLimit<'_>]) -> Result<Result<PaceTake, Duration>, StoreError> {
-        // Always in the same order, so that requests with the same keys cannot deadlock.
+        // Sorted, so that requests with the same keys cannot deadlock.
         let mut limits = limits.to_vec();
         limits.sort_unstable_by_key(|limit| (limit.kind, limit.key));
         within(&self.quick(), |db| {
@@ -75,7 +76,7 @@ impl Shared {
                 windows.push(times);
             }
             let clock: i64 = db.one(sql::NOW, [], |row| row.get(0))?;
-            // A clock that was set back does not go back here.
+            // Time never goes backwards here, even if the clock was set back.
             let now =
                 windows.iter().filter_map(|times| times.first()).fold(clock, |now, last| now.max(*last));
             let mut longest = None;
@@ -95,7 +96,7 @@ impl Shared {
         })
     }
 
-    /// Takes back a counted request.
+    /// Reverts a counted request.
     pub fn give_back_paces(&self, taken: &PaceTake) -> Result<(), StoreError> {
         within(&self.quick(), |db| {
             for (kind, key) in &taken.keys {
@@ -111,10 +112,10 @@ impl Shared {
     }
 }
 
-/// Longer than the window of any pace.
+/// Retention of a row after its last request; longer than any window.
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Whether one more request passes, or how long until it does. Drops times that have left the
+/// Returns `Ok` if one more request fits, or how long to wait. Removes times that have left the
 /// window.
 fn room(limit: &PaceLimit<'_>, times: &mut Vec<i64>, now: i64) -> Result<(), Duration> {
     let since = now.saturating_sub(micros(limit.within));
@@ -131,7 +132,7 @@ pub(super) mod sql {
     use super::super::{bytes_of, now_us};
     use crate::engine::Sql;
 
-    /// Decides and counts one request for one key, as `rates::sql::TAKE` does for an account.
+    /// Checks and counts one request for one key; the same method as `rates::sql::TAKE`.
     pub(crate) const TAKE: Sql = Sql::new(
         "count a request",
         concat!(
@@ -171,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pace_has_room_when_its_oldest_request_has_left_the_window() {
+    fn a_window_has_room_after_its_oldest_request_expires() {
         let limit = PaceLimit { kind: "test", key: "a", requests: 2, within: Duration::from_micros(10) };
         let mut times = vec![100, 95, 80];
         assert_eq!(room(&limit, &mut times, 100), Err(Duration::from_micros(5)));

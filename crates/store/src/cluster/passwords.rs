@@ -1,4 +1,4 @@
-//! One-time passwords: issued by one node, valid once at any node.
+//! One-time passwords: issued by one node, and valid once on any node.
 
 use std::time::Duration;
 
@@ -23,14 +23,14 @@ pub struct IssuedPassword {
 }
 
 impl Shared {
-    /// Stores a password. An account has at most `of_account_max`: its oldest are removed.
+    /// Stores a password. An account has at most `of_account_max`; the oldest ones are removed.
     pub fn issue_password(&self, new: &NewPassword<'_>, of_account_max: u32) -> Result<(), StoreError> {
         let db = self.quick();
         db.run(sql::TRIM, (new.account.0, of_account_max.saturating_sub(1)))?;
         db.run(sql::ADD, (new.hash, new.account.0, new.caller)).map(drop)
     }
 
-    /// An issued, unused password, valid or expired. [`Shared::sit`] uses it up.
+    /// Returns an issued, unused password, even if it has expired. [`Shared::sit`] consumes it.
     pub fn issued_password(&self, hash: &Hash) -> Result<Option<IssuedPassword>, StoreError> {
         self.durable().first(sql::FIND, [hash], |row| {
             Ok(IssuedPassword {
@@ -55,7 +55,7 @@ pub(super) mod sql {
         ),
     );
 
-    /// Removes all of an account's passwords but the newest.
+    /// Removes an account's passwords except the `$2` newest.
     pub(crate) const TRIM: Sql = Sql::new(
         "forget one-time passwords",
         "delete from one_time_password where hash in (select hash from one_time_password where account_id = $1 \

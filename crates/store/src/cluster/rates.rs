@@ -1,33 +1,32 @@
-//! The rate window over all nodes, exact: at most so many requests of an account in any window,
-//! whichever nodes receive them.
+//! Request rate limit of accounts over all nodes: an exact sliding window.
 //!
 //! A row has the times of the last requests, newest first. With a limit of sixty, a request is
-//! admitted if the sixtieth before it has left the window; then its own time is prepended. One
-//! `UPDATE` by the primary key decides that, and its row lock serializes the nodes.
+//! admitted if the sixtieth before it has left the window, and its time is prepended. A single
+//! `UPDATE` by primary key decides, and its row lock serializes the nodes.
 //!
-//! A crash of the database server may lose the last moments, since commits are asynchronous.
+//! Commits are asynchronous, so a crash of the database server may lose the last requests.
 
 use std::time::Duration;
 
 use super::{Shared, contended, duration, micros, read_times};
 use crate::{AccountId, StoreError};
 
-/// Maximum attempts if another node concurrently removes or creates the row.
+/// Maximum number of attempts if another node concurrently removes or creates the row.
 const TRIES_MAX: u32 = 4;
-/// Accounts swept for old requests per statement.
+/// Number of accounts swept for old requests per statement.
 const SWEEP_ACCOUNTS: i64 = 10_000;
 
-/// A request, and the rate rule it is checked against.
+/// A request and its rate limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateAsk {
-    /// At most this many requests in any period of length `within`.
+    /// Maximum number of requests in any window of length `within`.
     pub requests: u32,
     pub within: Duration,
-    /// The weight of this request.
+    /// Number of requests that this one counts for.
     pub calls: u32,
 }
 
-/// The admission times of an account's requests, newest first, and the time of reading.
+/// Times of an account's admitted requests, newest first, and the time of reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RateTimes {
     pub now_us: i64,
@@ -36,32 +35,32 @@ pub struct RateTimes {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RateDecision {
-    /// Includes this request, with the current time, at the front.
+    /// The times start with this request, at the current time.
     Admitted(RateTimes),
     Refused(RateTimes),
 }
 
 impl RateTimes {
-    /// Requests inside the window.
+    /// Returns the number of requests inside the window.
     pub fn count(&self, within: Duration) -> u32 {
         u32::try_from(self.live(within)).unwrap_or(u32::MAX)
     }
 
-    /// How long until the oldest request leaves the window; zero if none is in it.
+    /// Returns how long until the oldest request leaves the window; zero if the window is empty.
     pub fn until_more(&self, within: Duration) -> Duration {
         let oldest = self.live(within).checked_sub(1).and_then(|place| self.times_us.get(place));
         oldest.map_or(Duration::ZERO, |oldest| self.leaves(*oldest, within))
     }
 
-    /// How long a request must wait; zero if it need not.
+    /// Returns how long a request must wait; zero if it is admitted.
     pub fn wait(&self, ask: &RateAsk) -> Duration {
         let (live, calls, most) = (self.live(ask.within), ask.calls as usize, ask.requests as usize);
         let above = (live + calls).saturating_sub(most);
         if above == 0 {
             return Duration::ZERO;
         }
-        // The newest of the requests that must leave first. Without one, the request weighs more
-        // than the rule allows.
+        // The newest of the requests that must leave the window first. `None` if this request alone
+        // exceeds the limit.
         let last = live.checked_sub(above).and_then(|place| self.times_us.get(place));
         last.map_or(ask.within, |last| self.leaves(*last, ask.within))
     }
@@ -77,10 +76,10 @@ impl RateTimes {
 }
 
 impl Shared {
-    /// Counts a request, or refuses it. A refused request is not counted.
+    /// Counts a request if it is within the limit. A refused request is not counted.
     pub fn take_rate(&self, account: AccountId, ask: &RateAsk) -> Result<RateDecision, StoreError> {
         let db = self.quick();
-        // The index of the request that must have left the window.
+        // Index of the request that must have left the window.
         let decisive = ask.requests.checked_sub(ask.calls).map(i64::from);
         let mut full = None;
         for _ in 0..TRIES_MAX {
@@ -101,7 +100,7 @@ impl Shared {
             })?;
             match window {
                 Some(window) if !window.wait(ask).is_zero() => return Ok(RateDecision::Refused(window)),
-                // Time passes between the two statements: the next attempt may find room.
+                // The request may have left the window since the first statement, so try again.
                 Some(window) => full = Some(window),
                 None if decisive.is_none() => {
                     return Ok(RateDecision::Refused(RateTimes { now_us: 0, times_us: Vec::new() }));
@@ -109,11 +108,11 @@ impl Shared {
                 None => drop(db.run(sql::BEGIN, [account.0])?),
             }
         }
-        // Other requests took every free place: the window was full at each attempt.
+        // At each attempt, concurrent requests had filled the window.
         full.map(RateDecision::Refused).ok_or_else(|| contended(&db, "count a request"))
     }
 
-    /// The admission times of an account's last requests.
+    /// Returns the times of an account's last admitted requests.
     pub fn rate_times(&self, account: AccountId) -> Result<RateTimes, StoreError> {
         let found = self.quick().first(sql::WINDOW, [account.0], |row| {
             Ok(RateTimes { times_us: read_times(row.bytes(0)?)?, now_us: row.get(1)? })
@@ -121,8 +120,8 @@ impl Shared {
         Ok(found.unwrap_or(RateTimes { now_us: 0, times_us: Vec::new() }))
     }
 
-    /// Takes a call from an account's token bucket, or returns how long to wait for one. A call
-    /// takes `each`, and the bucket holds the refill of `room`.
+    /// Takes a call from an account's token bucket. If the bucket is empty, returns how long to
+    /// wait. Refilling takes `each` for one call, and `room` for the whole bucket.
     pub fn take_call(
         &self,
         account: AccountId,
@@ -147,8 +146,8 @@ impl Shared {
         empty.ok_or_else(|| contended(&db, "count a call"))
     }
 
-    /// Removes requests older than any rule's window, for a range of accounts. Returns the next
-    /// account to start from; `None` after the last.
+    /// Removes rows of accounts without recent requests, for a range of account ids. Returns where
+    /// the next range starts, or `None` after the last.
     pub(super) fn sweep_rates(&self, from: i64, before_us: i64) -> Result<Option<i64>, StoreError> {
         let db = self.quick();
         let last: i64 = db.one(sql::LAST_ACCOUNT, [], |row| row.get(0))?;
@@ -163,13 +162,14 @@ pub(super) mod sql {
     use super::super::{bytes_of, now_us};
     use crate::engine::Sql;
 
-    /// Decides and counts one request. `$2` is the position of the request that must have left the
-    /// window, in bytes from 1, `$3` the window, and `$4` the number of bytes retained after the new
-    /// time.
+    /// Checks and counts one request. `$2` is the position, in bytes from 1, of the request that
+    /// must have left the window; `$3` is the window, and `$4` the number of bytes kept after the
+    /// new time.
     ///
-    /// Exact under any concurrency: a statement that waited for the row lock evaluates its condition,
-    /// including the clock, again on the updated row. Times only get newer, so a request refused by an
-    /// older row is also refused by the newer one. A clock that was set back does not go back here.
+    /// Exact under concurrency: a statement that waited for the row lock evaluates its condition
+    /// again on the updated row, with the current clock. Times only increase, so a request refused
+    /// by an older row is also refused by a newer one. `greatest` keeps times from decreasing if
+    /// the clock is set back.
     pub(crate) const TAKE: Sql = Sql::new(
         "count a request",
         concat!(
@@ -182,7 +182,7 @@ pub(super) mod sql {
         ),
     );
 
-    /// The same for a request of weight `$5`: its time is written `$5` times.
+    /// Like `TAKE`, for a request that counts for `$5` requests: its time is written `$5` times.
     pub(crate) const TAKE_SEVERAL: Sql = Sql::new(
         "count a request",
         concat!(
@@ -200,17 +200,17 @@ pub(super) mod sql {
         concat!("select times, ", now_us!(), " from rate_window where account_id = $1"),
     );
 
-    /// Creates the row of an account without requests.
+    /// Creates an empty row for an account.
     pub(crate) const BEGIN: Sql = Sql::new(
         "count a request",
         "insert into rate_window (account_id, times) values ($1, decode('', 'hex')) on conflict (account_id) do nothing",
     );
 
-    /// A token bucket: `$2` is the cost of one call, `$3` the capacity, both as refill time.
+    /// Takes a call from a token bucket. `$2` is the cost of a call and `$3` the capacity, both as
+    /// refill time; `full_us` is when the bucket will be full.
     ///
-    /// No call leaves a bucket that is full later than `$3` from now. A later time was written by a
-    /// clock that has gone back since, as after promoting a standby: the bucket is treated as just used
-    /// up, and this call passes.
+    /// A `full_us` later than `$3` from now was written before the clock was set back, for example
+    /// by a failover. The bucket is then treated as just emptied, and this call is admitted.
     pub(crate) const CALL: Sql = Sql::new(
         "count a call",
         concat!(
@@ -228,7 +228,8 @@ pub(super) mod sql {
         ),
     );
 
-    /// Time until the bucket is full: at most its refill time `$2`, whatever the clock was.
+    /// Time until the bucket is full, limited to its refill time `$2` in case the clock was set
+    /// back.
     pub(crate) const BUCKET: Sql = Sql::new(
         "look at the calls of an account",
         concat!("select least(full_us - ", now_us!(), ", $2) from call_bucket where account_id = $1"),
@@ -273,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_request_waits_until_enough_earlier_ones_have_left() {
+    fn a_refused_request_waits_for_enough_requests_to_expire() {
         let window = times(100, &[99, 95, 90, 80, 60]);
         assert_eq!(window.count(Duration::from_secs(30)), 4, "one has left");
         assert_eq!(window.until_more(Duration::from_secs(30)), Duration::from_secs(10));

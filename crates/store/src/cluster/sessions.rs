@@ -1,4 +1,4 @@
-//! The gateway that a client used last, so that it continues the same way at another node. Session
+//! The last gateway of each client, so that a client that moves to another node keeps it. Session
 //! ids are self-authenticating and need no row.
 
 use super::{Shared, now_us};
@@ -19,7 +19,7 @@ const RECALL: Sql = Sql::new("recall a client", "select gateway from session whe
 pub(super) const SWEEP: Sql = Sql::new("forget old clients", "delete from session where seen_us < $1");
 
 impl Shared {
-    /// Stores the gateway of a client, by its lineage, which is opaque to the store.
+    /// Stores a client's gateway under its lineage, which is opaque to the store.
     pub fn remember_client(&self, lineage: &[u8; 16], gateway: &str) -> Result<(), StoreError> {
         self.quick().run(REMEMBER, (lineage, gateway)).map(drop)
     }

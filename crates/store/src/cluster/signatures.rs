@@ -1,9 +1,9 @@
-//! Signatures of changes: each is valid once, over all nodes.
+//! Used request signatures. Each is valid once over all nodes.
 
 use super::Shared;
 use crate::StoreError;
 
-/// How many signatures of one key are stored, and for how long, in seconds.
+/// Maximum number of stored signatures per key, and their retention in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignatureLimits {
     pub each_max: u32,
@@ -13,18 +13,18 @@ pub struct SignatureLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignatureOutcome {
     New,
-    /// It was used before, first this many seconds ago.
+    /// The signature was used before; seconds since the first use.
     Used(i64),
     /// The key has too many stored signatures.
     NoRoom,
 }
 
-/// The signatures of a key are counted at about one in this many uses: counting costs more than the
-/// rest.
+/// A key's signatures are counted about once in this many uses, because counting is the most
+/// expensive part.
 const COUNTED_EVERY: u8 = 64;
 
 impl Shared {
-    /// Uses up a signature, durably.
+    /// Consumes a signature. Durable on return.
     pub fn use_signature(
         &self,
         fingerprint: &[u8; 16],
@@ -32,7 +32,7 @@ impl Shared {
         limits: SignatureLimits,
     ) -> Result<SignatureOutcome, StoreError> {
         let db = self.durable();
-        // Chosen by the fingerprint, so that a client cannot choose when.
+        // Derived from the fingerprint, so that clients cannot control when it happens.
         let is_counted = fingerprint.first().is_some_and(|byte| byte % COUNTED_EVERY == 0);
         if is_counted {
             let most = i64::from(limits.each_max);
@@ -45,7 +45,7 @@ impl Shared {
             return Ok(SignatureOutcome::New);
         }
         let age: Option<i64> = db.first(sql::AGE, [fingerprint], |row| row.get(0))?;
-        // It may just have been removed; then its first use was long ago.
+        // The row may have just expired and been removed, so the first use was long ago.
         Ok(SignatureOutcome::Used(age.unwrap_or(i64::MAX)))
     }
 }
@@ -60,7 +60,8 @@ pub(super) mod sql {
         };
     }
 
-    /// Inserts a signature that is unused or whose entry has expired. `$3` is the retention.
+    /// Inserts a signature that is unused or whose row has expired. `$3` is the retention in
+    /// seconds.
     pub(crate) const USE: Sql = Sql::new(
         "note a signature",
         concat!(
@@ -73,7 +74,7 @@ pub(super) mod sql {
         ),
     );
 
-    /// Seconds since its first use.
+    /// Seconds since the first use.
     pub(crate) const AGE: Sql = Sql::new(
         "look for a signature",
         concat!("select ", now_s!(), " - first_at from signature where fingerprint = $1"),

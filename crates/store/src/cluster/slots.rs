@@ -1,5 +1,4 @@
-//! Connection slots of accounts over all nodes. Slots of a node without recent heartbeats do not
-//! count.
+//! Connection slots of accounts over all nodes. Slots of dead nodes are not counted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
@@ -16,21 +15,21 @@ use crate::{AccountId, StoreError};
 pub struct NewSlot {
     pub account: AccountId,
     pub lineage: [u8; 16],
-    /// Transport and peer, as the server names them.
+    /// Transport and peer address, as formatted by the server.
     pub transport: String,
     pub address: String,
     pub since: Timestamp,
 }
 
-/// A sign-in of a connection.
+/// A request for a connection slot.
 #[derive(Clone, Copy, Debug)]
 pub struct SlotRequest<'a> {
     pub slot: &'a NewSlot,
-    /// Maximum connections of the account.
+    /// Maximum number of connections of the account.
     pub limit: u32,
-    /// The slot that the connection already holds, if it signs in again.
+    /// The slot that this connection already holds, if it signs in again.
     pub present: Option<i64>,
-    /// The one-time password to use up.
+    /// A one-time password to consume.
     pub password: Option<&'a Hash>,
 }
 
@@ -38,36 +37,36 @@ pub struct SlotRequest<'a> {
 pub enum SlotOutcome {
     HeldSlot {
         id: i64,
-        /// Connections of the account, including this one.
+        /// Number of the account's connections, including this one.
         online: u32,
-        /// Older connections of the same client at this node, for it to close. Other nodes close
-        /// theirs.
+        /// Older connections of the same client on this node, to be closed by the caller. Other
+        /// nodes close theirs.
         superseded: Vec<i64>,
     },
-    /// No slot is free; the password was not used up.
+    /// No slot is free; the password was not consumed.
     Taken { online: u32 },
-    /// The password was used concurrently.
+    /// The password was used by a concurrent sign-in.
     PasswordUsed,
 }
 
-/// A connection of any node.
+/// A connection on any node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotRow {
     pub id: i64,
     pub slot: NewSlot,
     pub is_here: bool,
-    /// It has stopped responding.
+    /// Whether the connection has stopped responding.
     pub is_silent: bool,
 }
 
-/// Why a node must close a connection.
+/// Reason why a node must close a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotEnding {
-    /// Its client has reconnected elsewhere.
+    /// The client has reconnected on another node.
     Superseded,
     ByOwner,
     ByOperator,
-    /// It did not respond, and another connection needed its slot.
+    /// The connection did not respond, and its slot was needed.
     Silent,
 }
 
@@ -91,13 +90,13 @@ impl SlotEnding {
 }
 
 impl Shared {
-    /// Takes a slot if one is free, in one transaction with the password, so that a password admits
-    /// one connection. The slot held by the same connection and older ones of the same lineage are
-    /// freed first.
+    /// Takes a slot if one is free, and consumes the password in the same transaction, so that a
+    /// password admits only one connection. The connection's previous slot and older slots of the
+    /// same lineage are freed first.
     pub fn sit(&self, request: &SlotRequest<'_>) -> Result<SlotOutcome, StoreError> {
         let SlotRequest { slot, limit, present, password } = *request;
         let node = self.node()?;
-        // Write pending frees of this node first, so that they are not counted.
+        // Pending frees of this node must not be counted.
         self.write_left()?;
         let db = self.durable();
         db.begin_write()?;
@@ -120,14 +119,14 @@ impl Shared {
             {
                 return Ok(SlotOutcome::PasswordUsed);
             }
-            // By id; `None` if the slot is free immediately, because this node closes the
-            // connection.
+            // Endings by slot id; `None` if the slot is freed immediately, because this node closes
+            // the connection.
             let mut ends: BTreeMap<i64, Option<SlotEnding>> = BTreeMap::new();
             if is_crowded {
                 ends.extend(silent.iter().map(|row| (row.id, Some(SlotEnding::Silent))));
             }
             ends.extend(go.iter().map(|row| (row.id, (!row.is_here).then_some(SlotEnding::Superseded))));
-            // The connection was signed in as another account: that slot is free now.
+            // If the connection was signed in as another account, that slot is freed, too.
             ends.extend(present.map(|id| (id, None)));
             for (id, ending) in ends {
                 match ending {
@@ -152,14 +151,14 @@ impl Shared {
         with_slot
     }
 
-    /// Frees a slot. A background thread writes it, so closing a connection does not wait.
+    /// Frees a slot. A background thread writes it, so closing a connection does not block.
     pub fn leave(self: &std::sync::Arc<Self>, id: i64) {
         self.left.add(id);
         Shared::write_left_aside(self);
     }
 
-    /// Writes pending frees. Waits on the rows if other threads write them, so a later count
-    /// excludes them.
+    /// Writes pending frees. If another thread is writing them, waits for its row locks, so that a
+    /// later count excludes them.
     pub fn write_left(&self) -> Result<(), StoreError> {
         let left = self.left.waiting();
         if left.is_empty() {
@@ -170,14 +169,15 @@ impl Shared {
         Ok(())
     }
 
-    /// Connections of an account.
+    /// Returns the number of an account's connections.
     pub fn online(&self, account: AccountId) -> Result<u32, StoreError> {
         self.write_left()?;
         let count: i64 = self.durable().one(sql::COUNT, [account.0], |row| row.get(0))?;
         Ok(u32::try_from(count).unwrap_or(u32::MAX))
     }
 
-    /// Connections of an account, or of all, oldest first; at most `most`.
+    /// Returns the connections of an account, or of all accounts, oldest first. `most` limits only
+    /// the list of all accounts.
     pub fn slots(&self, of: Option<AccountId>, most: u32) -> Result<Vec<SlotRow>, StoreError> {
         let (db, node) = (self.durable(), self.node()?);
         self.write_left()?;
@@ -192,7 +192,7 @@ impl Shared {
         self.durable().first(sql::ONE, [id], |row| read(row, node.0))
     }
 
-    /// Requests a connection's node to close it. Returns whether it existed.
+    /// Requests that a connection's node closes it. Returns whether the connection existed.
     pub fn end_slot(&self, id: i64, why: SlotEnding) -> Result<bool, StoreError> {
         Ok(self.durable().run(sql::END, (id, why.as_str()))? > 0)
     }
@@ -203,20 +203,20 @@ impl Shared {
         changed.iter().try_for_each(|(id, is_silent)| db.run(sql::SET_SILENT, (*id, *is_silent)).map(drop))
     }
 
-    /// Connections of this node that others have ended; returned until their slots are freed.
+    /// Returns connections of this node that other nodes have ended, until their slots are freed.
     pub(super) fn ended(&self) -> Result<Vec<(i64, SlotEnding)>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::ENDED, [node.0], |row| Ok((row.get(0)?, SlotEnding::parse(row.text(1)?)?)))
     }
 
-    /// The slots of this node in the database.
+    /// Returns the slots of this node in the database.
     pub fn own_slots(&self) -> Result<Vec<i64>, StoreError> {
         let node = self.node()?;
         self.quick().all(sql::OF_NODE, [node.0], |row| row.get(0))
     }
 
-    /// Registers connections of this node that the database may have lost. It waits for neither the
-    /// disk nor a standby, or a node could not resume while a standby is down.
+    /// Registers connections of this node that the database may have lost. Waits for neither the
+    /// disk nor a standby, so that a node can resume while a standby is down.
     pub(super) fn sit_again(&self, slots: &[(i64, NewSlot)]) -> Result<(), StoreError> {
         let node = self.node()?;
         within(&self.quick(), |db| {
@@ -233,7 +233,7 @@ impl Shared {
         }
         let writer = shared.clone();
         let work = move || {
-            // A failed write is repeated with the next heartbeat.
+            // A failed write is retried with the next heartbeat.
             while !writer.left.end_writing_if(BTreeSet::is_empty) {
                 if writer.write_left().is_err() {
                     writer.left.end_writing_if(|_| true);
@@ -267,7 +267,7 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-/// Slots that were freed and are not written yet.
+/// Slots that were freed but not yet written.
 #[derive(Debug, Default)]
 pub(super) struct Left(std::sync::Mutex<Leaving>);
 
@@ -294,12 +294,13 @@ impl Left {
         });
     }
 
-    /// Returns whether this caller becomes the writer.
+    /// Returns whether the caller becomes the writer.
     fn begin_writing(&self) -> bool {
         !std::mem::replace(&mut self.lock().is_writing, true)
     }
 
-    /// Stops writing unless there is more to write. Returns whether it stopped.
+    /// Ends the caller's role as writer if `is_over` returns `true` for the pending ids. Returns
+    /// whether it ended.
     fn end_writing_if(&self, is_over: impl FnOnce(&BTreeSet<i64>) -> bool) -> bool {
         let mut leaving = self.lock();
         let ends = is_over(&leaving.ids);
@@ -308,7 +309,7 @@ impl Left {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Leaving> {
-        // A panic leaves no partial state.
+        // A panic leaves no partial state, so poisoning is ignored.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -317,7 +318,8 @@ pub(super) mod sql {
     use super::super::now_us;
     use crate::engine::Sql;
 
-    /// Serializes sign-ins of an account. Rows that refer to the account can still be added.
+    /// Serializes sign-ins of an account. Does not block inserts of rows that reference the
+    /// account.
     pub(crate) const LOCK_ACCOUNT: Sql =
         Sql::new("lock an account", "select id from account where id = $1 for no key update");
 
@@ -331,7 +333,7 @@ pub(super) mod sql {
         };
     }
 
-    /// Connections of live nodes.
+    /// An account's connections on live nodes.
     pub(crate) const OF_ACCOUNT: Sql = Sql::new(
         "look for connections",
         concat!(
@@ -377,11 +379,11 @@ pub(super) mod sql {
 
     pub(crate) const REMOVE: Sql = Sql::new("give a connection up", "delete from seat where id = $1");
 
-    /// Its node closes it and removes the row.
+    /// Marks a connection as ended. Its node closes it and removes the row.
     pub(crate) const END: Sql =
         Sql::new("end a connection", "update seat set ending = $2 where id = $1 and ending is null");
 
-    /// Listed until the node has closed it and removed the row.
+    /// Ended connections of a node, until it has closed them and removed the rows.
     pub(crate) const ENDED: Sql = Sql::new(
         "look for connections that ended",
         "select id, ending from seat where node = $1 and ending is not null order by id",
@@ -405,7 +407,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn freed_slots_are_written_by_one_thread_and_none_is_lost() {
+    fn freed_slots_are_written_by_one_thread() {
         let left = Left::default();
         left.add(2);
         left.add(1);
@@ -423,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ending_round_trips() {
+    fn slot_endings_round_trip() {
         for ending in SlotEnding::ALL {
             assert_eq!(SlotEnding::parse(ending.as_str()).unwrap(), ending);
         }

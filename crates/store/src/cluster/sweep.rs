@@ -7,16 +7,16 @@ use market::Timestamp;
 const MINUTE_US: i64 = 60_000_000;
 /// Retention of expired passwords, to distinguish them from unknown ones.
 const PASSWORDS_KEPT_US: i64 = 10 * MINUTE_US;
-/// Session ids are valid for a day.
+/// Retention of clients' gateways. Session ids are valid for a day.
 const SESSIONS_KEPT_US: i64 = 24 * 60 * MINUTE_US;
-/// Longer than any query looks back.
+/// Retention of arrivals; longer than any query reads back.
 const ARRIVALS_KEPT_S: i64 = 8 * 86_400;
-/// Longer than any rule's window.
+/// Retention of rate windows; longer than the window of any rate limit.
 const RATES_KEPT_US: i64 = 2 * 60 * MINUTE_US;
 
 impl Shared {
-    /// Removes expired passwords, paces, guards, signatures, nodes and connections. `now` is the
-    /// machine's time, for arrivals.
+    /// Removes expired passwords, rate limits, guards, signatures, nodes and connections. `now` is
+    /// wall-clock time, used for arrivals.
     pub fn sweep(&self, now: Timestamp) -> Result<(), StoreError> {
         let db = self.quick();
         let now_us: i64 = db.one(paces::sql::NOW, [], |row| row.get(0))?;
@@ -32,8 +32,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Removes the windows of idle accounts, for a range that starts at `from`. Returns the next
-    /// account to start from; `None` at the end.
+    /// Removes the windows of idle accounts, for a range of ids that starts at `from`. Returns
+    /// where the next range starts, or `None` after the last.
     pub fn sweep_windows(&self, from: i64) -> Result<Option<i64>, StoreError> {
         let now_us: i64 = self.quick().one(paces::sql::NOW, [], |row| row.get(0))?;
         self.sweep_rates(from, now_us - RATES_KEPT_US)

@@ -1,5 +1,5 @@
-//! Accounts that lost rights (`accounts/changes.rs` records them), so that nodes invalidate their
-//! caches.
+//! Accounts that lost rights, so that nodes invalidate their caches. `accounts/changes.rs` records
+//! them.
 
 use super::Shared;
 use crate::engine::Sql;
@@ -15,8 +15,8 @@ const SINCE: Sql = Sql::new(
 pub(super) const SWEEP: Sql = Sql::new("forget old withdrawals", "delete from withdrawal where at_us < $1");
 
 impl Shared {
-    /// Accounts that lost rights after a version, each with the version of that change, in
-    /// ascending order; at most `most`. Goes back two hours.
+    /// Returns accounts that lost rights after version `after`, each with the version of the
+    /// change, in ascending order; at most `most`. Changes older than two hours are not included.
     pub fn withdrawals(&self, after: i64, most: u32) -> Result<Vec<(i64, AccountId)>, StoreError> {
         self.quick().all(SINCE, (after, most), |row| Ok((row.get(0)?, AccountId(row.get(1)?))))
     }

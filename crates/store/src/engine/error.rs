@@ -6,7 +6,7 @@ use super::place::{ACCOUNTS_FILE, Place};
 use super::trouble::{Cause, Fault, Kind};
 use crate::ids::AccountId;
 
-/// Errors of a store. The message says what to do, if anything can be done.
+/// Errors of a store. The message names a remedy if there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     #[error("there is no store at {}: import a file to create one, or name another with --store", place)]
@@ -98,8 +98,7 @@ pub enum StoreError {
         "cannot {what}: {source}: see that the server runs, and that the address names its host and port"
     )]
     Away { what: &'static str, place: Place, source: Cause },
-    /// The database is reachable and rejects us: the user, the password, the certificate, the
-    /// database name.
+    /// The database is reachable but rejects the user, password, certificate or database name.
     #[error("cannot {what}: {source}")]
     Refused { what: &'static str, place: Place, source: Cause },
     #[error("cannot {what}: {source}")]
@@ -119,7 +118,7 @@ pub enum StoreError {
     /// The outcome of the change is unknown.
     #[error("cannot tell whether it was possible to {what}: {source}")]
     Unknown { what: &'static str, place: Place, source: Cause },
-    /// Not a failure; see [`without_waiting`](crate::without_waiting).
+    /// Not a failure: the call would block. See [`without_waiting`](crate::without_waiting).
     #[error("cannot {what} without waiting for the database")]
     Waits { what: &'static str },
     #[error("cannot {what} in {}", place)]
@@ -132,7 +131,7 @@ pub enum StoreError {
     Taken { name: String },
     #[error("account {} has done this too often within an hour: wait {retry_after_s} s", account.0)]
     TooOften { account: AccountId, retry_after_s: i64 },
-    /// A mistake of the caller; the batch cannot be committed any more.
+    /// An invalid argument. The batch can no longer be committed.
     #[error("cannot store {thing}: {reason}")]
     Unfit { thing: String, reason: String },
 }
@@ -181,29 +180,29 @@ impl StoreError {
         }
     }
 
-    /// Whether the database is unreachable, so that a retry may succeed later.
+    /// Returns whether the database is unreachable, so that a retry may succeed later.
     pub fn is_away(&self) -> bool {
         matches!(self, StoreError::Away { .. } | StoreError::ReadOnlyServer { .. })
     }
 
-    /// Whether there is no space left for a change.
+    /// Returns whether there is no space left for a change.
     pub fn is_full(&self) -> bool {
         matches!(self, StoreError::Full { .. })
     }
 
-    /// Whether the database has not responded: it is unreachable, the outcome of a statement is
-    /// unknown, or no connection was free.
+    /// Returns whether the database has not responded: it is unreachable, the outcome of a
+    /// statement is unknown, or no connection was free.
     pub fn is_unanswered(&self) -> bool {
         self.is_away() || matches!(self, StoreError::Unknown { .. } | StoreError::Exhausted { .. })
     }
 
-    /// Whether the only problem is that this thread must not block: see
+    /// Returns whether the operation only failed because this thread must not block: see
     /// [`without_waiting`](crate::without_waiting).
     pub fn would_wait(&self) -> bool {
         matches!(self, StoreError::Waits { .. })
     }
 
-    /// Whether this may concern the stored data, and not only the connection to it.
+    /// Returns whether the error may be caused by the stored data, rather than the connection.
     pub fn is_of_data(&self) -> bool {
         match self {
             StoreError::Away { .. }
@@ -214,7 +213,7 @@ impl StoreError {
             | StoreError::ReadOnlyServer { .. }
             | StoreError::NoRights { .. }
             | StoreError::Waits { .. } => false,
-            // A server has its own errors for damage.
+            // PostgreSQL has separate error codes for damage.
             StoreError::Engine { place, .. } => place.path().is_some(),
             _ => true,
         }
@@ -234,7 +233,7 @@ fn is_accounts(place: &Place) -> bool {
     name.is_some_and(|name| name == ACCOUNTS_FILE)
 }
 
-/// An alternative location for a store.
+/// Returns what an error message suggests as another location for a store.
 fn elsewhere(place: &Place) -> &'static str {
     match place.path() {
         Some(_) => "directory",
@@ -242,13 +241,13 @@ fn elsewhere(place: &Place) -> &'static str {
     }
 }
 
-/// A command that opens a database for writing, which migrates its schema.
+/// Returns a command that opens the database for writing, and so migrates its schema.
 fn forward(place: &Place) -> &'static str {
-    // On a server both databases have one place, and a node migrates both.
+    // On PostgreSQL both databases have the same address, and a server migrates both.
     if is_accounts(place) || place.path().is_none() { "chandler serve" } else { "chandler import" }
 }
 
-/// The remedy for a damaged database. An import does not restore accounts.
+/// Returns the remedy for a damaged database. An import does not restore accounts.
 fn mend(place: &Place) -> &'static str {
     if place.path().is_none() {
         return "restore a backup of the database, or import again";
@@ -268,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_remedy_depends_on_the_file() {
+    fn the_remedy_depends_on_the_database() {
         let place = |name: &str| Place::from(Path::new("/store").join(name));
         let describe = |name: &str| {
             [

@@ -1,9 +1,9 @@
 //! Defects that an engine finds in its stored data.
 
-/// Maximum findings before a check stops: a database with so many is not repaired one by one.
+/// Maximum number of findings before a check stops.
 pub const FINDINGS_MAX: usize = 1_000;
 
-/// The thoroughness of SQLite's page check.
+/// Depth of SQLite's page check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
     Quick,
@@ -13,7 +13,7 @@ pub enum Depth {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Flaw {
-    /// The engine's own message.
+    /// Message of the engine's own check.
     Engine(String),
     /// Rows that reference missing rows.
     Dangling { table: String, parent: String, count: u64 },
@@ -23,6 +23,6 @@ pub(crate) enum Flaw {
     Rows { table: String, written: i64, found: i64 },
     /// A table whose entry in `sealed_table` is missing or differs from the schema.
     Misnoted { table: String },
-    /// A part that could not be read.
+    /// A part of the database that could not be read.
     Unreadable(String),
 }

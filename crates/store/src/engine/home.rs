@@ -1,4 +1,4 @@
-//! The location of one of the two databases of a store, ready to connect to.
+//! Location of one of a store's two databases, ready to connect to.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,7 +38,7 @@ impl Part {
     }
 }
 
-/// A file, or a pool of connections to a schema.
+/// A SQLite file, or a connection pool for a PostgreSQL schema.
 #[derive(Clone, Debug)]
 pub(crate) enum Home {
     File(PathBuf),
@@ -46,7 +46,7 @@ pub(crate) enum Home {
 }
 
 impl Home {
-    /// Does not open or connect yet.
+    /// Creates the location. Does not open a file or connect.
     pub(crate) fn of(place: &Place, part: Part, pace: Pace) -> Result<Home, StoreError> {
         match place {
             Place::Path(dir) => Ok(Home::File(dir.join(part.file_name()))),
@@ -57,7 +57,7 @@ impl Home {
         }
     }
 
-    /// For messages.
+    /// Returns the location for error messages.
     pub(crate) fn place(&self) -> Place {
         match self {
             Home::File(path) => path.into(),
@@ -89,13 +89,13 @@ impl Home {
 
 const CONNECT: &str = "connect to the database";
 
-/// Checks that a server is suitable, before any query or creation.
+/// Checks that a server is suitable. Call this before any query or creation.
 pub(crate) fn check(server: &Arc<Server>, need: Need) -> Result<Found, StoreError> {
     let place = Place::from(server.address());
     server.check(need).map_err(|trouble| StoreError::of(CONNECT, &place, Fault::from(trouble)))
 }
 
-/// The database of a part on a server, migrated to the newest schema if needed.
+/// Opens a database on PostgreSQL, and migrates it to the newest schema if needed.
 pub(crate) fn prepare_on_server(
     place: &Place,
     part: Part,
@@ -107,7 +107,7 @@ pub(crate) fn prepare_on_server(
         check(server, Need::Write)?;
         let db = home.open(Role::Writer)?;
         if migrate::schema(&db, part.steps())? != migrations::known(part.steps()) {
-            // With a separate pool, because a migration may take any time.
+            // A separate pool with long timeouts, because a migration may take any amount of time.
             let patient = Home::of(place, part, Pace::Long)?;
             migrate::migrate(&patient.open(Role::Writer)?, part.steps(), now)?;
         }

@@ -1,9 +1,9 @@
-//! Exclusive locks as rows of the table `lease`: for a database on a server, a file lock is not
-//! possible.
+//! Exclusive locks as rows of the table `lease`, for databases on PostgreSQL, where file locks are
+//! not possible.
 //!
-//! A lease expires, by the database's clock, if its holder stops renewing it. A slow holder may not
-//! notice; so every write transaction under a lease first locks its row ([`Lease::fence`]), and
-//! writes nothing if another holder has it.
+//! A lease expires by the database's clock if its holder stops renewing it. A slow holder may not
+//! notice, so every write transaction under a lease first locks the row ([`Lease::fence`]), and
+//! fails if the lease has another holder.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use super::postgres::Server;
 use super::{Db, Role, Sql, Value};
 use crate::StoreError;
 
-/// How long a lease is valid after a renewal, and so how long others wait for a dead holder.
+/// Validity of a lease after a renewal, in microseconds. Other processes wait this long for a dead
+/// holder.
 const GOOD_FOR_US: i64 = 15_000_000;
 const RENEWED_EVERY: Duration = Duration::from_secs(4);
 
@@ -26,7 +27,7 @@ macro_rules! now_us {
     };
 }
 
-// Does not wait for a holder that is writing.
+// Does not block on a holder that is writing.
 const LOOK: Sql = Sql::new(
     "look who has a lease",
     concat!("select holder from lease where name = $1 and until_us > ", now_us!()),
@@ -41,8 +42,8 @@ const TAKE: Sql = Sql::new(
         now_us!()
     ),
 );
-// Both also run on connections to other schemas of the database, so they name the schema of the
-// table.
+// `RENEW` and `FENCE` also run on connections with another schema, so they name the schema
+// explicitly.
 const RENEW: &str = "renew a lease";
 fn renewal(schema: &str) -> String {
     let now = now_us!();
@@ -59,7 +60,7 @@ const RELEASE: Sql = Sql::new("give up a lease", "delete from lease where name =
 /// The holder of a lease.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Holder {
-    /// The process id on its own machine.
+    /// Process id of the holder on its own machine.
     pub(crate) process: Option<u32>,
 }
 
@@ -69,10 +70,10 @@ impl Holder {
     }
 }
 
-/// Held until it is dropped, or lost.
+/// A lease that is held until it is dropped or lost.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    /// A dedicated connection: waiting for a pooled one could be too late.
+    /// A dedicated connection, because waiting for a pooled one could take too long.
     own: Arc<Server>,
     name: &'static str,
     holder: String,
@@ -82,7 +83,8 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Returns the current holder if the lease is taken.
+    /// Takes a lease and starts a thread that renews it. Returns the current holder if the lease is
+    /// taken.
     pub(crate) fn try_take(
         server: &Arc<Server>,
         name: &'static str,
@@ -106,8 +108,8 @@ impl Lease {
             let (own, holder, is_lost) = (own.clone(), holder.clone(), is_lost.clone());
             move || {
                 while matches!(stopped.recv_timeout(RENEWED_EVERY), Err(RecvTimeoutError::Timeout)) {
-                    // A failed renewal may succeed the next time: no other holder can take it
-                    // before it expires.
+                    // A failed renewal is retried: no other holder can take the lease before it
+                    // expires.
                     let db = Db::on_server(&own, Role::Writer);
                     if matches!(renew(&db, own.schema(), name, &holder), Ok(0)) {
                         is_lost.store(true, Ordering::Release);
@@ -125,13 +127,13 @@ impl Lease {
         Ok(Ok(Lease { own, name, holder, is_lost, stop, renewing }))
     }
 
-    /// Whether the lease is held, as far as known.
+    /// Returns whether the lease is still held. May lag behind a loss.
     pub(crate) fn is_held(&self) -> bool {
         !self.is_lost.load(Ordering::Acquire)
     }
 
-    /// Must be the first call in a write transaction under this lease: no other holder can take it
-    /// before that ends.
+    /// Locks the lease row, so that no other holder can take it before the transaction ends. Must
+    /// be the first call in a write transaction under this lease.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         let mut is_held = false;
         let values = [Value::Text(self.name), Value::Text(&self.holder)];
@@ -142,8 +144,9 @@ impl Lease {
         if is_held { Ok(()) } else { Err(StoreError::LeaseLost { place: db.place().clone() }) }
     }
 
-    /// Must be the last call in such a transaction. The background renewal waits for it, however
-    /// long it takes; without this the lease could have expired when it ends.
+    /// Renews the lease. Must be the last call in a write transaction under this lease: the
+    /// background renewal is blocked by the row lock until the transaction ends, and the lease may
+    /// have expired by then.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         renew(db, self.own.schema(), self.name, &self.holder).map(drop)
     }
@@ -160,13 +163,13 @@ impl Drop for Lease {
     }
 }
 
-/// Returns the number of renewed leases: 0 if another holder has it.
+/// Renews a lease. Returns 0 if it has another holder, otherwise 1.
 fn renew(db: &Db, schema: &str, name: &str, holder: &str) -> Result<usize, StoreError> {
     let values = [Value::Text(name), Value::Text(holder), Value::Int(GOOD_FOR_US)];
     db.run_text(RENEW, &renewal(schema), &values)
 }
 
-/// A unique id for each call: a lease belongs to one holder, not to a process.
+/// Returns a unique id for each call: a lease belongs to a holder, not to a process.
 fn holder() -> String {
     use std::hash::{BuildHasher, RandomState};
     let random = RandomState::new().hash_one(std::time::Instant::now());

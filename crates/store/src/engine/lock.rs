@@ -1,4 +1,4 @@
-//! Exclusive locks of a store, independent of the engine: one writer of candles, one server for
+//! Exclusive locks of a store for both engines: the candle writer, and the server that runs
 //! background jobs.
 
 use std::path::Path;
@@ -9,8 +9,8 @@ use super::postgres::Server;
 use super::{Db, Place, sqlite};
 use crate::StoreError;
 
-/// The write lock of a store, held across processes. It is released with the process, however that
-/// ends: a file lock immediately, a lease when it expires. So a dead writer needs no cleanup.
+/// The write lock of a store across processes. It is released when the process ends in any way: a
+/// file lock immediately, a lease when it expires. A dead writer therefore needs no cleanup.
 #[derive(Debug)]
 pub(crate) enum WriterLock {
     File(#[expect(dead_code, reason = "it is held")] sqlite::Lock),
@@ -29,7 +29,7 @@ impl WriterLock {
         }
     }
 
-    /// Must be the first call in a write transaction.
+    /// Verifies that the lock is held. Must be the first call in a write transaction.
     pub(crate) fn fence(&self, db: &Db) -> Result<(), StoreError> {
         match self {
             WriterLock::File(_) => Ok(()),
@@ -37,7 +37,7 @@ impl WriterLock {
         }
     }
 
-    /// Must be the last call in it.
+    /// Renews the lock. Must be the last call in a write transaction.
     pub(crate) fn extend(&self, db: &Db) -> Result<(), StoreError> {
         match self {
             WriterLock::File(_) => Ok(()),
@@ -46,8 +46,8 @@ impl WriterLock {
     }
 }
 
-/// Held by a server while it has a store open, so that no restore replaces the files. On PostgreSQL
-/// there is nothing to hold: a server is registered as a node.
+/// Held by a server while it has a store open, so that no restore replaces the files. Empty on
+/// PostgreSQL, where a server is registered as a node.
 #[derive(Debug)]
 pub struct ServerLock(#[expect(dead_code, reason = "it is held")] Option<sqlite::ServerLock>);
 
@@ -57,8 +57,8 @@ impl ServerLock {
     }
 }
 
-/// The lock for background jobs that change a store, such as removing expired rows: one of several
-/// servers of a store holds it.
+/// Lock for background jobs that change a store, such as removing expired rows. Only one of several
+/// servers holds it.
 #[derive(Debug)]
 pub struct JobLock(Held);
 
@@ -69,7 +69,7 @@ enum Held {
 }
 
 impl JobLock {
-    /// `None` if another process holds it.
+    /// Takes the lock of a directory. Returns `None` if another process holds it.
     pub(crate) fn of_directory(dir: &Path) -> Result<Option<JobLock>, StoreError> {
         Ok(sqlite::JobFile::try_take(dir)?.map(|file| JobLock(Held::File(file))))
     }
@@ -78,7 +78,7 @@ impl JobLock {
         Ok(Lease::try_take(server, "jobs")?.ok().map(|lease| JobLock(Held::Lease(lease))))
     }
 
-    /// Whether this process still holds it. If not, drop it; it may be taken again.
+    /// Returns whether this process still holds the lock. If not, drop it and try to take it again.
     pub fn is_held(&self) -> bool {
         match &self.0 {
             Held::File(_) => true,

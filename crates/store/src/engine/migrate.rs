@@ -1,11 +1,11 @@
-//! Migrates a database to the newest schema, step by step, from its baseline on. The database stores
-//! the digests of its applied steps; one with other digests is refused, as is one older than the
-//! baseline.
+//! Migrates a database to the newest schema, starting from its baseline. The database stores the
+//! digests of the applied steps. A database with other digests, or one older than the baseline, is
+//! refused.
 //!
-//! Several servers on one PostgreSQL are upgraded one after the other, so servers of the previous
-//! schema continue while the first upgraded one has migrated the database. Each step declares which
-//! programs may: `oldest` is the oldest schema that a program may know. Steps only add; a later
-//! step removes what no program needs any more, once all of them know the step between.
+//! Several servers on one PostgreSQL database are upgraded one after the other: the first upgraded
+//! server migrates the database, while servers of the previous version continue. Each step declares
+//! `oldest`, the oldest schema version that a running program may know. Steps only add to the
+//! schema; obsolete parts are removed by a later step, once all programs know the step in between.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use super::migrations::{Migration, known};
 use super::{Db, Owner, Sql};
 use crate::StoreError;
 
-// Only one process at a time uses a file, so in SQLite's ledger `oldest` is the version itself:
-// older programs are refused.
+// Only one process at a time uses a SQLite file, so `oldest` is the version itself, and older
+// programs are refused.
 const APPLIED: Sql = Sql {
     postgres: Some("select version, name, digest, oldest from migration where version > 0 order by version"),
     ..Sql::new("read the migrations", "select version, name, digest, version from migration order by version")
@@ -31,20 +31,20 @@ pub(crate) const NOTE: Sql = Sql {
     )
 };
 
-/// On a server, steps that fail on a lock are repeated for this long, with pauses.
+/// On PostgreSQL, a migration that fails on a lock is retried for this long, with pauses.
 const TRIED_FOR: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// The version of a row that marks the target of a move. No migration will have it, so programs
-/// that do not know it refuse the database as a newer one.
+/// Version of a ledger row that marks the target of a move. No migration uses it, so older programs
+/// refuse the database as too new.
 pub(crate) const MOVING: i64 = i64::MAX;
 const ANY_STEP: Sql =
     Sql::new("look for migrations", "select version from migration where version > 0 limit 1");
 const MOVED_FROM: Sql =
     Sql::new("look for a move that was interrupted", "select name from migration where version = $1");
 
-/// The version of a database; 0 for an empty one. A newer one that allows programs of this version
-/// counts as the newest known version.
+/// Returns the schema version of a database; 0 for an empty one. For a newer database that admits
+/// this program, returns the newest version that this program knows.
 pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreError> {
     let place = || db.place().clone();
     match db.owner()? {
@@ -64,7 +64,7 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
         let from = db.first(MOVED_FROM, [MOVING], |row| row.get(0))?.unwrap_or_default();
         return Err(StoreError::HalfMoved { place: place(), from });
     }
-    // The first step of a database, now its baseline, is named after it.
+    // The first step of each database is named after it, and so is the baseline that replaced it.
     if first.name != baseline.name {
         return Err(StoreError::Changed { place: place(), version: first.version });
     }
@@ -91,7 +91,7 @@ pub(crate) fn schema(db: &Db, migrations: &[Migration]) -> Result<i64, StoreErro
     }
 }
 
-/// A row of the ledger.
+/// A row of the migration ledger.
 struct Applied {
     version: i64,
     name: String,
@@ -99,22 +99,22 @@ struct Applied {
     oldest: i64,
 }
 
-/// Whether a step was applied, or the database is marked as the target of a move: then it has
-/// tables.
+/// Returns whether the database has tables: a step was applied, or it is marked as the target of a
+/// move.
 pub(crate) fn has_begun(db: &Db) -> Result<bool, StoreError> {
     Ok(db.first(ANY_STEP, [], |_| Ok(()))?.is_some())
 }
 
-/// Migrates a database to the newest version, all steps or none.
+/// Migrates a database to the newest version, atomically.
 pub(crate) fn migrate(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
-    // Another program's database is refused before anything is written to it.
+    // A database of another program must be refused before anything is written to it.
     schema(db, migrations)?;
     db.make_ledger()?;
     let until = Instant::now() + TRIED_FOR;
     loop {
         match attempt(db, migrations, now) {
-            // Nothing was done. Sessions that queue behind this one for the same table proceed
-            // meanwhile.
+            // Nothing was changed. During the pause, sessions that are queued behind this one for
+            // the same table can proceed.
             Err(StoreError::Locked { .. }) if db.is_remote() && Instant::now() < until => {
                 std::thread::sleep(PAUSE);
             }
@@ -135,13 +135,13 @@ fn attempt(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), Stor
 
 fn steps(db: &Db, migrations: &[Migration], now: Timestamp) -> Result<(), StoreError> {
     if db.is_remote() {
-        // A step that waits for a table blocks all others, and servers of the previous schema are
-        // running.
+        // A step that waits for a table lock blocks all other sessions, and servers of the previous
+        // version are running.
         db.script("wait for no lock for long", "set local lock_timeout = '1s'")?;
     }
     schema(db, migrations)?;
     db.mark_as_ours()?;
-    // Read again under the lock: another process may have migrated meanwhile.
+    // Checked again under the lock, because another process may have migrated in the meantime.
     let found = schema(db, migrations)?;
     if found == known(migrations) {
         return Ok(());
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_removed_or_inserted_in_the_past_is_refused() {
+    fn a_removed_or_inserted_step_is_refused() {
         let (_dir, db) = fresh();
         migrate(&db, &[FIRST, SECOND], NOW).unwrap();
         let lost = [FIRST, Migration { version: 3, ..SECOND }];
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn another_programs_database_is_refused_and_unchanged() {
+    fn a_database_of_another_program_is_refused() {
         let (_dir, db) = fresh();
         db.script("be another program", "create table theirs (x bigint)").unwrap();
         assert!(matches!(migrate(&db, ALL, NOW), Err(StoreError::Foreign { .. })));
@@ -271,14 +271,14 @@ mod tests {
         db.run(set, [digest]).unwrap();
         assert_eq!(schema(&db, &[baseline]).unwrap(), 2);
         migrate(&db, &[baseline, Migration { version: 3, sqlite: "select 1", ..SECOND }], NOW).unwrap();
-        // A new database has the baseline alone.
+        // A new database has only the baseline.
         let (_dir, db) = fresh();
         migrate(&db, &[baseline], NOW).unwrap();
         assert_eq!(schema(&db, &[baseline]).unwrap(), 2);
     }
 
     #[test]
-    fn line_ends_do_not_change_a_step() {
+    fn line_endings_do_not_change_a_digest() {
         let unix = Migration { sqlite: "create table a (\n x bigint)", ..FIRST };
         let windows = Migration { sqlite: "create table a (\r\n x bigint)", ..FIRST };
         assert_eq!(unix.hash(Dialect::Sqlite), windows.hash(Dialect::Sqlite));

@@ -1,5 +1,5 @@
-//! The schemas of both databases: a baseline each, then the migrations that follow it, oldest first.
-//! A published one is never edited.
+//! Schemas of both databases: a baseline each, followed by migrations in ascending order. A
+//! published migration is never edited.
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Migration {
@@ -7,14 +7,14 @@ pub(crate) struct Migration {
     pub(crate) name: &'static str,
     pub(crate) sqlite: &'static str,
     pub(crate) postgres: &'static str,
-    /// On PostgreSQL, the oldest schema that a concurrently running program may know.
+    /// On PostgreSQL, the oldest schema version that a concurrently running program may know.
     pub(crate) oldest: i64,
-    /// For a baseline, the digests of the last step that it replaces, in hexadecimal: a store that
-    /// was migrated step by step has the same schema.
+    /// For a baseline: hexadecimal digests of the last step that it replaces. A store that was
+    /// migrated step by step has the same schema.
     pub(crate) replaces: &'static [&'static str],
 }
 
-/// The SQL dialect of a step's text.
+/// SQL dialect of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Dialect {
     Sqlite,
@@ -24,7 +24,7 @@ pub(crate) enum Dialect {
 /// The last commit that can migrate a store older than the baselines.
 pub(crate) const LAST_WITH_STEPS: &str = "6fde5fb4";
 
-/// A step from the file of this name, in the folders of both engines.
+/// Defines a migration from the files of this name, one for each engine.
 macro_rules! step {
     ($version:literal, $name:literal, $file:literal) => {
         Migration {
@@ -38,7 +38,7 @@ macro_rules! step {
     };
 }
 
-/// The migrations of `candles.db`. The name of a baseline is the name of its database.
+/// Migrations of `candles.db`. A baseline has the name of its database.
 pub(crate) const ALL: &[Migration] = &[Migration {
     replaces: &[
         "c0afb906c460b769ff61de735e676bc3e92694137ed7e38fa081319c44eea0fc",
@@ -47,7 +47,7 @@ pub(crate) const ALL: &[Migration] = &[Migration {
     ..step!(9, "candles", "candles")
 }];
 
-/// The migrations of `accounts.db`, with a numbering of their own.
+/// Migrations of `accounts.db`, numbered independently.
 pub(crate) const ACCOUNTS: &[Migration] = &[Migration {
     replaces: &[
         "312a529ee50f42fdcd1ebeb7b44df4975d359f2090ba8b712bd32c621f4bc498",
@@ -68,13 +68,13 @@ impl Migration {
         }
     }
 
-    /// The hash of the text with normalized line ends, so that a checkout that rewrites them
-    /// changes nothing.
+    /// Returns the hash of the SQL text with normalized line endings, so that a checkout with other
+    /// line endings has the same hash.
     pub(crate) fn hash(&self, dialect: Dialect) -> Vec<u8> {
         self.digest(dialect).as_bytes().to_vec()
     }
 
-    /// Whether a database with this digest has the schema of this migration.
+    /// Returns whether a database with this digest has the schema of this migration.
     pub(crate) fn is(&self, digest: &[u8], dialect: Dialect) -> bool {
         let is_replaced =
             |hex: &&str| blake3::Hash::from_hex(hex).is_ok_and(|hash| hash.as_bytes() == digest);

@@ -1,9 +1,9 @@
-//! The database abstraction. Code above it is independent of the engine; SQLite is used only in
-//! `sqlite/`, PostgreSQL only in `postgres/`.
+//! Database abstraction over SQLite (`sqlite/`) and PostgreSQL (`postgres/`). Code outside this
+//! module does not depend on the engine.
 //!
-//! Start with [`Db`]: all statements of both databases go through it, are prepared once, and fail
-//! with a name and a place. Statements use the dialect that both engines share; others have a
-//! second text (`statements.rs`).
+//! Start with [`Db`]: all statements of both databases go through it. They are prepared once, and
+//! errors name the statement and the database. Statements use the SQL dialect that both engines
+//! share; a statement that cannot has a second text (`statements.rs`).
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -45,7 +45,7 @@ pub(crate) mod statements_on_postgres;
 pub(crate) mod trouble;
 mod waiting;
 
-/// A connection to one of the two databases of a store. For one thread at a time.
+/// A connection to one of a store's two databases. For one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Db {
     place: Place,
@@ -66,18 +66,18 @@ impl Db {
         Ok(Db { place, engine })
     }
 
-    /// A database on a server. Connects with the first statement.
+    /// Creates a handle for a PostgreSQL database. Connects with the first statement.
     pub(crate) fn on_server(server: &Arc<postgres::Server>, role: Role) -> Db {
         let place = Place::from(server.address());
         Db { place, engine: Engine::Postgres(postgres::Connection::new(server.clone(), role)) }
     }
 
-    /// Its location, for messages.
+    /// Returns the location of the database for error messages.
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
-    /// The SQLite database, if it is one.
+    /// Returns the SQLite database, or `None` on PostgreSQL.
     pub(crate) fn sqlite(&self) -> Option<&sqlite::Database> {
         match &self.engine {
             Engine::Sqlite(database) => Some(database),
@@ -85,12 +85,12 @@ impl Db {
         }
     }
 
-    /// Whether statements go over a network.
+    /// Returns whether statements go over a network.
     pub(crate) fn is_remote(&self) -> bool {
         self.sqlite().is_none()
     }
 
-    /// The notification channel of its changes, if it has one.
+    /// Returns the notification channel for changes, or `None` on SQLite.
     pub(crate) fn channel(&self) -> Option<&str> {
         match &self.engine {
             Engine::Sqlite(_) => None,
@@ -98,20 +98,20 @@ impl Db {
         }
     }
 
-    /// Whether the database records the row counts of its tables, so that missing rows are
+    /// Returns whether the database records the row counts of its tables, so that missing rows are
     /// detected.
     pub(crate) fn counts_rows(&self) -> bool {
         self.sqlite().is_some()
     }
 
-    /// Whether one connection writes at a time, so that the state a change has read holds until it
-    /// commits.
+    /// Returns whether only one connection writes at a time, so that the state that a change has
+    /// read cannot change before it commits.
     pub(crate) fn has_one_writer(&self) -> bool {
         self.sqlite().is_some()
     }
 
-    /// A value that changes when another connection commits, if the engine has one that is cheaper
-    /// than a query. Only comparable on this connection.
+    /// Returns a value that changes when another connection commits, or `None` if the engine has
+    /// none that is cheaper than a query. Comparable only on this connection.
     pub(crate) fn change_mark(&self) -> Result<Option<i64>, StoreError> {
         let mark = match &self.engine {
             Engine::Sqlite(database) => database.data_version().map(Some),
@@ -127,7 +127,7 @@ impl Db {
         }
     }
 
-    /// The program that the database belongs to.
+    /// Returns which program the database belongs to.
     pub(crate) fn owner(&self) -> Result<Owner, StoreError> {
         let owner = match &self.engine {
             Engine::Sqlite(database) => database.owner(),
@@ -136,7 +136,8 @@ impl Db {
         owner.map_err(self.fail("read the header of the database"))
     }
 
-    /// Creates the schema and the ledger, which must exist before a migration's transaction begins.
+    /// Creates the schema and the migration ledger, which must exist before a migration's
+    /// transaction begins.
     pub(crate) fn make_ledger(&self) -> Result<(), StoreError> {
         let made = match &self.engine {
             Engine::Sqlite(_) => Ok(()),
@@ -145,8 +146,8 @@ impl Db {
         made.map_err(self.fail("create the tables"))
     }
 
-    /// Marks the database as ours, creates the ledger of migrations, and locks out other migrations
-    /// until the transaction ends.
+    /// Marks the database as ours, creates the migration ledger, and blocks other migrations until
+    /// the transaction ends.
     pub(crate) fn mark_as_ours(&self) -> Result<(), StoreError> {
         let marked = match &self.engine {
             Engine::Sqlite(database) => database.mark_as_ours(),
@@ -155,8 +156,8 @@ impl Db {
         marked.map_err(self.fail("mark the database"))
     }
 
-    /// Called before a migration changes tables and rows. Fails if a row has a wrong seal, because
-    /// the migration would reseal it.
+    /// Call this before a migration changes tables and rows. Fails if a row has a wrong seal,
+    /// because the migration would reseal it.
     pub(crate) fn before_migration(&self) -> Result<(), StoreError> {
         match &self.engine {
             Engine::Sqlite(database) => {
@@ -175,7 +176,7 @@ impl Db {
         }
     }
 
-    /// Begins a read-only transaction. Its first query fixes the state.
+    /// Begins a read-only transaction. Its first query fixes the snapshot.
     pub(crate) fn begin_read(&self) -> Result<(), StoreError> {
         let begun = match &self.engine {
             Engine::Sqlite(database) => database.begin(false),
@@ -192,7 +193,7 @@ impl Db {
         begun.map_err(self.fail("begin writing"))
     }
 
-    /// Commits; the changes are durable on return.
+    /// Commits the transaction. The changes are durable on return.
     pub(crate) fn commit(&self) -> Result<(), StoreError> {
         let committed = match &self.engine {
             Engine::Sqlite(database) => database.commit(),
@@ -209,7 +210,7 @@ impl Db {
         rolled_back.map_err(self.fail("roll back"))
     }
 
-    /// Whether consecutive statements see the same state.
+    /// Returns whether consecutive statements see the same state.
     pub(crate) fn in_transaction(&self) -> bool {
         match &self.engine {
             Engine::Sqlite(database) => database.in_transaction(),
@@ -217,7 +218,7 @@ impl Db {
         }
     }
 
-    /// Runs a statement without result rows; returns how many rows it changed.
+    /// Runs a statement without result rows. Returns the number of changed rows.
     pub(crate) fn run(&self, sql: Sql, params: impl Params) -> Result<usize, StoreError> {
         let run = params.with(|values| match &self.engine {
             Engine::Sqlite(database) => database.run(sql.text, values),
@@ -246,8 +247,8 @@ impl Db {
         }
     }
 
-    /// Runs a query once for each row of values, and passes each result row to `read` with the
-    /// index of its values.
+    /// Runs a query once for each row of values. Passes each result row to `read`, with the index
+    /// of its values.
     pub(crate) fn each_of_all<'v>(
         &self,
         sql: Sql,
@@ -301,7 +302,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Passes each row to `read`, until it breaks.
+    /// Passes each row to `read` until it returns `Break`.
     pub(crate) fn each(
         &self,
         sql: Sql,
@@ -345,7 +346,7 @@ impl Db {
         Ok(first)
     }
 
-    /// The only row of a statement that must return one.
+    /// Returns the only row of a statement. Fails if there is none.
     pub(crate) fn one<T>(
         &self,
         sql: Sql,
@@ -364,7 +365,7 @@ impl Db {
         run.map_err(self.fail(what))
     }
 
-    /// Replaces all contents by the pages of another file, see [`sqlite::Database::fill_from`].
+    /// Replaces all contents by the pages of another file; see [`sqlite::Database::fill_from`].
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -377,40 +378,39 @@ impl Db {
         }
     }
 
-    /// The tables whose rows are sealed; empty if the engine has no seals.
+    /// Returns the tables whose rows are sealed; empty on PostgreSQL.
     pub(crate) fn sealed_tables(&self) -> Result<Vec<sqlite::SealedTable>, StoreError> {
         self.sqlite().map_or(Ok(Vec::new()), sqlite::Database::sealed_tables)
     }
 
-    /// The engine's own check of its data, and dangling references.
+    /// Runs the engine's own consistency check, and looks for dangling references.
     pub(crate) fn check(&self, depth: Depth) -> Result<Vec<Flaw>, StoreError> {
         let found = match &self.engine {
             Engine::Sqlite(database) => database.check(depth),
-            // A server has page checksums and enforces references.
+            // PostgreSQL has page checksums and enforces foreign keys.
             Engine::Postgres(_) => Ok(Vec::new()),
         };
         found.map_err(self.fail("check the pages"))
     }
 
-    /// Rows with wrong seals, and tables with missing rows, if rows are sealed.
+    /// Returns rows with wrong seals and tables with missing rows; empty if rows are not sealed.
     pub(crate) fn check_seals(&self) -> Vec<Flaw> {
         self.sqlite().map(sqlite::seal_check::seals).unwrap_or_default()
     }
 
-    /// Compares the row counts of tables with the recorded ones, if they are counted.
+    /// Compares the row counts of `tables` with the recorded ones; empty if rows are not counted.
     pub(crate) fn check_counts(&self, tables: &[&str]) -> Vec<Flaw> {
         self.sqlite().map(|database| sqlite::seal_check::counts(database, tables)).unwrap_or_default()
     }
 
-    /// Checkpoints the log into the main file, if there is one. If that is blocked, a later call
-    /// does it.
+    /// Checkpoints the WAL on SQLite. If readers block it, a later call completes it.
     pub(crate) fn fold_log(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint().ok();
         }
     }
 
-    /// The same without waiting for readers that block it.
+    /// Like `fold_log`, but does not wait for readers that block it.
     pub(crate) fn fold_log_at_once(&self) {
         if let Some(database) = self.sqlite() {
             database.checkpoint_at_once().ok();
@@ -422,7 +422,7 @@ impl Db {
     }
 }
 
-/// Called before anything is sent to a server: fails on threads that must not block.
+/// Fails on threads that must not block. Called before anything is sent to a server.
 fn may_ask_server() -> Result<(), Fault> {
     if waiting::may_wait() {
         return Ok(());

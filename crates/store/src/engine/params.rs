@@ -1,11 +1,11 @@
-//! Statement parameters: values that both engines support.
+//! Statement parameters: the value types that both engines support.
 
 use std::borrow::Cow;
 
 /// Maximum size of a value in bytes.
 pub(crate) const BLOB_BYTES_MAX: usize = 16 << 20;
 
-/// One value, borrowed from the caller.
+/// A parameter value, borrowed from the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     Null,
@@ -83,8 +83,7 @@ impl<T: ToValue> ToValue for Option<T> {
     }
 }
 
-/// The values of a statement, in the order of its placeholders: a tuple, an array, or a slice of
-/// values.
+/// The values of a statement in the order of its placeholders: a tuple, an array, or a slice.
 pub(crate) trait Params {
     fn with<R>(&self, run: impl FnOnce(&[Value<'_>]) -> R) -> R;
 }

@@ -4,23 +4,23 @@ use std::str::FromStr;
 
 use super::postgres::{Address, AddressError};
 
-/// The database files in a store's directory.
+/// Names of the database files in a store's directory.
 pub(crate) const CANDLES_FILE: &str = "candles.db";
 pub(crate) const ACCOUNTS_FILE: &str = "accounts.db";
-/// The key of the app secrets.
+/// Name of the file with the key that encrypts app secrets.
 pub(crate) const KEY_FILE: &str = "secret.key";
 
-/// The location of a store, or of one of its databases.
+/// Location of a store, or of one of its databases.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A directory with SQLite files, or one of the files.
     Path(PathBuf),
-    /// A database on a PostgreSQL server.
+    /// A PostgreSQL database.
     Server(Box<Address>),
 }
 
 impl Place {
-    /// The directory or file; `None` on a server.
+    /// Returns the directory or file, or `None` on PostgreSQL.
     pub fn path(&self) -> Option<&Path> {
         match self {
             Place::Path(path) => Some(path),

@@ -3,17 +3,17 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Reader,
-    /// A reader that leaves no trace: not even SQLite's shared-memory files.
+    /// A reader that leaves no files behind, not even SQLite's shared-memory file.
     Onlooker,
     Writer,
-    /// The writer of a file that no other process knows yet, and that is deleted if writing fails.
+    /// The writer of a file that no other process uses yet, and that is deleted if writing fails.
     Draft,
-    /// The writer of a local copy: it may lose its last commits, and its rows may have dangling
+    /// The writer of a local copy, which may lose its last commits and may contain dangling
     /// references.
     Copy,
 }
 
-/// The owner of a database.
+/// The program that a database belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// The database is empty.

@@ -1,4 +1,4 @@
-//! Result rows, whose columns are read by index.
+//! Result rows. Columns are read by index.
 
 use super::params::Value;
 use super::{Fault, postgres, sqlite};
@@ -22,7 +22,7 @@ impl<'a> Row<'a> {
         T::from_value(self.value(column)?)
     }
 
-    /// Text in place, without a copy.
+    /// Returns a text column without copying it.
     pub(crate) fn text(&self, column: usize) -> Result<&'a str, Fault> {
         self.text_or_null(column)?.ok_or_else(|| unlike("text", Value::Null))
     }
@@ -35,7 +35,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Bytes in place.
+    /// Returns a blob column without copying it.
     pub(crate) fn bytes(&self, column: usize) -> Result<&'a [u8], Fault> {
         self.bytes_or_null(column)?.ok_or_else(|| unlike("blob", Value::Null))
     }
@@ -49,7 +49,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// A type that a column can be read as.
+/// A type that a column can be converted to.
 pub(crate) trait FromValue: Sized {
     fn from_value(value: Value<'_>) -> Result<Self, Fault>;
 }
@@ -110,12 +110,12 @@ fn unlike(field: &'static str, found: Value<'_>) -> Fault {
         Value::Null => Fault::value(field, "nothing"),
         Value::Int(number) => Fault::value(field, &number.to_string()),
         Value::Text(text) => Fault::value(field, text),
-        // It may be a secret.
+        // The bytes may be a secret.
         Value::Blob(bytes) => Fault::value(field, &format!("{} bytes", bytes.len())),
     }
 }
 
-/// A count; a negative one is a fault.
+/// Reads a count. Fails if it is negative.
 pub(crate) fn natural(row: &Row<'_>, column: usize) -> Result<u64, Fault> {
     let number: i64 = row.get(column)?;
     u64::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
@@ -126,7 +126,7 @@ pub(crate) fn small(row: &Row<'_>, column: usize) -> Result<u32, Fault> {
     u32::try_from(number).map_err(|_| Fault::value("count", &number.to_string()))
 }
 
-/// A count to be stored. No real one comes near the limit.
+/// Converts a count for storage. Saturates, but real counts are far below the limit.
 pub(crate) fn signed(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

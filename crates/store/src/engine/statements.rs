@@ -1,5 +1,5 @@
-//! Common parts of all statement files: a name for each statement, and the tests that all of them
-//! need.
+//! Definition of SQL statements with a name for error messages, and tests that apply to all
+//! statements.
 
 use std::collections::HashMap;
 use std::sync::{LazyLock, PoisonError, RwLock};
@@ -14,13 +14,13 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// A statement for both engines.
+    /// Creates a statement for both engines.
     pub(crate) const fn new(what: &'static str, text: &'static str) -> Sql {
         Sql { what, text, postgres: None }
     }
 
-    /// The text for PostgreSQL. It has no seals, so a view of sealed rows is replaced by the table
-    /// itself.
+    /// Returns the text for PostgreSQL. PostgreSQL has no seals, so `sealed_` views are replaced by
+    /// the tables.
     pub(crate) fn for_postgres(&self) -> &'static str {
         match self.postgres {
             Some(text) => text,
@@ -30,7 +30,7 @@ impl Sql {
     }
 }
 
-/// The text without the prefix of views. Cached forever: there is one per statement.
+/// Returns the text without the prefix of views. Leaks one string per statement, which is cached.
 fn without_seals(text: &'static str) -> &'static str {
     static MADE: LazyLock<RwLock<HashMap<&'static str, &'static str>>> = LazyLock::new(RwLock::default);
     if let Some(made) = MADE.read().unwrap_or_else(PoisonError::into_inner).get(text) {
@@ -41,7 +41,7 @@ fn without_seals(text: &'static str) -> &'static str {
     made
 }
 
-/// Defines statements for a schema, and tests that each of them is valid for it on both engines.
+/// Defines statements for a schema, and tests that each of them is valid on both engines.
 macro_rules! statements {
     (for $schema:expr; $($name:ident: $what:literal, $text:expr $(=> $postgres:expr)?;)*) => {
         $(pub(crate) const $name: $crate::engine::Sql = $crate::engine::Sql {
@@ -55,8 +55,8 @@ macro_rules! statements {
 
             const ALL: &[Sql] = &[$(super::$name),*];
 
-            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; only in this
-            /// order do they agree.
+            /// SQLite numbers `$7` by its first appearance and PostgreSQL by its name; they agree
+            /// only in ascending order.
             #[test]
             fn placeholders_first_appear_in_ascending_order() {
                 for sql in ALL {
@@ -82,7 +82,7 @@ macro_rules! statements {
 }
 pub(crate) use statements;
 
-/// The second text of a statement, if there is one.
+/// Expands to the PostgreSQL text of a statement, if there is one.
 macro_rules! second {
     () => {
         None
@@ -104,7 +104,7 @@ pub(crate) fn placeholders_ascend(sql: &Sql) {
     }
 }
 
-/// An empty database with all tables.
+/// Returns an empty database with all tables.
 #[cfg(test)]
 pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> rusqlite::Connection {
     let conn = rusqlite::Connection::open_in_memory().unwrap();
@@ -115,8 +115,8 @@ pub(crate) fn schema_of(migrations: &[crate::engine::migrations::Migration]) -> 
     conn
 }
 
-/// Checks that no statement scans a table. A scan grows with the store, and no other test would
-/// notice.
+/// Asserts that no statement scans a table. The cost of a scan grows with the store, and no other
+/// test would detect it.
 #[cfg(test)]
 pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration], all: &[Sql]) {
     let conn = schema_of(migrations);
@@ -127,7 +127,7 @@ pub(crate) fn follow_the_keys(migrations: &[crate::engine::migrations::Migration
     }
 }
 
-/// SQLite's query plan of a statement.
+/// Returns SQLite's query plan of a statement.
 #[cfg(test)]
 pub(crate) fn plan(conn: &rusqlite::Connection, sql: &Sql) -> Vec<String> {
     let mut statement = conn.prepare(&format!("explain query plan {}", sql.text)).unwrap();

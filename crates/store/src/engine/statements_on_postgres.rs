@@ -1,5 +1,5 @@
-//! Prepares every statement on a real PostgreSQL server with the schema, and checks the inferred
-//! parameter types. We send only integers, text and bytes, so no other type may be inferred.
+//! Prepares every statement on a real PostgreSQL server and checks the inferred parameter types.
+//! Only integers, text and bytes are sent, so no other type may be inferred.
 
 use super::Sql;
 use super::migrations::{ACCOUNTS, ALL, Migration};
@@ -8,9 +8,9 @@ use super::migrations::{ACCOUNTS, ALL, Migration};
 #[path = "../../tests/postgres/harness.rs"]
 pub(super) mod harness;
 
-/// Supported types of columns and parameters.
+/// Supported column and parameter types.
 const TYPES: [&str; 4] = ["bigint", "text", "bytea", "boolean"];
-/// The schema that is filled, for either database.
+/// The schema used for the migrations of either database.
 const PART: &str = "candles";
 
 pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
@@ -24,12 +24,12 @@ pub(crate) fn fit(migrations: &[Migration], all: &[Sql]) {
         let sql = all[at.parse::<usize>().unwrap()];
         let types: Vec<&str> = types.split(',').filter(|name| !name.is_empty()).collect();
         assert!(types.iter().all(|name| TYPES.contains(name)), "{types:?}: {}", sql.for_postgres());
-        // One call with the same values serves both engines.
+        // Both engines must accept the same number of values.
         assert_eq!(types.len(), highest_placeholder(sql.text), "{}", sql.for_postgres());
     }
 }
 
-/// A place with empty tables.
+/// Creates a schema with empty tables.
 fn schema_of(migrations: &[Migration]) -> harness::Place {
     let place = harness::server().place();
     let schema = place.schema(PART);
@@ -49,10 +49,10 @@ fn highest_placeholder(text: &str) -> usize {
     digits.map(|digits: String| digits.parse().unwrap()).max().unwrap_or(0)
 }
 
-/// SQLite orders text by bytes. Another collation would order it by the server's language, and an
-/// index on it would break with the next update of the system's library.
+/// SQLite orders text by bytes. Another collation would depend on the server's locale, and its
+/// indexes could break with an update of the system library.
 #[test]
-fn texts_are_ordered_by_their_bytes() {
+fn text_is_ordered_by_bytes() {
     let columns = "select table_name, column_name, data_type, coalesce(collation_name, '') \
         from information_schema.columns where table_schema = current_schema() order by 1, 2";
     for migrations in [ALL, ACCOUNTS] {
@@ -68,8 +68,8 @@ fn texts_are_ordered_by_their_bytes() {
     }
 }
 
-/// Data can move between the engines: each SQLite table exists on PostgreSQL with the same columns,
-/// except for the seals.
+/// Data can be moved between engines, so each SQLite table must exist on PostgreSQL with the same
+/// columns, except for the seals.
 #[test]
 fn both_engines_have_the_same_tables() {
     for migrations in [ALL, ACCOUNTS] {
@@ -90,7 +90,7 @@ fn both_engines_have_the_same_tables() {
         let theirs: Vec<&str> = theirs.lines().collect();
         let missing: Vec<&String> = ours.iter().filter(|column| !theirs.contains(&column.as_str())).collect();
         assert!(missing.is_empty(), "{missing:?}");
-        // Additional columns belong to additional tables, for several servers.
+        // Additional columns are allowed only in additional tables, which serve multiple nodes.
         let tables: Vec<&str> = ours.iter().filter_map(|column| Some(column.split_once('|')?.0)).collect();
         let more = theirs.iter().filter(|column| !ours.iter().any(|ours| ours == *column));
         let more: Vec<_> =

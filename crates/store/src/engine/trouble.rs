@@ -1,4 +1,4 @@
-//! Engine errors, classified by their remedy.
+//! Engine errors, classified by remedy.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ pub(crate) type Cause = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Damaged,
-    /// A change was interrupted and must be rolled back first, which needs write permission.
+    /// A change was interrupted and must be rolled back first, which requires write permission.
     Interrupted,
     Full,
     Denied,
@@ -16,9 +16,9 @@ pub(crate) enum Kind {
     Locked,
     /// A value that the engine cannot store.
     Unfit,
-    /// A server is unreachable.
+    /// The server is unreachable.
     Away,
-    /// A server is reachable and rejects the connection.
+    /// The server is reachable but rejects the connection.
     Refused,
     Exhausted,
     ReadOnlyServer,
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
     TooOldServer,
     /// The response to a change was lost.
     Unknown,
-    /// It would block, and this thread must not.
+    /// The call would block on a thread that must not.
     Waits,
     Other,
 }

@@ -1,5 +1,5 @@
-//! Limits how long a thread waits for a server on the network, which may be slow or silent; a file
-//! responds within microseconds. Threads that serve many connections must not wait at all, and
+//! Limits how long a thread waits for a database server, which may be slow or unresponsive; a file
+//! responds within microseconds. Threads that serve many connections must not block at all, and
 //! callers with a fallback set a deadline.
 
 use std::cell::Cell;
@@ -12,10 +12,10 @@ thread_local! {
 }
 
 /// Runs `work` on a thread that must not block. Statements on a server fail immediately with
-/// [`StoreError::would_wait`](crate::StoreError::would_wait), before anything is sent: the caller
+/// [`StoreError::would_wait`](crate::StoreError::would_wait), before anything is sent. The caller
 /// then repeats the work on a thread that may block.
 pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
-    /// Restored even if the work panics.
+    /// Restores the previous state on drop, even if `work` panics.
     struct Before(bool);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -28,9 +28,9 @@ pub fn without_waiting<T>(work: impl FnOnce() -> T) -> T {
 
 /// Runs `work` with a deadline for all of its statements on a server. A statement without a
 /// response by then fails as if the server were unreachable, or with an unknown outcome if it may
-/// have changed something. For callers with a fallback.
+/// have changed data. For callers with a fallback.
 pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
-    /// Restored even if the work panics.
+    /// Restores the previous deadline on drop, even if `work` panics.
     struct Before(Option<(Instant, Duration)>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -43,17 +43,17 @@ pub fn waiting_at_most<T>(patience: Duration, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The earlier of a deadline and that of this thread.
+/// Returns the earlier of `deadline` and this thread's deadline.
 pub(crate) fn sooner(deadline: Instant) -> Instant {
     DEADLINE.get().map_or(deadline, |(own, _)| own.min(deadline))
 }
 
-/// The total waiting time of this thread: the lower of a limit and its own.
+/// Returns the shorter of `limit` and this thread's total waiting time.
 pub(crate) fn patience(limit: Duration) -> Duration {
     DEADLINE.get().map_or(limit, |(_, patience)| patience.min(limit))
 }
 
-/// Whether this thread may wait for a server.
+/// Returns whether this thread may wait for a server.
 pub(crate) fn may_wait() -> bool {
     !MUST_NOT.get()
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_may_wait_again_after_the_work_ends_or_panics() {
+    fn a_thread_may_block_again_after_the_work() {
         assert!(may_wait());
         without_waiting(|| {
             assert!(!may_wait());
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_earliest_deadline_applies_and_ends_with_its_work() {
+    fn nested_deadlines_use_the_earliest() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3_600));
         let now = Instant::now();
         assert_eq!(sooner(now + hour), now + hour);

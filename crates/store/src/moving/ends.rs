@@ -27,7 +27,7 @@ const STEPS: Sql = Sql::new(
 pub(super) struct Source {
     place: Place,
     pub(super) candles: Db,
-    /// `None` if it never had any.
+    /// `None` if the source has no accounts database.
     pub(super) accounts: Option<Db>,
     mark: Mark,
     versions: Versions,
@@ -46,14 +46,15 @@ pub(super) struct Target {
     guard: Guard,
 }
 
-/// Locks out imports and the background jobs of servers.
+/// Locks that exclude imports and the background jobs of servers.
 #[derive(Debug)]
 struct Guard {
     lock: WriterLock,
     _jobs: JobLock,
 }
 
-/// How many servers have a store on PostgreSQL open: they register themselves. 0 for a directory.
+/// Returns the number of servers that have a PostgreSQL store open, according to their heartbeats.
+/// Always 0 for a directory.
 pub fn servers(place: &Place) -> Result<u64, StoreError> {
     if place.path().is_some() || !Accounts::is_there(place)? {
         return Ok(0);
@@ -67,7 +68,7 @@ const SERVERS: Sql = Sql::new(
 );
 
 impl Guard {
-    /// Fails while a server runs there.
+    /// Takes the locks of a store. Fails while a server is running.
     fn take(place: &Place) -> Result<Guard, MoveError> {
         let home = Home::of(place, home::Part::Candles, Pace::Long)?;
         let in_use = |by: String| MoveError::InUse { place: place.clone(), by };
@@ -92,7 +93,7 @@ impl Guard {
 
 impl Source {
     pub(super) fn open(place: &Place) -> Result<Source, MoveError> {
-        // Checks that it exists, is ours, and has the schema of this program.
+        // Checks that the store exists, is ours, and has the current schema.
         Store::open(place, Access::Read)?;
         let has_accounts = Accounts::is_there(place)?;
         if has_accounts {
@@ -101,7 +102,7 @@ impl Source {
         let guard = Guard::take(place)?;
         let candles = open(place, Part::Candles)?;
         if candles.is_remote() {
-            // No server reads the previous state, and at the target these bodies would have no
+            // No server needs the replaced bodies, and at the target they would have no directory
             // entry.
             sweep_all(&candles, &guard.lock)?;
         }
@@ -123,10 +124,10 @@ impl Source {
         Ok(Source { place: place.clone(), candles, accounts, mark, versions, guard })
     }
 
-    /// Begins to read one of the databases, which cannot change from here on.
+    /// Begins to read one of the databases, and blocks changes to it.
     pub(super) fn hold(&self, part: Part) -> Result<(), StoreError> {
         match (part, &self.accounts) {
-            // No import runs, and none can begin.
+            // The writer lock prevents imports.
             (Part::Candles, _) => self.candles.begin_read(),
             // Accounts have many writers, which wait while this transaction is open.
             (Part::Accounts | Part::Key, Some(accounts)) => {
@@ -137,13 +138,13 @@ impl Source {
         }
     }
 
-    /// Called after one of the databases was compared. Candles are released: a server ends an idle
-    /// transaction, and accounts may take longer. The end of the move checks whether they have
-    /// changed since.
+    /// Called after a database was compared. Ends the transaction on the candles, because a server
+    /// aborts idle transactions and the accounts may take longer. The end of the move checks for
+    /// changes made since.
     pub(super) fn let_go(&self, part: Part) -> Result<(), StoreError> {
         match part {
             Part::Candles => self.candles.commit(),
-            // The transaction on accounts blocks writers until the end.
+            // The transaction on the accounts blocks writers until the end.
             Part::Accounts | Part::Key => Ok(()),
         }
     }
@@ -151,8 +152,8 @@ impl Source {
     /// Checks that the source has not changed since the move began.
     pub(super) fn check_unchanged(&self, to: &Place) -> Result<(), MoveError> {
         let lock = &self.guard.lock;
-        // In a new transaction, or it would read the copied state. The lock comes first: it
-        // prevents changes from then on.
+        // Uses a new transaction, because the old one would read the copied state. The lock is
+        // checked first, since it prevents later changes.
         self.candles.begin_write()?;
         let found = lock.fence(&self.candles).and_then(|()| {
             let found = versions(&self.candles, self.accounts.as_ref())?;
@@ -168,7 +169,7 @@ impl Source {
     }
 }
 
-/// Checks the row counts. Missing rows are not visible by reading the others.
+/// Checks the recorded row counts, because reading a table does not reveal missing rows.
 fn complete(db: &Db) -> Result<(), StoreError> {
     let sealed = db.sealed_tables()?;
     let names: Vec<&str> = sealed.iter().map(|table| table.name.as_str()).collect();
@@ -183,15 +184,15 @@ fn versions(candles: &Db, accounts: Option<&Db>) -> Result<Versions, StoreError>
     Ok((version(candles)?, accounts.map(version).transpose()?))
 }
 
-/// Opens one of the databases of a store for writing, whatever its ledger says.
+/// Opens one of a store's databases for writing, without checking its schema version.
 fn open(place: &Place, part: Part) -> Result<Db, StoreError> {
     Home::of(place, part_of(part), Pace::Long)?.open(Role::Writer)
 }
 
-/// The contents of the target of a move.
+/// Contents of the target of a move.
 enum Found {
     Nothing,
-    /// All tables, without rows.
+    /// All tables exist, but have no rows.
     Empty,
     Marked(Mark),
     Something,
@@ -238,12 +239,12 @@ fn is_empty(db: &Db) -> Result<bool, StoreError> {
             return Ok(false);
         }
     }
-    // Data that was added and removed again has raised the version.
+    // The version is higher if data was added and removed again.
     Ok(versions(db, None)?.0 == 0)
 }
 
 impl Target {
-    /// Opens and marks the target. Also returns whether it already has a part of this move.
+    /// Opens and marks the target. Also returns whether it already contains a part of this move.
     pub(super) fn open(place: &Place, source: &Source, now: Timestamp) -> Result<(Target, bool), MoveError> {
         let found = [found(place, Part::Candles)?, found(place, Part::Accounts)?];
         let mut marks = found.iter().filter_map(|found| match found {
@@ -254,8 +255,8 @@ impl Target {
             return Err(MoveError::Other { place: place.clone(), of: mark.of.clone() });
         }
         let is_marked = found.iter().any(|found| matches!(found, Found::Marked(_)));
-        // One full database next to a marked one: its mark was removed, and then the move was
-        // interrupted. It is compared again.
+        // A full database next to a marked one means that the move was interrupted while the marks
+        // were removed. It is compared again.
         if !is_marked && found.iter().any(|found| matches!(found, Found::Something)) {
             return Err(MoveError::NotEmpty { place: place.clone() });
         }
@@ -292,7 +293,7 @@ impl Target {
         }
     }
 
-    /// Runs `work` in its own transaction.
+    /// Runs `work` in a separate transaction.
     pub(super) fn write(
         &self,
         part: Part,
@@ -310,10 +311,10 @@ impl Target {
         done
     }
 
-    /// Marks a target, which only a move can open from here on. Removes the rows that its
-    /// migrations created.
+    /// Marks a target, so that only a move can open it, and removes the rows that its migrations
+    /// created.
     fn mark(&self, part: Part, source: &Source, now: Timestamp) -> Result<(), StoreError> {
-        // Without accounts at the source, those of the target are already complete.
+        // If the source has no accounts, those of the target are already complete.
         if part == Part::Accounts && source.accounts.is_none() {
             return Ok(());
         }
@@ -336,7 +337,7 @@ impl Target {
         Ok(noted)
     }
 
-    /// Removes the marks: the last step.
+    /// Removes the marks, which is the last step of a move.
     pub(super) fn unmark(self) -> Result<(), MoveError> {
         for part in [Part::Candles, Part::Accounts] {
             self.write(part, || mark::remove(self.db(part)))?;

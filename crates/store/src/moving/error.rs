@@ -42,7 +42,7 @@ pub enum MoveError {
     Differs { part: DatabaseName, table: String, to: Place },
 }
 
-/// One of the two databases, as named in messages.
+/// Name of one of the two databases, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DatabaseName(pub(super) Part);
 
@@ -55,7 +55,7 @@ impl fmt::Display for DatabaseName {
     }
 }
 
-/// Alternatives to a target that is not empty.
+/// Returns what to do if the target is not empty.
 fn instead(place: &Place) -> &'static str {
     match place.path() {
         Some(_) => "name another directory with --to",
@@ -63,7 +63,7 @@ fn instead(place: &Place) -> &'static str {
     }
 }
 
-/// How to empty a target.
+/// Returns how to empty a target.
 pub(super) fn removal(place: &Place) -> String {
     match place {
         Place::Path(path) => format!("remove {}", path.display()),

@@ -1,12 +1,13 @@
-//! The mark of an incomplete target: a row in its ledger of migrations, with a version above all
-//! others. This program reports its meaning; earlier ones see a newer database, and refuse it too.
+//! Marks an incomplete target by a row in its migration ledger, with a version above all others.
+//! This program reports the interrupted move; older programs see a newer schema and refuse the
+//! database, too.
 
 use market::Timestamp;
 
 use crate::StoreError;
 use crate::engine::{Db, Sql, migrate};
 
-/// The version of the row.
+/// Version of the row.
 pub(crate) use migrate::MOVING as VERSION;
 
 const MARKED: Sql = Sql::new("look for a move", "select name, digest from migration where version = $1");
@@ -15,7 +16,7 @@ const UNMARK: Sql = Sql::new("mark the end of a move", "delete from migration wh
 /// The source of an incomplete target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
-    /// The place of the source, for messages.
+    /// Location of the source, for messages.
     pub(super) of: String,
     /// Identity and version of the source.
     pub(super) identity: Vec<u8>,

@@ -1,13 +1,13 @@
-//! Moves a store from one place to another, with any engine at either end.
+//! Moves a store to another location, between any two engines.
 //!
-//! Every table of both databases is copied in key order, in transactions of a few hundred rows;
-//! then both ends are read and compared by checksums over values. Until then the target is marked,
-//! and every program refuses to open it. An interrupted move resumes: the rows of a table at the
-//! target are a prefix of those at the source. Nothing is mixed: the target is empty, or has a part
-//! of a move of the same source at the same version.
+//! Every table of both databases is copied in key order, in transactions of a few hundred rows.
+//! Afterwards both ends are read and compared by checksums over the values. Until then the target
+//! is marked, and every program refuses to open it. An interrupted move can be resumed, because the
+//! rows of a table at the target are a prefix of those at the source. The target must be empty, or
+//! contain a part of a move from the same source at the same version.
 //!
-//! `tables.rs` lists the tables, `rows.rs` reads and writes rows, `ends.rs` opens and locks both
-//! ends.
+//! `tables.rs` lists the tables, `rows.rs` reads and writes rows, and `ends.rs` opens and locks
+//! both ends.
 
 mod ends;
 mod error;
@@ -28,7 +28,7 @@ use ends::{Source, Target};
 use rows::{Digest, End, Nul};
 use tables::Table;
 
-/// A move of a store.
+/// Parameters of a move.
 #[derive(Clone, Copy, Debug)]
 pub struct Move<'a> {
     pub from: &'a Place,
@@ -37,26 +37,26 @@ pub struct Move<'a> {
     pub now: Timestamp,
 }
 
-/// The stage of a move.
+/// Stage of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoveStage {
     Copy,
     Compare,
 }
 
-/// The progress of a move.
+/// Progress of a move.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MoveProgress<'a> {
     pub stage: MoveStage,
     pub part: Part,
     pub table: &'a str,
-    /// Rows over all tables.
+    /// Number of rows over all tables.
     pub rows: u64,
     pub rows_total: u64,
 }
 
-/// Receives progress, and may stop the move. Copied rows stay, and the same move resumes from
-/// there.
+/// Receives progress; returns `Break` to stop the move. Copied rows remain, and the same move can
+/// be resumed.
 pub type MoveWatch<'a> = dyn FnMut(MoveProgress<'_>) -> ControlFlow<()> + 'a;
 
 /// A table that is equal at both ends.
@@ -65,18 +65,18 @@ pub struct MovedTable {
     pub part: Part,
     pub name: String,
     pub rows: u64,
-    /// BLAKE3 over the values of its rows in key order.
+    /// BLAKE3 digest over the values of all rows in key order.
     pub digest: String,
 }
 
-/// A copied and compared store. The target stays marked until [`Copied::finish`], so that files
+/// A copied and verified store. The target stays marked until [`Copied::finish`], so that the files
 /// next to the databases can be copied first.
 #[derive(Debug)]
 pub struct Copied {
     source: Source,
     target: Target,
     pub tables: Vec<MovedTable>,
-    /// Whether it resumed an interrupted move.
+    /// Whether an interrupted move was resumed.
     pub resumed: bool,
 }
 
@@ -87,7 +87,7 @@ impl Move<'_> {
         }
         let source = Source::open(self.from)?;
         let (target, resumed) = Target::open(self.to, &source, self.now)?;
-        // Both first, so that a difference is reported before hours of copying.
+        // Checks both schemas first, so that a difference is reported before hours of copying.
         let mut pairs = vec![Pair::of(Part::Candles, &source.candles, &target.candles)?];
         if let Some(accounts) = &source.accounts {
             pairs.push(Pair::of(Part::Accounts, accounts, &target.accounts)?);
@@ -100,8 +100,8 @@ impl Move<'_> {
         }
         let mut counter = Counter { stage: MoveStage::Copy, copied: 0, compared: 0, total, watch };
         let mut tables = Vec::new();
-        // One after the other: the transaction that blocks changes of accounts must not wait for
-        // candles, because the server ends a transaction that is idle for a minute.
+        // One database after the other: the transaction that blocks account changes must not be
+        // idle while candles are copied, because the server aborts idle transactions.
         for pair in &pairs {
             source.hold(pair.part)?;
             counter.stage = MoveStage::Copy;
@@ -120,17 +120,17 @@ impl Move<'_> {
 }
 
 impl Copied {
-    /// Records the fingerprint of the sealing key at a target on PostgreSQL.
+    /// Records the fingerprint of the sealing key at a PostgreSQL target. Returns the recorded one.
     pub fn note_sealing_key(&self, fingerprint: &[u8]) -> Result<Vec<u8>, StoreError> {
         self.target.note_sealing_key(fingerprint)
     }
 
-    /// Whether the source has accounts, and so a key that belongs to them.
+    /// Returns whether the source has accounts, and therefore a key file.
     pub fn has_accounts(&self) -> bool {
         self.source.accounts.is_some()
     }
 
-    /// Completes the move; the target is an ordinary store from here on.
+    /// Completes the move. The target is a regular store afterwards.
     pub fn finish(self) -> Result<(), MoveError> {
         self.source.check_unchanged(self.target.place())?;
         self.target.unmark()
@@ -162,12 +162,12 @@ impl Counter<'_, '_> {
     }
 }
 
-/// One of the two databases at both ends.
+/// A database at the source and at the target of a move.
 struct Pair<'a> {
     part: Part,
     from: End<'a>,
     to: End<'a>,
-    /// Each after the tables that it references.
+    /// Tables in an order in which each follows the tables that it references.
     tables: Vec<Table>,
 }
 
@@ -194,7 +194,8 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// Reads a table at both ends in step, so that neither waits long for the other.
+    /// Reads a table at both ends in lockstep, so that neither connection is idle for long, and
+    /// compares the digests.
     fn compare(&self, table: &Table, counter: &mut Counter<'_, '_>) -> Result<MovedTable, MoveError> {
         let ends = [&self.from, &self.to];
         let mut digests = ends.map(|_| Digest::of(table));

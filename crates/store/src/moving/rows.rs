@@ -4,16 +4,16 @@ use super::tables::{Kind, Table};
 use crate::engine::{Db, Fault, Row, Value};
 use crate::{Part, StoreError};
 
-/// Rows per page: read by one query and stored in one transaction.
+/// Rows per page. A page is read by one query and stored in one transaction.
 const PAGE_ROWS: usize = 500;
-/// The same for tables with bodies: at most a few dozen megabytes.
+/// Rows per page for tables with block bodies; a page has at most a few dozen megabytes.
 const PAGE_BODIES: usize = 32;
-/// Rows per statement. A page is a multiple of it, so that few texts are prepared.
+/// Rows per `INSERT`. Page sizes are multiples of it, so that few distinct statements are prepared.
 const CHUNK_ROWS: usize = 50;
 const CHUNK_BODIES: usize = 8;
 const _: () = assert!(PAGE_ROWS.is_multiple_of(CHUNK_ROWS) && PAGE_BODIES.is_multiple_of(CHUNK_BODIES));
 
-/// An owned value of a row.
+/// An owned column value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Cell {
     Null,
@@ -55,7 +55,7 @@ impl Cell {
 /// The cells of one row, in the order of the table's columns.
 pub(super) type Cells = Vec<Cell>;
 
-/// One end of a move: a database, and which of the two it is.
+/// One of the databases at one end of a move.
 #[derive(Debug)]
 pub(super) struct End<'a> {
     pub(super) db: &'a Db,
@@ -65,11 +65,12 @@ pub(super) struct End<'a> {
     nul: Nul,
 }
 
-/// The handling of a NUL in a text.
+/// How NUL characters in text are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Nul {
     Unchanged,
-    /// PostgreSQL text cannot contain NUL, so such text is read as it will be stored.
+    /// PostgreSQL text cannot contain NUL, so text is converted to the form in which it will be
+    /// stored.
     Replaced,
 }
 
@@ -79,7 +80,7 @@ impl<'a> End<'a> {
         Ok(End { db, part, sealed, nul })
     }
 
-    /// The page of rows after a key, or the first one.
+    /// Returns the page of rows after a key, or the first page.
     pub(super) fn page(&self, table: &Table, behind: Option<&[Cell]>) -> Result<Vec<Cells>, StoreError> {
         let keys = table.keys.join(", ");
         let condition = match behind {
@@ -104,8 +105,8 @@ impl<'a> End<'a> {
         Ok(rows)
     }
 
-    /// Sealed rows are read through the verifying view, so that damaged rows are not copied as
-    /// valid ones.
+    /// Returns the table or view to read from. Sealed rows are read through the verifying view, so
+    /// that damaged rows are not copied as valid ones.
     fn source(&self, table: &Table) -> String {
         match self.sealed.contains(&table.name) {
             true => format!("sealed_{}", table.name),
@@ -113,7 +114,7 @@ impl<'a> End<'a> {
         }
     }
 
-    /// The last key of a table, in copy order.
+    /// Returns the last key of a table, in copy order.
     pub(super) fn last_key(&self, table: &Table) -> Result<Option<Vec<Cell>>, StoreError> {
         let keys = table.keys.join(", ");
         let last: Vec<String> = table.keys.iter().map(|key| format!("{key} desc")).collect();
@@ -156,7 +157,8 @@ impl<'a> End<'a> {
         self.db.run_text("store a row", &text, &values).map(drop)
     }
 
-    /// On PostgreSQL audit ids come from a sequence; a file has them in `counter`.
+    /// Writes the next audit id into the `counter` rows. PostgreSQL allocates audit ids from a
+    /// sequence, SQLite from `counter`.
     fn take_audit_number(&self, table: &Table, rows: &mut [Cells]) -> Result<(), StoreError> {
         if self.db.sqlite().is_some() {
             return Ok(());
@@ -198,7 +200,7 @@ const NEXT_AUDIT: crate::engine::Sql = crate::engine::Sql::new(
 const SET_AUDIT: crate::engine::Sql =
     crate::engine::Sql::new("set the next number of the audit", "select setval('audit_id', $1, false)");
 
-/// Name and number of a `counter` row.
+/// Returns the name and the number of a `counter` row.
 fn counter<'a>(table: &Table, row: &'a mut Cells) -> Option<(String, &'a mut Cell)> {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let name = match row.get(place("name")?)? {
@@ -213,7 +215,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
     let cell = |(place, column): (usize, &super::tables::Column)| {
         let cell = match Cell::of(row.value(place)?) {
             Cell::Text(text) if nul == Nul::Replaced && text.contains('\0') => {
-                // With another key it would be another row.
+                // Replacing characters in a key could make two rows equal.
                 if table.keys.contains(&column.name) {
                     return Err(Fault::value("key without a NUL", &format!("{}: {text}", table.name)));
                 }
@@ -221,7 +223,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
             }
             cell => cell,
         };
-        // SQLite stores any value, whatever the column type is.
+        // SQLite stores any value regardless of the column type.
         if cell.is_of(column.kind) {
             Ok(cell)
         } else {
@@ -231,7 +233,7 @@ fn cells(table: &Table, row: &Row<'_>, nul: Nul) -> Result<Cells, Fault> {
     columns.map(cell).collect()
 }
 
-/// `$3, $4, $5`
+/// Formats placeholders such as `$3, $4, $5`.
 fn placeholders(first: usize, count: usize) -> String {
     (first..first + count).map(|number| format!("${number}")).collect::<Vec<_>>().join(", ")
 }
@@ -246,7 +248,7 @@ pub(super) fn count(db: &Db, table: &Table) -> Result<u64, StoreError> {
     Ok(rows)
 }
 
-/// Whether a table has no rows.
+/// Returns whether a table has no rows.
 pub(super) fn is_empty(db: &Db, table: &Table) -> Result<bool, StoreError> {
     let text = format!("select 1 from {} limit 1", table.name);
     let mut is_empty = true;
@@ -274,15 +276,15 @@ impl Table {
         if self.has_bodies() { CHUNK_BODIES } else { CHUNK_ROWS }
     }
 
-    /// The key of a row.
+    /// Returns the key of a row.
     pub(super) fn key(&self, row: &Cells) -> Vec<Cell> {
         let place = |key: &String| self.columns.iter().position(|column| column.name == *key);
         self.keys.iter().filter_map(|key| row.get(place(key)?).cloned()).collect()
     }
 }
 
-/// A checksum over the rows of a table, in key order. It is computed from values, so it does not
-/// depend on the engine.
+/// Checksum over the rows of a table, in key order. Computed from values, so it does not depend on
+/// the engine.
 #[derive(Debug)]
 pub(super) struct Digest {
     hasher: blake3::Hasher,

@@ -1,5 +1,5 @@
-//! The tables and the order in which they can be filled. Read from the catalogue of each engine, so
-//! that tables of later migrations are included.
+//! The tables to copy, and their order. Read from each engine's catalog, so that tables of later
+//! migrations are included.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -8,15 +8,15 @@ use super::error::{DatabaseName, MoveError};
 use crate::StoreError;
 use crate::engine::{Db, Fault, Sql};
 
-/// A table that both ends have.
+/// A table that exists at both ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: String,
     /// All columns except the seal, in an order that both ends share.
     pub(super) columns: Vec<Column>,
-    /// The primary key columns. Rows are copied in this order.
+    /// Primary key columns. Rows are copied in this order.
     pub(super) keys: Vec<String>,
-    /// Tables that must be filled before.
+    /// Tables that must be filled before this one.
     refers_to: BTreeSet<String>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Column {
     pub(super) kind: Kind,
 }
 
-/// The type of a column. The schemas have no others.
+/// Type of a column. The schemas use no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Int,
@@ -34,12 +34,12 @@ pub(super) enum Kind {
     Blob,
 }
 
-/// Tables of the engine itself, and those already written by the target's migrations.
+/// Tables that the engine or the target's migrations have already written.
 const OF_THE_ENGINE: [&str; 2] = ["migration", "sealed_table"];
-/// Transient state of running processes, on PostgreSQL only: live nodes, leases, recent request
-/// counts. `touched`, `identity` and `lineage` describe changes for local copies of candles, and a
-/// copy belongs to one database; bodies in `retired_body` are about to be removed; the fingerprint
-/// of the key is recorded when the key file is in place.
+/// Transient state on PostgreSQL, such as live nodes, leases and recent request counts. `touched`,
+/// `identity` and `lineage` record changes for local copies, which belong to one database; bodies
+/// in `retired_body` are about to be removed; `sealing_key` is written when the key file is in
+/// place.
 pub(super) const OF_THE_MOMENT: [&str; 19] = [
     "arrival",
     "call_bucket",
@@ -63,7 +63,7 @@ pub(super) const OF_THE_MOMENT: [&str; 19] = [
 ];
 /// Tables that have rows in a new database. They are emptied before the copy.
 pub(super) const SEEDED: [&str; 2] = ["counter", "level"];
-/// Neither compared nor copied: each engine computes its own.
+/// The seal column, which is neither compared nor copied: each engine computes its own.
 const SEAL: &str = "seal";
 
 const COLUMNS: Sql = Sql {
@@ -87,7 +87,8 @@ const REFERENCES: Sql = Sql {
     what: "read the references",
     text: "select t.name, f.\"table\" from sqlite_schema t join pragma_foreign_key_list(t.name) f where t.type = 'table'",
     postgres: Some(
-        // From the catalogue: the standard view shows references only to the owner of a table.
+        // From the system catalog: the standard view shows foreign keys only to the owner of a
+        // table.
         "select t.relname::text, r.relname::text from pg_catalog.pg_constraint c \
             join pg_catalog.pg_class t on t.oid = c.conrelid join pg_catalog.pg_class r on r.oid = c.confrelid \
             join pg_catalog.pg_namespace n on n.oid = t.relnamespace \
@@ -95,7 +96,7 @@ const REFERENCES: Sql = Sql {
     ),
 };
 
-/// The tables of one end that hold stored data.
+/// Returns the tables of one end that hold stored data.
 pub(super) fn of(db: &Db) -> Result<Vec<Table>, StoreError> {
     let is_stored = |name: &str| !OF_THE_ENGINE.contains(&name) && !OF_THE_MOMENT.contains(&name);
     let mut columns = Vec::new();
@@ -143,7 +144,7 @@ impl Kind {
     }
 }
 
-/// The tables that both ends have, each after those that it references.
+/// Returns the tables that exist at both ends, each after those that it references.
 pub(super) fn agreed(part: DatabaseName, from: Vec<Table>, to: &[Table]) -> Result<Vec<Table>, MoveError> {
     let differs = |table: &str| MoveError::Schema { part, table: table.to_owned() };
     for table in &from {
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn all_tables_are_copied_and_each_follows_those_it_references() {
+    fn tables_are_copied_after_those_they_reference() {
         for (part, migrations) in [(Part::Candles, migrations::ALL), (Part::Accounts, migrations::ACCOUNTS)] {
             let (_dir, db) = fresh(migrations);
             let tables = agreed(DatabaseName(part), of(&db).unwrap(), &of(&db).unwrap()).unwrap();

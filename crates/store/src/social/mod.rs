@@ -1,4 +1,4 @@
-//! Watchlists and the community in the database of accounts.
+//! Watchlists and community tables of the accounts database.
 
 pub use topic_rows::{
     Hiding, NewReply, NewTopic, PageOf, ReplyHistory, ReplyId, ReplyOrder, ReplyOutcome, ReplyRow, TopicId,

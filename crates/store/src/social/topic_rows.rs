@@ -1,15 +1,15 @@
-//! Topics and replies as stored, and queries about them.
+//! Rows of topics and replies, and parameters for querying them.
 
 use market::{Symbol, Timestamp};
 
 use crate::engine::{Fault, Row, small};
 use crate::ids::AccountId;
 
-/// A topic id, distinct from all reply ids.
+/// Topic id. Topics and replies share one id space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TopicId(pub i64);
 
-/// A reply id, distinct from all topic ids.
+/// Reply id. Topics and replies share one id space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplyId(pub i64);
 
@@ -27,17 +27,17 @@ pub struct TopicRow {
     pub author_name: String,
     pub kind: String,
     pub title: String,
-    /// The start of the text.
+    /// The beginning of the body.
     pub description: String,
     pub body: String,
     pub tickers: Vec<String>,
     pub hashtags: Vec<String>,
-    /// The machine's time.
+    /// Wall-clock time.
     pub created_at: Timestamp,
     pub hidden: Option<Hiding>,
-    /// Replies that are not hidden.
+    /// Number of replies that are not hidden.
     pub replies: u32,
-    /// Accounts that have opened it, not counting the author.
+    /// Number of accounts that have opened the topic, excluding the author.
     pub views: u32,
 }
 
@@ -47,16 +47,16 @@ pub struct ReplyRow {
     pub topic: TopicId,
     pub author: AccountId,
     pub author_name: String,
-    /// The reply that it responds to; `None` if it responds to the topic.
+    /// The parent reply; `None` for a direct reply to the topic.
     pub reply_to: Option<ReplyId>,
     pub body: String,
     pub created_at: Timestamp,
     pub hidden: Option<Hiding>,
-    /// Replies to it that are not hidden.
+    /// Number of replies to this reply that are not hidden.
     pub replies: u32,
 }
 
-/// A topic to be added. The caller validates the texts.
+/// A topic to be added. The caller validates the text.
 #[derive(Clone, Copy, Debug)]
 pub struct NewTopic<'a> {
     pub author: AccountId,
@@ -78,26 +78,27 @@ pub struct NewReply<'a> {
     pub at: Timestamp,
 }
 
-/// The previous replies of an account.
+/// An account's previous replies, for rate limiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyHistory {
-    /// The account's replies to the topic, including hidden ones, and the time of the last.
+    /// Number of the account's replies to the topic, including hidden ones, and the time of the
+    /// last.
     pub in_topic: u32,
     pub last_in_topic: Option<Timestamp>,
-    /// The time of the account's n-th last reply to any topic, for the requested n; `None` if there
-    /// are fewer.
+    /// Time of the account's n-th last reply to any topic, for the requested n; `None` if there are
+    /// fewer.
     pub far_back: Option<Timestamp>,
-    /// Replies of all accounts to the topic.
+    /// Number of replies of all accounts to the topic.
     pub all_in_topic: u32,
 }
 
-/// The result of adding a reply.
+/// Result of adding a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyOutcome {
     Added(ReplyRow),
-    /// The topic does not exist for this account.
+    /// The topic does not exist, or is hidden and of another author.
     NoTopic,
-    /// The topic has no such reply.
+    /// The topic has no such reply, or it is hidden.
     NoReply,
     /// The account's own topic is hidden.
     Hidden,
@@ -110,26 +111,26 @@ pub struct PageOf {
     pub offset: u64,
 }
 
-/// The order of replies.
+/// Order of replies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplyOrder {
     NewestFirst,
     OldestFirst,
 }
 
-/// The topic or reply with an id.
+/// The topic or reply with a given id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopicTarget {
     Topic(TopicRow),
     Reply(ReplyRow),
 }
 
-/// The result of hiding or restoring.
+/// Result of hiding or restoring a topic or reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VisibilityOutcome {
     /// The new state.
     Changed(TopicTarget),
-    /// It was already in that state.
+    /// The topic or reply was already in the requested state.
     Unchanged(TopicTarget),
     /// No topic or reply has this id.
     Absent,
@@ -192,7 +193,7 @@ fn lines(row: &Row<'_>, column: usize) -> Result<Vec<String>, Fault> {
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Two columns: time and reason.
+/// Reads two columns: time and reason.
 fn hiding(row: &Row<'_>, first: usize) -> Result<Option<Hiding>, Fault> {
     let Some(at) = row.get::<Option<i64>>(first)? else { return Ok(None) };
     let reason: Option<String> = row.get(first + 1)?;

@@ -1,5 +1,5 @@
-//! The community: topics, replies, and what operators have hidden. The caller decides text lengths
-//! and posting rates, inside the write transaction.
+//! Community topics and replies, including hidden ones. The caller enforces text lengths and
+//! posting rates, inside the write transaction.
 
 use market::{Symbol, Timestamp};
 
@@ -12,15 +12,15 @@ use crate::accounts::{Accounts, AuditNote, audit, check_texts, take};
 use crate::engine::{Db, Fault, signed, small};
 use crate::ids::AccountId;
 
-/// How many of an account's topics the caller sees when it decides about the next.
+/// Number of an account's latest topics that are passed to the caller when it adds another.
 pub const RECENT_TOPICS_MAX: u32 = 10;
-/// Maximum size of a topic or a reply. The caller's limits are lower; this is a safety limit.
+/// Maximum size of a topic or reply in bytes. A safety limit; the callers' limits are lower.
 const BODY_BYTES_MAX: usize = 256 << 10;
-/// Maximum rows of a list.
+/// Maximum number of rows per list.
 const ROWS_MAX: u32 = 1_000;
 const COUNTER: &str = "topic";
 
-/// Selects topics, newest first. Hidden ones are listed for their authors only.
+/// Selects topics, newest first. Hidden topics are listed only for their authors.
 #[derive(Clone, Copy, Debug)]
 pub enum TopicList<'a> {
     /// All topics that an account may read.
@@ -65,8 +65,8 @@ impl Accounts {
         }
     }
 
-    /// Adds a topic, unless `decide` refuses it, given the times of the account's last topics,
-    /// newest first.
+    /// Adds a topic unless `decide` refuses it. `decide` receives the times of the account's last
+    /// topics, newest first.
     pub fn add_topic<E: From<StoreError>>(
         &self,
         new: &NewTopic<'_>,
@@ -92,7 +92,7 @@ impl Accounts {
         })
     }
 
-    /// Records that an account has opened a topic. Only the first time is written.
+    /// Records that an account has opened a topic. Only the first time is stored.
     pub fn note_topic_view(&self, id: TopicId, reader: AccountId) -> Result<(), StoreError> {
         let pair = (id.0, reader.0);
         if self.read().one(sql::HAS_SEEN, pair, |row| row.get::<bool>(0))? {
@@ -106,7 +106,7 @@ impl Accounts {
         })
     }
 
-    /// The replies to a topic that an account may read.
+    /// Returns the replies to a topic that an account may read.
     pub fn replies(
         &self,
         topic: TopicId,
@@ -122,13 +122,13 @@ impl Accounts {
         self.read().all(sql, within, ReplyRow::read)
     }
 
-    /// The hidden replies to all topics, newest first.
+    /// Returns the hidden replies to all topics, newest first.
     pub fn hidden_replies(&self, page: PageOf) -> Result<Vec<ReplyRow>, StoreError> {
         let within = (page.limit.min(ROWS_MAX), signed(page.offset));
         self.read().all(sql::HIDDEN_REPLIES, within, ReplyRow::read)
     }
 
-    /// Adds a reply, unless `decide` refuses it. `far_back` is how many replies back it looks.
+    /// Adds a reply unless `decide` refuses it. `far_back` is the n of [`ReplyHistory::far_back`].
     pub fn add_reply<E: From<StoreError>>(
         &self,
         new: &NewReply<'_>,
@@ -158,7 +158,7 @@ impl Accounts {
         })
     }
 
-    /// Hides a topic or a reply for a reason, or restores it if there is none.
+    /// Hides a topic or reply with the given reason, or restores it if the reason is `None`.
     pub fn set_topic_visibility(
         &self,
         id: i64,
@@ -192,7 +192,7 @@ impl Accounts {
     }
 }
 
-/// Adjusts the visible reply counts of the topic and of the parent reply.
+/// Adjusts the visible reply counts of the topic and the parent reply.
 fn count(db: &Db, topic: TopicId, reply_to: Option<ReplyId>, by: i64) -> Result<(), StoreError> {
     db.run(sql::COUNT_REPLIES, (by, topic.0))?;
     if let Some(reply_to) = reply_to {

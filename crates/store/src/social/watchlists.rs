@@ -1,5 +1,5 @@
-//! Watchlists: the securities that accounts follow, since when and at which price, and their
-//! groups. `access` decides the contents and names of groups.
+//! Watchlists: the securities that accounts follow, with the time and price at which they were
+//! added, and their groups. `access` enforces the rules for contents and group names.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use crate::accounts::{Accounts, Gate, check_texts, take};
 use crate::engine::{Db, Fault, Row};
 use crate::ids::AccountId;
 
-/// A group id, unique over all accounts.
+/// Group id, unique over all accounts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct WatchlistId(pub i64);
 
 /// All watchlists of an account.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Watchlists {
-    /// In display order of the group of all.
+    /// All followed securities, in display order.
     pub followed: Vec<FollowedSecurity>,
-    /// The other groups, oldest first.
+    /// User-defined groups, oldest first.
     pub groups: Vec<WatchlistGroup>,
 }
 
@@ -27,9 +27,9 @@ pub struct Watchlists {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FollowedSecurity {
     pub symbol: Symbol,
-    /// The market's time when it was followed.
+    /// Market time at which the security was followed.
     pub at: Timestamp,
-    /// The price displayed then, as text; `None` if there was none.
+    /// The price displayed at that time, as text; `None` if there was none.
     pub price: Option<String>,
     pub is_pinned: bool,
 }
@@ -39,11 +39,11 @@ pub struct FollowedSecurity {
 pub struct WatchlistGroup {
     pub id: WatchlistId,
     pub name: String,
-    /// In display order.
+    /// Members in display order.
     pub symbols: Vec<Symbol>,
 }
 
-/// Assigns ids of new groups, within a change.
+/// Allocates ids for new groups within a change.
 #[derive(Clone, Copy, Debug)]
 pub struct WatchlistIds<'a>(&'a Db);
 
@@ -62,9 +62,9 @@ impl Accounts {
         Ok(rows?.lists())
     }
 
-    /// Replaces an account's watchlists by those that `decide` makes of the current ones. They are
-    /// read in the write transaction, so concurrent changes are not lost. Nothing is written if
-    /// `decide` refuses.
+    /// Replaces an account's watchlists by those that `decide` computes from the current ones. They
+    /// are read in the write transaction, so concurrent changes are not lost. Writes nothing if
+    /// `decide` fails.
     pub fn change_watchlists<T, E: From<StoreError>>(
         &self,
         id: AccountId,
@@ -189,8 +189,8 @@ impl WatchlistRows {
     }
 }
 
-/// The next position. A row retains its position if that is high enough, so adding or removing one
-/// changes no other row.
+/// Returns the position of the next row. A row keeps its position if it is high enough, so that
+/// adding or removing a row changes no others.
 fn next_place(last: i64, before: Option<i64>) -> i64 {
     before.filter(|place| *place > last).unwrap_or_else(|| last.saturating_add(1))
 }
@@ -233,7 +233,7 @@ pub(super) mod sql {
     mod tests {
         use super::*;
 
-        /// The pages run these whenever one is opened.
+        /// These statements run for each page view.
         #[test]
         fn reading_watchlists_uses_the_indexes() {
             let all = [

@@ -1,10 +1,11 @@
-//! The append-only journals of paper accounts; entries are ordered by number.
+//! Append-only journals of paper accounts; entries are ordered by number.
 //!
-//! Locking is optimistic: an addition names the revision of the journal that it follows. If another
-//! process has changed the journal since, nothing is written and the caller reads it again. So two
-//! nodes never decide on different histories, and correctness needs no lock. Nodes still take an
-//! account lock ([`Accounts::journal_turn`]), or a slightly slower node would lose every race.
-//! Additions to several journals share one transaction, and so one wait for the disk.
+//! Concurrency control is optimistic: an addition names the revision of the journal that it
+//! follows. If another process has changed the journal since, nothing is written and the caller
+//! reads it again. Two nodes therefore never decide on different histories, and no lock is needed
+//! for correctness. Nodes still take an account lock ([`Accounts::journal_turn`]), because a
+//! slightly slower node would otherwise lose every race. Additions to several journals share one
+//! transaction, and so one fsync.
 
 use std::collections::HashSet;
 
@@ -16,45 +17,45 @@ use crate::accounts::{Accounts, AuditNote, Gate, audit, check_texts};
 use crate::engine::{Db, Fault, Role, Row, Sql, Value, natural, signed};
 use crate::ids::AccountId;
 
-/// Maximum entries per read. A journal is read in pages, so that the reader's connection is never
-/// held for long.
+/// Maximum number of entries per read. A journal is read in pages, so that the read connection is
+/// never held for long.
 const ENTRIES_MAX: u32 = 4_096;
-/// Maximum size of an entry. The engine's longest is far below; this is a safety limit.
+/// Maximum size of an entry in bytes. A safety limit; the engine's entries are far smaller.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
-/// Maximum size of a snapshot: the row limit without the other columns.
+/// Maximum size of a snapshot in bytes.
 pub const SNAPSHOT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
-/// Idempotency keys removed per transaction.
+/// Number of idempotency keys removed per transaction.
 const FORGOTTEN_AT_ONCE: u32 = 2_000;
 
-/// The current position of a journal.
+/// Current position of a journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalHead {
-    /// Increases with every change of the journal: by one when entries are added, to the next era
-    /// when some are removed.
+    /// Increases with every change of the journal: by one when entries are added, and to the next
+    /// era when entries are removed.
     pub revision: u64,
-    /// The number of the last entry; 0 if there is none.
+    /// Number of the last entry; 0 if there is none.
     pub last_number: u64,
-    /// The market has been simulated for the account up to here.
+    /// Market time up to which the account has been simulated.
     pub horizon: Timestamp,
-    /// The next time at which the account needs processing without a request, if any.
+    /// The next time at which the account must be processed without a request, if any.
     pub wake: Option<Timestamp>,
 }
 
-/// One entry. The store does not interpret the text.
+/// A journal entry. The store does not interpret the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalEntry {
     pub number: u64,
-    /// The market's time.
+    /// Market time.
     pub at: Timestamp,
     pub text: String,
 }
 
-/// A request with an idempotency key, and its response.
+/// An idempotency key and the response of its request.
 #[derive(Clone, Copy, Debug)]
 pub struct NamedRequest<'a> {
     pub name: &'a str,
     pub answer: &'a str,
-    /// The machine's time.
+    /// Wall-clock time.
     pub at: Timestamp,
 }
 
@@ -62,33 +63,33 @@ pub struct NamedRequest<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Addition<'a> {
     pub account: AccountId,
-    /// The head that they follow; `None` for the first entries of a journal.
+    /// The head that the entries follow; `None` for the first entries of a journal.
     pub after: Option<JournalHead>,
-    /// Time and text of each.
+    /// Time and text of each entry.
     pub entries: &'a [(Timestamp, String)],
     pub horizon: Timestamp,
     pub wake: Option<Timestamp>,
     pub request: Option<NamedRequest<'a>>,
-    /// For changes by an operator: the event and the audit data.
+    /// Audit event and note, for changes by an operator.
     pub audit: Option<(&'a str, AuditNote<'a>)>,
 }
 
-/// The result of an addition.
+/// Result of an addition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddOutcome {
     Added(JournalHead),
-    /// The journal has changed: nothing of this addition was written.
+    /// The journal has changed; nothing of this addition was written.
     Stale,
 }
 
-/// The entries that a rewind removed, by the name given to them.
+/// A named part of a journal that a rewind removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalCut {
     pub name: String,
     pub rewound_to: Timestamp,
     /// The horizon before the rewind.
     pub horizon: Timestamp,
-    /// The machine's time.
+    /// Wall-clock time.
     pub cut_at: Timestamp,
     pub entries: u64,
 }
@@ -98,41 +99,40 @@ pub struct JournalCut {
 pub struct Rewind<'a> {
     pub account: AccountId,
     pub after: JournalHead,
-    /// The last entry that remains.
+    /// Number of the last entry that remains.
     pub keep: u64,
-    /// The highest number that the journal has assigned to anything. Later additions get higher
-    /// ones.
+    /// The highest number that the journal has allocated. Later additions get higher ones.
     pub numbers_used: u64,
     pub to: Timestamp,
-    /// The name of the removed part.
+    /// Name of the removed part.
     pub name: &'a str,
-    /// The audit event.
+    /// Name of the audit event.
     pub event: &'static str,
     pub note: AuditNote<'a>,
 }
 
-/// The result of a rewind.
+/// Result of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RewindOutcome {
     Done(JournalHead),
     Stale,
-    /// An earlier removed part has this name.
+    /// A part that was removed earlier has this name.
     NameTaken,
 }
 
-/// The name of the counter of numbers used by an account's journal.
+/// Returns the name of the counter for the numbers that an account's journal has used.
 pub(crate) fn numbers_counter(id: AccountId) -> String {
     format!("numbers.{}", id.0)
 }
 
-/// The number of rows in the table.
+/// Number of rows in the table `turn`.
 const TURNS: i64 = 256;
 
-// Only for engines with many writers, so the SQLite schema does not have the table.
+// PostgreSQL only: the SQLite schema has no table `turn`.
 const TURN: Sql =
     Sql::new("wait for a turn at a journal", "select number from turn where number = $1 for update");
 
-/// The account lock of one server for a journal, released on drop.
+/// The account lock for a journal, released on drop.
 #[derive(Debug)]
 pub struct JournalTurn(Option<Box<Db>>);
 
@@ -144,20 +144,20 @@ impl Drop for JournalTurn {
 }
 
 impl Accounts {
-    /// The head of an account's journal; `None` if it has none.
+    /// Returns the head of an account's journal, or `None` if it has none.
     pub fn journal_head(&self, id: AccountId) -> Result<Option<JournalHead>, StoreError> {
         head(&self.read(), id)
     }
 
-    /// The head together with the accounts version ([`Accounts::version`]), for callers that need
-    /// both with every request.
+    /// Returns the journal head and the accounts version ([`Accounts::version`]) in one query, for
+    /// callers that need both with every request.
     pub fn journal_head_and_version(&self, id: AccountId) -> Result<Option<(JournalHead, i64)>, StoreError> {
         self.read().first(sql::HEAD_AND_VERSION, [id.0], |row| Ok((JournalHead::read(row, 0)?, row.get(4)?)))
     }
 
-    /// Waits for the account lock of a journal and holds it until the guard is dropped. It is an
-    /// optimization only: stale additions are rejected anyway. It prevents livelock between servers
-    /// that change one account concurrently.
+    /// Waits for the account lock of a journal and holds it until the guard is dropped. Only an
+    /// optimization: stale additions are rejected anyway. Prevents livelock between servers that
+    /// change one account concurrently.
     pub fn journal_turn(&self, id: AccountId) -> Result<JournalTurn, StoreError> {
         let Some(turns) = &self.turns else { return Ok(JournalTurn(None)) };
         let db = Db::on_server(turns, Role::Writer);
@@ -167,8 +167,8 @@ impl Accounts {
         Ok(turn)
     }
 
-    /// The heads of those of the accounts that have a journal. A remote database gets all queries
-    /// in one round trip.
+    /// Returns the journal heads of `ids`. Accounts without a journal are skipped. On PostgreSQL
+    /// all queries are sent in one round trip.
     pub fn journal_heads_of(&self, ids: &[AccountId]) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         let values: Vec<[Value<'_>; 1]> = ids.iter().map(|id| [Value::Int(id.0)]).collect();
         let mut heads = Vec::with_capacity(ids.len());
@@ -180,34 +180,34 @@ impl Accounts {
         Ok(heads)
     }
 
-    /// The heads of all journals.
+    /// Returns the heads of all journals.
     pub fn journal_heads(&self) -> Result<Vec<(AccountId, JournalHead)>, StoreError> {
         self.read().all(sql::HEADS, [], |row| Ok((AccountId(row.get(0)?), JournalHead::read(row, 1)?)))
     }
 
-    /// Accounts that are due at an instant, longest waiting first; at most `limit`.
+    /// Returns accounts whose wake time is at or before `at`, earliest first; at most `limit`.
     pub fn due_journals(&self, at: Timestamp, limit: u32) -> Result<Vec<AccountId>, StoreError> {
         self.read().all(sql::DUE, (at.0, limit), |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// The earliest wake time of all accounts.
+    /// Returns the earliest wake time of all accounts.
     pub fn next_wake(&self) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::NEXT_WAKE, [], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// The next entries after a number, in order; at most one page.
+    /// Returns the next entries after a number, in order; at most one page.
     pub fn journal_entries(&self, id: AccountId, after: u64) -> Result<Vec<JournalEntry>, StoreError> {
         self.read().all(sql::ENTRIES, (id.0, signed(after), ENTRIES_MAX), JournalEntry::read)
     }
 
-    /// One entry.
+    /// Returns one entry.
     pub fn journal_entry(&self, id: AccountId, number: u64) -> Result<Option<JournalEntry>, StoreError> {
         let after = signed(number.saturating_sub(1));
         let next = self.read().first(sql::ENTRIES, (id.0, after, 1_u32), JournalEntry::read)?;
         Ok(next.filter(|entry| entry.number == number))
     }
 
-    /// The next entries after a number with a time between two instants, both inclusive.
+    /// Returns the next entries after a number with a time between two instants, both inclusive.
     pub fn journal_entries_between(
         &self,
         id: AccountId,
@@ -221,27 +221,29 @@ impl Accounts {
         db.all(sql::ENTRIES_BETWEEN, within, JournalEntry::read)
     }
 
-    /// The number of the last entry at or before an instant; 0 if there is none.
+    /// Returns the number of the last entry at or before `at`; 0 if there is none.
     pub fn journal_number_at(&self, id: AccountId, at: Timestamp) -> Result<u64, StoreError> {
         last_entry(&self.read(), id, |of_entry| of_entry <= at)
     }
 
-    /// The highest number that a removed part of a journal, or one lost by restoring a backup, may
-    /// have assigned. Read it after the head: every change of it also changes the head.
+    /// Returns the highest number that may have been allocated by a removed part of the journal, or
+    /// by entries lost in a restore. Read it after the head: every change of it also changes the
+    /// head.
     pub fn numbers_used(&self, id: AccountId) -> Result<u64, StoreError> {
         let found = self.read().first(sql::NUMBERS_USED, [numbers_counter(id)], |row| natural(row, 0))?;
         Ok(found.unwrap_or(0))
     }
 
-    /// Adds to journals in one transaction, which is durable on return. A stale addition does not
-    /// prevent additions to other journals. An addition without entries only moves the horizon.
+    /// Adds entries to journals in one transaction, which is durable on return. A stale addition
+    /// does not prevent additions to other journals. An addition without entries only moves the
+    /// horizon.
     pub fn add_to_journals(&self, additions: &[Addition<'_>]) -> Result<Vec<AddOutcome>, StoreError> {
         let accounts: Vec<AccountId> = additions.iter().map(|addition| addition.account).collect();
         self.within(Gate::Of(&accounts), |db| {
             let mut stale = HashSet::new();
             let mut outcomes = Vec::with_capacity(additions.len());
             for addition in additions {
-                // Later additions to the same journal follow from the stale one, so they are stale
+                // Later additions to the same journal build on the stale one, so they are stale,
                 // too.
                 let is_stale = stale.contains(&addition.account);
                 let outcome = if is_stale { AddOutcome::Stale } else { add(db, addition)? };
@@ -254,7 +256,7 @@ impl Accounts {
         })
     }
 
-    /// The stored response of an idempotency key, if it is newer than a given time.
+    /// Returns the stored response for an idempotency key, if it is newer than `after`.
     pub fn journal_request(
         &self,
         id: AccountId,
@@ -264,12 +266,14 @@ impl Accounts {
         self.read().first(sql::REQUEST, (id.0, name, after.0), |row| row.get(0))
     }
 
-    /// Removes some idempotency keys up to a time. Returns how many; 0 when none are left.
+    /// Removes one batch of idempotency keys up to a time. Returns the number of removed keys; 0
+    /// when none are left.
     pub fn forget_journal_requests(&self, up_to: Timestamp) -> Result<u64, StoreError> {
         self.change(|db| Ok(db.run(sql::FORGET_REQUESTS, (up_to.0, FORGOTTEN_AT_ONCE))? as u64))
     }
 
-    /// The snapshot stored in this format, and the number of the last entry it includes.
+    /// Returns the snapshot stored in this format, with the number of the last entry that it
+    /// includes.
     pub fn journal_snapshot(
         &self,
         id: AccountId,
@@ -278,8 +282,8 @@ impl Accounts {
         self.read().first(sql::SNAPSHOT, (id.0, format), |row| Ok((natural(row, 0)?, row.get(1)?)))
     }
 
-    /// Stores a snapshot of a journal with this head, unless entries have been removed since: then
-    /// the snapshot is invalid. Returns whether it was stored.
+    /// Stores a snapshot of the journal at the head `of`. If entries have been removed since, the
+    /// snapshot is invalid and is not stored. Returns whether it was stored.
     pub fn keep_journal_snapshot(
         &self,
         id: AccountId,
@@ -300,7 +304,7 @@ impl Accounts {
         self.change_of(id, |db| db.run(sql::DROP_SNAPSHOT, [id.0]).map(drop))
     }
 
-    /// Removes the entries after a number, and archives them under a name.
+    /// Removes the entries after a number and archives them under a name.
     pub fn rewind_journal(&self, rewind: &Rewind<'_>) -> Result<RewindOutcome, StoreError> {
         let Rewind { account, after, keep, numbers_used, to, name, event, note } = rewind;
         check_texts("a rewind", &[name])?;
@@ -316,7 +320,8 @@ impl Accounts {
             db.run(sql::CUT, (account.0, signed(*keep)))?;
             db.run(sql::DROP_SNAPSHOT, [account.0])?;
             db.run(sql::RAISE_NUMBERS_USED, (numbers_counter(*account), signed(*numbers_used)))?;
-            // A repeated request is now a new one: its effect was rewound.
+            // A retry must be treated as a new request, because the effect of the original one was
+            // rewound.
             db.run(sql::FORGET_REQUESTS_OF, [account.0])?;
             let now = JournalHead {
                 revision: next_era(after.revision),
@@ -333,7 +338,7 @@ impl Accounts {
         })
     }
 
-    /// The removed parts of a journal, in order of removal.
+    /// Returns the removed parts of a journal, in the order of removal.
     pub fn journal_cuts(&self, id: AccountId) -> Result<Vec<JournalCut>, StoreError> {
         self.read().all(sql::CUTS, [id.0], |row| {
             Ok(JournalCut {
@@ -346,7 +351,7 @@ impl Accounts {
         })
     }
 
-    /// The next entries of a removed part after a number.
+    /// Returns the next entries of a removed part after a number.
     pub fn journal_cut_entries(
         &self,
         id: AccountId,
@@ -364,7 +369,7 @@ fn add(db: &Db, addition: &Addition<'_>) -> Result<AddOutcome, StoreError> {
     }
     let (revision, mut number) = after.map_or((0, 0), |head| (head.revision, head.last_number));
     let now = JournalHead {
-        // Without new entries the revision stays, so cached journals remain valid.
+        // Without new entries the revision does not change, so cached journals remain valid.
         revision: revision.saturating_add(u64::from(!entries.is_empty())),
         last_number: number.saturating_add(entries.len() as u64),
         horizon: *horizon,
@@ -391,14 +396,14 @@ pub(super) fn head(db: &Db, id: AccountId) -> Result<Option<JournalHead>, StoreE
     db.first(sql::HEAD, [id.0], |row| JournalHead::read(row, 0))
 }
 
-/// The number of the last entry whose time satisfies `is_early`; 0 if there is none. Times ascend
-/// with the numbers, so a binary search needs no index.
+/// Returns the number of the last entry whose time satisfies `is_early`; 0 if there is none. Times
+/// ascend with the numbers, so a binary search needs no index.
 fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> Result<u64, StoreError> {
     let (mut early, mut last) = (0, head(db, id)?.map_or(0, |head| head.last_number));
     while early < last {
         let middle = last - (last - early) / 2;
         let at = db.first(sql::INSTANT, (id.0, signed(middle)), |row| Ok(Timestamp(row.get(0)?)))?;
-        // A missing entry was removed concurrently, and so were all after it.
+        // A missing entry was removed concurrently, together with all later ones.
         if at.is_some_and(&is_early) {
             early = middle;
         } else {
@@ -408,7 +413,7 @@ fn last_entry(db: &Db, id: AccountId, is_early: impl Fn(Timestamp) -> bool) -> R
     Ok(early)
 }
 
-/// Compare-and-set of a journal's head. Returns whether the old head matched.
+/// Replaces a journal's head if it still equals the old one. Returns whether it did.
 fn move_head(
     db: &Db,
     id: AccountId,
@@ -428,7 +433,7 @@ fn move_head(
     if db.run(sql::MOVE_HEAD, row)? > 0 {
         return Ok(true);
     }
-    // Either the head differs, or its row is damaged; then reading it fails.
+    // Either the head differs, or its row is damaged and reading it fails.
     head(db, id).map(|_| false)
 }
 
@@ -437,10 +442,10 @@ fn put_head(db: &Db, id: AccountId, head: &JournalHead) -> Result<(), StoreError
     db.run(sql::PUT_HEAD, (id.0, revision, last_number, horizon, wake)).map(drop)
 }
 
-/// Within an era, revisions differ only by added entries.
+/// Number of low bits of a revision that count additions. The other bits are the era.
 const ERA_BITS: u32 = 32;
 
-/// The first revision of the next era.
+/// Returns the first revision of the next era.
 fn next_era(revision: u64) -> u64 {
     era(revision).saturating_add(1) << ERA_BITS
 }
@@ -450,12 +455,12 @@ pub(super) fn era(revision: u64) -> u64 {
 }
 
 impl JournalHead {
-    /// The era of the revision. Within an era, entries are only added.
+    /// Returns the era of the revision. Within an era, entries are only added.
     pub fn era(&self) -> u64 {
         era(self.revision)
     }
 
-    /// Whether only entries were added between `other` and this head.
+    /// Returns whether only entries were added between `other` and this head.
     pub fn follows(&self, other: &JournalHead) -> bool {
         self.era() == other.era()
             && self.revision >= other.revision

@@ -1,4 +1,4 @@
-//! SQL statements of the journals of paper accounts.
+//! SQL statements for the journals of paper accounts.
 
 use crate::engine::statements::statements;
 
@@ -74,9 +74,9 @@ statements! {
 mod tests {
     use super::*;
 
-    /// Every request for a paper account runs these.
+    /// These statements run for every request of a paper account.
     #[test]
-    fn the_statements_of_a_request_use_the_indexes() {
+    fn journal_statements_use_the_indexes() {
         let all = [
             HEAD,
             HEAD_AND_VERSION,

@@ -1,5 +1,5 @@
-//! Paper accounts in the database of accounts: journals, statements, and what they contribute to
-//! levels.
+//! Tables of paper accounts in the accounts database: journals, statements, and contributions to
+//! account levels.
 
 pub(crate) use journal::numbers_counter;
 pub use journal::{

@@ -1,5 +1,5 @@
-//! Statements of paper accounts: written once, read often, and removed when the part of the journal
-//! behind them is removed.
+//! Account statements of paper accounts. They are written once, and removed when a rewind removes
+//! the journal entries that they are based on.
 
 use market::{Date, Timestamp};
 
@@ -9,7 +9,7 @@ use crate::accounts::{Accounts, levels::date};
 use crate::engine::Db;
 use crate::ids::AccountId;
 
-/// Maximum size of a document: the row limit without the other columns.
+/// Maximum size of a document in bytes.
 pub const STATEMENT_BYTES_MAX: usize = crate::BLOCK_BYTES_MAX;
 
 /// Identifies a statement of an account. The store does not interpret the kind.
@@ -23,25 +23,26 @@ pub struct StatementKey {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewStatement {
     pub key: StatementKey,
-    /// The market's time.
+    /// Market time.
     pub made_at: Timestamp,
     pub document: Vec<u8>,
 }
 
-/// Statements that were made together.
+/// Statements that were created together.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementBatch<'a> {
     pub account: AccountId,
-    /// The journal head that they were made from.
+    /// The journal head that the statements were created from.
     pub of: JournalHead,
-    /// The kind, and its last statement before these as the maker has seen it.
+    /// The kind, and the date of the last statement of this kind that the caller has seen.
     pub after: (u8, Option<Date>),
     pub statements: &'a [NewStatement],
-    /// When the next one is due, by the market's time.
+    /// Market time at which the next statement is due.
     pub next_at: Timestamp,
 }
 
-/// Which statements are listed: of one kind, from a date on, made by an instant; newest first.
+/// Selects statements of one kind from a date on that were created at or before an instant; newest
+/// first.
 #[derive(Clone, Copy, Debug)]
 pub struct StatementQuery {
     pub kind: u8,
@@ -53,7 +54,7 @@ pub struct StatementQuery {
 
 impl Accounts {
     /// Stores statements, unless entries were removed from the journal or another process has
-    /// stored some meanwhile. Returns whether they were stored.
+    /// stored statements in the meantime. Returns whether they were stored.
     pub fn put_statements(&self, batch: &StatementBatch<'_>) -> Result<bool, StoreError> {
         let StatementBatch { account, of, after: (kind, last), statements, next_at } = batch;
         if statements.iter().any(|statement| statement.document.len() > STATEMENT_BYTES_MAX) {
@@ -72,12 +73,12 @@ impl Accounts {
         })
     }
 
-    /// The date of the last statement of a kind.
+    /// Returns the date of the last statement of a kind.
     pub fn last_statement(&self, id: AccountId, kind: u8) -> Result<Option<Date>, StoreError> {
         last_statement(&self.read(), id, kind)
     }
 
-    /// Dates of statements, and the time each was made.
+    /// Returns the dates of statements and the time at which each was created.
     pub fn statements(
         &self,
         id: AccountId,
@@ -88,7 +89,7 @@ impl Accounts {
         self.read().all(sql::LIST, within, |row| Ok((date(row, 0)?, Timestamp(row.get(1)?))))
     }
 
-    /// When a statement was made, and its document.
+    /// Returns the creation time and the document of a statement.
     pub fn statement(
         &self,
         id: AccountId,
@@ -98,13 +99,13 @@ impl Accounts {
         self.read().first(sql::READ, named, |row| Ok((Timestamp(row.get(0)?), row.get(1)?)))
     }
 
-    /// When the next statement of an account is due; `None` if that was never computed.
+    /// Returns when the next statement of an account is due, or `None` if that was never computed.
     pub fn statement_due(&self, id: AccountId) -> Result<Option<Timestamp>, StoreError> {
         self.read().first(sql::DUE, [id.0], |row| Ok(Timestamp(row.get(0)?)))
     }
 
-    /// Accounts whose journals have reached their next statement: those after an account number, at
-    /// most `limit`.
+    /// Returns accounts whose journals have reached the next statement: ids above `after`, at most
+    /// `limit`.
     pub fn accounts_with_statements_due(
         &self,
         after: AccountId,
@@ -118,7 +119,7 @@ fn last_statement(db: &Db, id: AccountId, kind: u8) -> Result<Option<Date>, Stor
     db.first(sql::LAST, (id.0, kind), |row| date(row, 0))
 }
 
-/// Removes statements made after an instant, in the transaction that removes the journal entries.
+/// Removes statements created after `to`, in the transaction that removes the journal entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     db.run(sql::CUT, (account.0, to.0))?;
     db.run(sql::CUT_DUE, [account.0]).map(drop)
@@ -156,7 +157,7 @@ pub(super) mod sql {
         use super::*;
 
         #[test]
-        fn account_statements_use_the_indexes() {
+        fn reading_statements_uses_the_indexes() {
             crate::engine::statements::follow_the_keys(
                 crate::engine::migrations::ACCOUNTS,
                 &[LAST, LIST, READ, CUT, DUE],

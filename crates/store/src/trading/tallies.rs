@@ -1,6 +1,6 @@
-//! The contribution of paper accounts to levels: their assets at the end of days, and the days on
-//! which their orders were filled. Derived from the journals, stored apart from operators' reports,
-//! and may be dropped at any time.
+//! Contribution of paper accounts to account levels: their closing assets per day, and the number
+//! of orders per day. Derived from the journals and stored separately from operators' reports. May
+//! be dropped at any time.
 
 use market::{Date, Market, Timestamp, Zone};
 
@@ -10,14 +10,14 @@ use crate::accounts::{Accounts, ReportedHolding, count_change, levels::date};
 use crate::engine::{Db, natural, signed, small};
 use crate::ids::AccountId;
 
-/// The days that paper accounts must be tallied for, to compute levels.
+/// The days for which paper accounts must be tallied to compute levels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TallyDays {
-    /// The market's current day.
+    /// The current day of the market.
     pub today: Date,
-    /// The days whose closing assets count: ascending, all before `today`.
+    /// The days whose closing assets are needed, in ascending order; all before `today`.
     pub ends: Vec<Date>,
-    /// The first day whose orders count.
+    /// The first day whose orders are needed.
     pub orders_from: Date,
 }
 
@@ -25,27 +25,28 @@ pub struct TallyDays {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperTally {
     pub account: AccountId,
-    /// The market's day on which it was computed.
+    /// The market's day on which the tally was computed.
     pub today: Date,
-    /// The journal revision it was computed from.
+    /// The journal revision that the tally was computed from.
     pub revision: u64,
     pub assets: Vec<PaperAssets>,
-    /// Orders by the booking day of their first fill, ascending; complete from `orders_from` on.
+    /// Number of orders by the booking day of their first fill, in ascending order; complete from
+    /// `orders_from` on.
     pub orders_from: Date,
     pub orders: Vec<(Date, u32)>,
 }
 
-/// The assets of a paper account at the end of a day.
+/// Closing assets of a paper account on a day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PaperAssets {
     pub day: Date,
-    /// By currency, in ten-thousandths of it; ascending.
+    /// Amounts by currency in ten-thousandths of a unit, in ascending order.
     pub amounts: Vec<(String, i64)>,
 }
 
 impl Accounts {
-    /// Accounts with a journal that were not tallied on a day, or whose journal was rewound since:
-    /// those after an account number, at most `limit`.
+    /// Returns accounts with a journal that have not been tallied on a day, or whose journal was
+    /// rewound since: ids above `after`, at most `limit`.
     pub fn untallied_journals(
         &self,
         today: Date,
@@ -56,7 +57,7 @@ impl Accounts {
         self.read().all(sql::UNTALLIED, within, |row| Ok(AccountId(row.get(0)?)))
     }
 
-    /// Whether an account needs no tally on a day.
+    /// Returns whether an account needs no tally on a day.
     pub fn is_tallied(&self, id: AccountId, today: Date) -> Result<bool, StoreError> {
         let db = self.read();
         let Some(head) = journal::head(&db, id)? else { return Ok(true) };
@@ -64,14 +65,14 @@ impl Accounts {
         Ok(last == Some((today, head.era())))
     }
 
-    /// Stores tallies, except of accounts whose journals were rewound meanwhile.
+    /// Stores tallies. Skips accounts whose journals were rewound in the meantime.
     pub fn put_paper_tallies(&self, tallies: &[PaperTally]) -> Result<(), StoreError> {
         self.change(|db| {
             let mut is_changed = false;
             for tally in tallies {
                 is_changed |= put(db, tally)?;
             }
-            // Without a change, levels are not computed again.
+            // Incremented only on a change, because it causes levels to be computed again.
             if is_changed {
                 count_change(db, &[])?;
             }
@@ -92,12 +93,13 @@ impl Accounts {
         })
     }
 
-    /// The paper assets of an account on the latest day, up to `day`, that has any.
+    /// Returns an account's paper assets on the latest day up to `day` (inclusive) that has any.
     pub fn paper_assets_as_of(&self, id: AccountId, day: Date) -> Result<Vec<ReportedHolding>, StoreError> {
         self.read().all(sql::ASSETS_AS_OF, (id.0, day.to_string()), ReportedHolding::read)
     }
 
-    /// The number of paper orders with their first fill from a day on, up to another (exclusive).
+    /// Returns the number of paper orders whose first fill is from `from` (inclusive) to `to`
+    /// (exclusive).
     pub fn paper_orders_between(&self, id: AccountId, from: Date, to: Date) -> Result<u64, StoreError> {
         let between = (id.0, from.to_string(), to.to_string());
         self.read().one(sql::ORDERS_BETWEEN, between, |row| natural(row, 0))
@@ -138,11 +140,11 @@ fn put(db: &Db, tally: &PaperTally) -> Result<bool, StoreError> {
     Ok(is_changed)
 }
 
-/// Removes tallies that depend on journal entries after an instant, in the transaction that removes
-/// those entries.
+/// Removes tallies that depend on journal entries after `to`, in the transaction that removes those
+/// entries.
 pub(super) fn take_back(db: &Db, account: AccountId, to: Timestamp) -> Result<(), StoreError> {
     let day = Zone::of(Market::Hk).date(to);
-    // Fills in New York after midnight in Hong Kong are booked on the day before.
+    // Fills in New York after midnight in Hong Kong are booked on the previous day.
     let booked = day.yesterday().unwrap_or(day);
     let cut = db.run(sql::CUT_ASSETS, (account.0, day.to_string()))?
         + db.run(sql::CUT_ORDERS, (account.0, booked.to_string()))?;
@@ -208,7 +210,7 @@ pub(super) mod sql {
     mod tests {
         use super::*;
 
-        /// These run for each account at the start of a day.
+        /// These statements run for each account at the start of a day.
         #[test]
         fn reading_tallies_for_a_level_uses_the_indexes() {
             let all = [TALLIED, ASSETS_AS_OF, ASSETS_ON, ORDERS_BETWEEN, ORDERS_FROM];

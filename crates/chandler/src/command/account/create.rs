@@ -123,15 +123,16 @@ impl Arguments {
         present: Present,
     ) -> Result<(), Failure> {
         let (url, opening) = (Url::parse(&self.url)?, self.beginning.opening()?);
-        // Opened before the account is created: if the journals cannot be opened, the same command
-        // can be repeated.
+        // Opened before the account is created: if the journals cannot be opened, the user can run
+        // the same command again.
         let mut books = opening.is_some().then(|| Books::open(context)).transpose()?;
         if let (Some(books), Some(opening)) = (&mut books, &opening) {
-            // The keys are shown once, at the end: a refused opening must not leave an account behind.
+            // The keys are printed only once, at the end, so a rejected opening must not leave an
+            // account behind.
             books.check_opening(opening)?;
         }
         let (account, credentials) = create(access, &self.new_account()?)?;
-        // The new level is recorded now and not with the next request.
+        // Record the new level now rather than with the account's next request.
         access.settle(account.id, &Actor::Operator, present)?;
         if let (Some(books), Some(opening)) = (&mut books, &opening) {
             books.begin(&account, opening)?;
@@ -152,7 +153,7 @@ impl Arguments {
         Ok(())
     }
 
-    /// Validates all arguments, before a store is created.
+    /// Validates all arguments before a store is created.
     pub(super) fn check(&self) -> Result<(), Failure> {
         Url::parse(&self.url)?;
         self.beginning.opening()?;
@@ -200,7 +201,7 @@ impl Set {
         }
         let account = named(access, &self.name)?;
         let mut books = (!changes.is_empty()).then(|| Books::open(context)).transpose()?;
-        // Changes that may be refused come first.
+        // Paper account changes come first because they can be rejected.
         for paper_account::AuditedChange { event, reason, commands } in &changes {
             if let Some(books) = &mut books {
                 books.operate(&account, event, reason.clone(), commands)?;
@@ -223,7 +224,7 @@ impl Set {
         say(self.format, &text, document)
     }
 
-    /// `None` if no limit was given.
+    /// Returns the changed limits, or `None` if no limit was given.
     fn change(&self) -> Result<Option<TermsChange>, Failure> {
         let Set { level, quota, rate, connections, floors, unlimited, read_only, api_date: as_of, .. } = self;
         let texts = [level, quota, rate, floors, as_of];

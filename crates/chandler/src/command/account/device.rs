@@ -1,4 +1,4 @@
-//! `chandler account device`: approves or denies a device's code for an account whose owner has no
+//! `chandler account device`: approves or denies a device code for an account whose owner has no
 //! password or no browser.
 
 use access::{Access, Actor, DeviceRequest, Present};

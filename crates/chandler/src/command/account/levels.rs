@@ -69,7 +69,8 @@ impl Set {
     }
 }
 
-/// The rows may have been changed by other means. Until they are corrected, no account is served.
+/// Prints a warning if the levels contradict each other. The rows may have been edited by other
+/// means, and no account is served until they are corrected.
 fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     match access.ladder() {
         Err(AccessError::Terms(fault)) => {
@@ -86,7 +87,7 @@ fn tell_fault(access: &Access, format: Format) -> Result<(), Failure> {
     }
 }
 
-/// A given value, which may be `none`.
+/// Parses a number or `none`. The outer `None` means that no value was given.
 fn number<T: std::str::FromStr>(text: Option<&str>) -> Result<Option<Option<T>>, Failure> {
     match text {
         None => Ok(None),

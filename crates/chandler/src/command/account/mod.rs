@@ -1,5 +1,6 @@
 //! `chandler account`: accounts, their rights, the reports that determine their levels, and their
-//! paper accounts. It works while a server runs; changes apply from the next request on.
+//! paper accounts. The command can be used while a server is running; changes apply from the next
+//! request.
 
 mod create;
 mod device;
@@ -69,7 +70,7 @@ enum Action {
     /// Copy a paper account to a new account
     Fork(travel::Fork),
     /// Report the assets of accounts at the end of a day, which determine their levels
-    // The former name still works.
+    // The former name is accepted as an alias.
     #[command(alias = "assets")]
     ReportedAssets(reports::ReportedAssets),
     /// Report how many orders accounts have completed
@@ -94,12 +95,12 @@ enum Action {
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     match &arguments.action {
-        // Often the first command of all: it creates the store that is filled and served next.
+        // `account create` is often the first command run, so it creates the store.
         Action::Create(arguments) => {
             arguments.check()?;
             create_if_absent(context)?;
         }
-        // A change in a mistyped store would go unnoticed.
+        // Other commands must not create a store: a mistyped path would go unnoticed.
         _ => drop(context.open(store::Access::Read)?),
     }
     let access = open_accounts(context)?;

@@ -1,5 +1,5 @@
 //! `chandler account deposit`, `withdraw`, `exchange`, `adjust` and `position`: an operator's
-//! entries in the journal of a paper account.
+//! entries in a paper account's journal.
 
 use access::{Access, Account, Actor, Present, Right, Validity, parse_instant};
 use clap::Args;
@@ -97,7 +97,7 @@ pub(super) struct Position {
     format: Format,
 }
 
-/// Carries out an operator's entry and reports it.
+/// Applies an operator's journal entry and prints the result.
 fn enter(
     context: &CommandContext,
     account: &Account,
@@ -133,8 +133,7 @@ impl Deposit {
 }
 
 impl Withdraw {
-    /// The same subcommand serves two purposes: with a currency it withdraws money, without one it
-    /// revokes a package.
+    /// Withdraws money if a currency is given, otherwise revokes a package.
     pub(super) fn run(
         &self,
         access: &Access,

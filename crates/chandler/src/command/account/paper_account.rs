@@ -1,5 +1,5 @@
-//! Paper accounts in `chandler account`: initial settings and cash, changes of settings, and the
-//! output of `show`.
+//! Paper accounts in `chandler account`: initial cash and settings, later changes, and the output
+//! of `show`.
 
 use std::error::Error;
 use std::io::Write;
@@ -35,7 +35,8 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    /// `None` if no argument was given: such an account gets the defaults when it is first used.
+    /// Returns the initial cash and settings, or `None` if no argument was given. An account
+    /// without them gets the defaults on first use.
     pub(super) fn opening(&self) -> Result<Option<Opening>, Failure> {
         let Beginning { cash, fees, credit } = self;
         if cash.is_none() && fees.is_none() && credit.is_none() {
@@ -131,13 +132,14 @@ enum Short {
 #[derive(Debug)]
 pub(super) struct AuditedChange {
     pub(super) event: &'static str,
-    /// A description of the change.
+    /// Description of the change for the audit.
     pub(super) reason: String,
     pub(super) commands: Vec<Command>,
 }
 
 impl Settings {
-    /// The changes, one audit entry each. An error in one setting prevents all of them.
+    /// Returns the changes, grouped by audit entry. If any setting is invalid, no change is
+    /// returned.
     pub(super) fn changes(&self) -> Result<Vec<AuditedChange>, Failure> {
         let settings = self.settings()?;
         let mut changes = Vec::new();
@@ -191,7 +193,7 @@ fn share(flag: &str, text: &str) -> Result<Share, Failure> {
         .map_err(|error| usage(format!("{flag}: {text:?} {error}; write a share from 0 to 1, like 0.1")))
 }
 
-/// `HKD=500000,USD=20000`.
+/// Parses amounts such as `HKD=500000,USD=20000`.
 fn amounts(text: &str) -> Result<Vec<(Currency, Money)>, Failure> {
     if text == "none" {
         return Ok(Vec::new());
@@ -217,7 +219,7 @@ fn one_amount(text: &str) -> Result<(Currency, Money), Failure> {
     Ok((parse_currency(currency)?, amount))
 }
 
-/// A credit line is in HKD.
+/// Parses a credit line, which must be in HKD.
 fn line(text: &str) -> Result<Money, Failure> {
     match one_amount(text)? {
         (Currency::HKD, amount) => Ok(amount),
@@ -235,7 +237,7 @@ pub(super) fn parse_currency(text: &str) -> Result<Currency, Failure> {
     text.to_ascii_uppercase().parse().map_err(usage)
 }
 
-/// A parser for a closed set of words.
+/// Returns a value parser for a fixed set of words.
 fn words<T>(known: &'static [&'static str]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
@@ -243,7 +245,7 @@ where
     PossibleValuesParser::new(known.iter().copied()).try_map(|text| text.parse::<T>())
 }
 
-/// A paper account as stored in its journal. Showing it does not advance it.
+/// Returns a paper account as stored in its journal, without advancing it to the current time.
 pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failure> {
     let standing = books.paper.standing(account.id).map_err(to_failure)?;
     if standing.entries == 0 {
@@ -265,7 +267,7 @@ pub(super) fn document(books: &Books, account: &Account) -> Result<Value, Failur
     }))
 }
 
-/// The same document as text.
+/// Prints the result of [`document`] as text.
 pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failure> {
     let of = |name: &str| document.get(name).unwrap_or(&Value::Null);
     if document.is_null() {
@@ -297,7 +299,7 @@ pub(super) fn print(out: &mut impl Write, document: &Value) -> Result<(), Failur
     Ok(())
 }
 
-/// Settings in a line.
+/// Formats settings as one line.
 pub(super) fn in_words(settings: &Value) -> String {
     let settings = settings.as_object().into_iter().flatten();
     let word = |(key, value): (&String, &Value)| {
@@ -317,7 +319,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cash_is_written_by_currency() {
+    fn cash_is_parsed_by_currency() {
         let read = |text: &str| {
             amounts(text).map(|amounts| {
                 amounts

@@ -1,4 +1,4 @@
-//! `chandler account password`: the password for the pages of the server.
+//! `chandler account password`: the password for the server's web pages.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
@@ -57,7 +57,7 @@ impl Arguments {
         say(self.format, &text, document(&account, true, true))
     }
 
-    /// The operator passes the link on and never sees the password.
+    /// Prints a one-time link for setting the password, so the operator never sees the password.
     fn give_link(&self, access: &Access, account: &Account, present: Present) -> Result<(), Failure> {
         let url = Url::parse(&self.url)?;
         let revoked = || usage(format!("account {:?} is revoked: nobody can sign in as it", account.name));
@@ -81,7 +81,7 @@ fn document(account: &Account, password: bool, changed: bool) -> Value {
 }
 
 fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
-    // Room for the line end, and one byte more to detect a password that is too long.
+    // Allows for the line ending, and one more byte to detect a password that is too long.
     let most = u64::try_from(PASSWORD_BYTES_MAX).unwrap_or(u64::MAX).saturating_add(3);
     let mut line = String::new();
     input.take(most).read_line(&mut line)?;
@@ -89,7 +89,7 @@ fn first_line(input: impl BufRead) -> Result<Secret, Failure> {
     Ok(Secret::new(password.strip_suffix('\r').unwrap_or(password).to_owned()))
 }
 
-/// Prompts twice, without echo: a typing error would be invisible.
+/// Prompts twice, because a typing error is invisible without echo.
 fn typed(name: &str) -> Result<Secret, Failure> {
     let terminal = Term::stderr();
     let ask = |question: &str| -> Result<Secret, Failure> {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_the_first_line_with_its_blanks() {
+    fn a_password_is_the_first_line_including_blanks() {
         for (input, password) in [
             ("paraffin and twine\n", "paraffin and twine"),
             ("paraffin\r\nsecond line\n", "paraffin"),

@@ -1,5 +1,5 @@
-//! `chandler account reported-assets`, `reported-orders` and `rates`: the inputs of levels, one by
-//! one or from a file.
+//! `chandler account reported-assets`, `reported-orders` and `rates`: the inputs for account
+//! levels, given as arguments or in a file.
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::failure::{Failure, usage};
 use crate::local::named;
 use crate::output::{self, Column, Format};
 
-/// The maximum number of listed rows.
+/// Maximum number of rows in a list.
 const LISTED_MAX: u32 = 1_000;
 
 #[derive(Debug, Args)]
@@ -162,7 +162,7 @@ impl Rates {
     }
 }
 
-/// A report of one row, or of the rows of a file.
+/// Builds a report from a CSV file, or from a single row of arguments.
 fn table(
     file: Option<&Path>,
     single: &[(&str, &Option<String>)],

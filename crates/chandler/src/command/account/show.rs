@@ -132,7 +132,7 @@ fn usage(access: &Access, account: &Account, present: Present) -> Result<Usage, 
     usage.ok_or_else(|| anyhow!("account {:?} has gone", account.name).into())
 }
 
-/// The current terms of an account.
+/// Formats the current terms of an account as one line.
 pub(super) fn in_words(access: &Access, account: &Account, present: Present) -> Result<String, Failure> {
     let usage = usage(access, account, present)?;
     let of = if usage.standing.own_quota {
@@ -164,7 +164,8 @@ fn state(account: &Account) -> String {
     account.revoked_at.map_or_else(|| "active".to_owned(), |at| format!("revoked {at}"))
 }
 
-/// `level` and `quota` are the effective values. Values set by hand are in separate fields.
+/// Returns the terms of an account. `level` and `quota` are the effective values; `own_level` and
+/// `own_quota` are those set by an operator.
 pub(super) fn terms_json(access: &Access, account: &Account, present: Present) -> Result<Value, Failure> {
     let usage = usage(access, account, present)?;
     let granted = |right: Right| account.rights.validity(right).is_some();

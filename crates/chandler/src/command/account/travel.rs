@@ -1,5 +1,4 @@
-//! `chandler account rewind`, `reset` and `fork`: operations on the whole journal of a paper
-//! account.
+//! `chandler account rewind`, `reset` and `fork`: operations on a paper account's whole journal.
 
 use std::io::Write;
 
@@ -79,14 +78,14 @@ impl Cut {
     }
 }
 
-/// Parses an instant of the market.
+/// Parses a market instant.
 fn instant(text: &str) -> Result<Timestamp, Failure> {
     let at: jiff::Timestamp =
         text.parse().map_err(|_| usage(format!("{text:?} is not an instant: write 2026-03-18T02:00:00Z")))?;
     Ok(Timestamp(at.as_second()))
 }
 
-/// The market time and the journal size of an account, as text.
+/// Describes an account's market time and journal size.
 fn place(standing: &Standing) -> String {
     match standing.horizon {
         Some(at) => format!("at {at}, with {} entries", standing.entries),
@@ -94,7 +93,7 @@ fn place(standing: &Standing) -> String {
     }
 }
 
-/// Refuses to rewind a paper account that has not begun: it has no entries to cut.
+/// Refuses to rewind a paper account without entries.
 fn check_begun(books: &Books, account: &Account) -> Result<(), Failure> {
     match books.paper.standing(account.id).map_err(to_failure)?.horizon {
         Some(_) => Ok(()),

@@ -1,4 +1,4 @@
-//! Messages of all account commands: an unknown account, an invalid value, the result.
+//! Messages shared by all account commands: an unknown account, an invalid value, the result.
 
 use std::io::Write;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 
-/// Turns errors that the user can correct into usage errors.
+/// Converts errors that the user can correct into usage errors.
 pub(super) fn theirs(error: AccessError) -> Failure {
     match error {
         error @ (AccessError::Name { .. } | AccessError::Terms(_) | AccessError::Password(_)) => usage(error),
@@ -16,7 +16,7 @@ pub(super) fn theirs(error: AccessError) -> Failure {
     }
 }
 
-/// Reports the result: one line of text, or a JSON document.
+/// Prints the result as one line of text or as a JSON document.
 pub(super) fn say(format: Format, text: &str, document: Value) -> Result<(), Failure> {
     if format == Format::Json {
         return Ok(output::json(&document)?);

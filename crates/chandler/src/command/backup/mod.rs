@@ -1,4 +1,4 @@
-//! `chandler backup`: a verified copy of the store, taken while it is in use.
+//! `chandler backup`: a verified copy of the store, made while the store is in use.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,11 +19,11 @@ use crate::progress::Flags;
 pub(super) mod server;
 mod watched;
 
-/// The version of the program, for manifests.
+/// Program version, written to manifests.
 pub(super) const VERSION: &str = env!("CARGO_PKG_VERSION");
-/// The parts of a dated backup's name before and after the time.
+/// Prefix and suffix of a dated backup's name, around the time.
 const DATED: (&str, &str) = ("chandler-", "Z");
-/// The suffix of a backup's name until it is complete.
+/// Suffix of a backup's name until the backup is complete.
 const PARTIAL: &str = ".partial";
 
 #[derive(Debug, Args)]
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         }
     };
     let destination = arguments.destination.as_deref().unwrap_or(Path::new("."));
-    // Backups are dated by the machine's clock: the market's may be fixed.
+    // Backups are dated by the machine's clock, because the market clock may be fixed.
     let now = Clock::Machine.now();
     let watched = Interruptible::begin(arguments.progress)?;
     let mut folder_lock = None;
@@ -100,7 +100,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         };
         Some(watched.check(&to, context.history.venues(), &words)?)
     };
-    // After the check, so that a damaged store does not displace backups from before the damage.
+    // Old backups are removed only after the check, so that a damaged store does not displace
+    // backups made before the damage.
     let removed = arguments.keep.map_or(Ok(Vec::new()), |keep| rotate(destination, keep))?;
     match arguments.format {
         Format::Json => output::json(&json!({
@@ -128,18 +129,19 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(())
 }
 
-/// The note for a backup whose candles have an older schema.
+/// Note for a backup whose candles have an older schema.
 pub(super) const NOT_BLOCKS: &str = "pages verified, blocks not verified: the candles have an older schema, and a restore looks at the blocks before they go live";
 
-/// A lock on the folder of dated backups while one is written into it. The system releases it when
-/// the process ends.
+/// Shared lock on the folder of dated backups, held while a backup is written to it. The operating
+/// system releases the lock when the process ends.
 struct BackupFolderLock {
     _folder: File,
 }
 
 impl BackupFolderLock {
-    /// Removes the remains of killed backups, if no other backup is being written to this folder.
-    /// `None` if the system cannot lock folders: then nothing is removed.
+    /// Takes the lock, and first removes what killed backups left behind if no other backup is
+    /// being written to this folder. `None` if the system cannot lock folders; in that case nothing
+    /// is removed.
     fn enter(dir: &Path) -> Result<Option<BackupFolderLock>, Failure> {
         let Ok(folder) = File::open(dir) else { return Ok(None) };
         if folder.try_lock().is_ok() {
@@ -147,12 +149,12 @@ impl BackupFolderLock {
                 fs::remove_dir_all(&path).with_context(|| format!("cannot remove {}", path.display()))?;
             }
         }
-        // From here on other backups see the lock.
+        // From this point other backups see the lock and remove nothing.
         Ok(folder.lock_shared().is_ok().then_some(BackupFolderLock { _folder: folder }))
     }
 }
 
-/// The subfolders whose names match.
+/// Returns the subfolders whose names satisfy `is_wanted`, sorted by name.
 fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, Failure> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))? {
@@ -165,8 +167,8 @@ fn dated(dir: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<PathBuf>, F
     Ok(found)
 }
 
-/// Removes the oldest dated backups beyond a number, by their names. Everything else in the folder
-/// stays.
+/// Removes all but the newest `keep` dated backups, ordered by name, and returns the removed paths.
+/// Other files in the folder are not touched.
 fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
     let mut dated = dated(dir, is_dated)?;
     dated.retain(|path| path.join("MANIFEST.json").is_file());
@@ -178,7 +180,7 @@ fn rotate(dir: &Path, keep: u32) -> Result<Vec<PathBuf>, Failure> {
     Ok(dated)
 }
 
-/// `chandler-20261115T231101Z` and nothing else.
+/// Returns whether a name has the form `chandler-20261115T231101Z`.
 fn is_dated(name: &str) -> bool {
     let time = name.strip_prefix(DATED.0).and_then(|rest| rest.strip_suffix(DATED.1));
     time.and_then(|time| time.split_once('T')).is_some_and(|(day, time)| {
@@ -231,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn remains_of_a_killed_backup_are_removed_unless_one_is_being_written() {
+    fn partial_backups_are_removed_when_no_backup_is_running() {
         let dir = tempfile::tempdir().unwrap();
         let left = ["chandler-20261115T231101Z.partial", "chandler-20261115T231101Z", "mine.partial"]
             .map(|name| dir.path().join(name));
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn only_dated_backups_are_ever_removed() {
+    fn only_dated_names_are_backups_to_rotate() {
         for (name, is) in [
             ("chandler-20261115T231101Z", true),
             ("chandler-20261115T231101Z.partial", false),

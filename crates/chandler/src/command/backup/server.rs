@@ -1,5 +1,5 @@
-//! Backups of a store on PostgreSQL are made with PostgreSQL's tools. This module prints the
-//! commands and verifies the results.
+//! Backups of stores on PostgreSQL, which are made with PostgreSQL's own tools. This module prints
+//! the commands and verifies the results.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,13 +17,14 @@ use crate::failure::{Failure, usage};
 use crate::output::{self, Format};
 use crate::progress;
 
-/// A command for something that this program leaves to PostgreSQL.
+/// Suggested command for a task that is left to PostgreSQL's tools.
 struct Instead {
     what: &'static str,
     command: String,
 }
 
-/// Prints how to back up a store on PostgreSQL. It is an error nevertheless: nothing was copied.
+/// Prints how to back up a store on PostgreSQL. Always returns an error, because nothing was
+/// copied.
 pub(crate) fn say_backup(
     address: &Address,
     to: &Path,
@@ -69,8 +70,9 @@ pub(crate) fn say_backup(
     ))
 }
 
-/// The same for a restore, which no server may see. A database that does not respond is no
-/// obstacle: that may be the reason for the restore.
+/// Prints how to restore a store on PostgreSQL, unless a server is using it. An unreachable
+/// database is accepted, because it may be the reason for the restore. Always returns an error,
+/// because nothing was restored.
 pub(crate) fn say_restore(
     address: &Address,
     from: &Path,
@@ -102,8 +104,8 @@ pub(crate) fn say_restore(
     ))
 }
 
-/// A prefix that passes the password: the programs do not support the password file that the
-/// address names.
+/// Returns a shell prefix that sets `PGPASSWORD`, because PostgreSQL's programs do not read the
+/// password file named in the address.
 fn with_password(address: &Address) -> String {
     address.password_file().map_or_else(String::new, |path| {
         format!("PGPASSWORD=\"$(cat {})\" ", shell_word(&path.display().to_string()))
@@ -123,8 +125,8 @@ fn say(all: &[Instead], format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// Verifies a file of `pg_dump` by restoring it beside the database, or a folder of `pg_basebackup`
-/// by its manifest.
+/// Verifies a `pg_dump` file by restoring it into another database, or a `pg_basebackup` folder by
+/// its manifest.
 pub(crate) fn verify(
     address: &Address,
     backup: &Path,
@@ -209,7 +211,8 @@ fn look(place: &Place, context: &CommandContext, flags: progress::Flags) -> Resu
     Ok((report, accounts.count()?, findings))
 }
 
-/// A database named by an operator who may not create one.
+/// Parses the `--into` database, for operators who may not create databases, and checks that it has
+/// no store.
 fn named_target(text: &str, address: &Address) -> Result<Address, Failure> {
     let place = crate::context::place(text, "--into")?;
     let Place::Server(target) = &place else {
@@ -244,8 +247,7 @@ fn scratch(address: &Address) -> Result<Scratch, Failure> {
     })
 }
 
-/// Checks that a file of `pg_dump` contains the schemas of this store. That the file can be listed
-/// does not imply it.
+/// Checks that a `pg_dump` file contains this store's schemas, which a readable file need not.
 fn check_contents(address: &Address, dump: &Path) -> Result<(), Failure> {
     let listed = run(tool("pg_restore")?.arg("--list").arg(dump), dump)?;
     for schema in address.schemas() {
@@ -292,7 +294,7 @@ fn verify_base(folder: &Path, format: Format) -> Result<(), Failure> {
     Ok(out.flush()?)
 }
 
-/// One of PostgreSQL's programs.
+/// Finds one of PostgreSQL's programs.
 fn tool(name: &str) -> Result<Command, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -305,7 +307,7 @@ fn tool(name: &str) -> Result<Command, Failure> {
     Ok(Command::new(found))
 }
 
-/// Where Debian installs the programs that are not in `PATH`, newest version first.
+/// Returns the folders where Debian installs programs that are not in `PATH`, newest version first.
 fn debian() -> Vec<PathBuf> {
     let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let mut versions: Vec<(u32, PathBuf)> = versions
@@ -315,7 +317,7 @@ fn debian() -> Vec<PathBuf> {
     versions.into_iter().rev().map(|(_, folder)| folder).collect()
 }
 
-/// Runs a program. On failure its output becomes a one-line error.
+/// Runs a program and returns its output. On failure its error output becomes a one-line error.
 fn run(command: &mut Command, about: &Path) -> Result<String, Failure> {
     let name =
         Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Long operations on backups: with a progress bar on a terminal, and stopped by the first Ctrl-C.
+//! Long backup operations with a progress bar on a terminal. The first Ctrl-C stops them.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,15 +12,15 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::{Bar, Flags};
 
-/// One instance per command: a Ctrl-C between two operations stops the next one. A second Ctrl-C
-/// ends the process immediately.
+/// Stop flag and progress settings of one command. A Ctrl-C between two operations stops the next
+/// one; a second Ctrl-C ends the process immediately.
 #[derive(Debug)]
 pub(crate) struct Interruptible {
     flags: Flags,
     stop: Arc<AtomicBool>,
 }
 
-/// The messages of a check that fails or is stopped.
+/// Messages for a check that fails or is stopped.
 pub(crate) struct Words<'a> {
     pub(crate) damaged: &'a str,
     pub(crate) stopped: &'a str,
@@ -30,12 +30,12 @@ pub(crate) struct Words<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CheckDepth {
     AtBlocks,
-    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates
-    /// them and verifies the blocks then.
+    /// The candles have an older schema, so only SQLite's own check has run. A restore migrates the
+    /// candles and verifies the blocks then.
     AtPages,
 }
 
-/// The message if nothing was changed.
+/// Message for a stopped operation that changed nothing.
 pub(crate) const UNCHANGED: &str = "stopped: nothing was changed";
 
 impl Interruptible {
@@ -61,7 +61,7 @@ impl Interruptible {
         let mut watch = |progress: Progress| {
             let of = (progress.stage, progress.part);
             if shown.as_ref().is_none_or(|(known, _)| *known != of) {
-                // The old bar is removed first: two would be drawn over each other.
+                // Remove the old bar first, or the two would be drawn over each other.
                 shown = None;
                 let bar = self.flags.bytes(progress.bytes_total);
                 bar.say(|| format!("{} {}", word(progress.stage), progress.part.file_name()));
@@ -81,7 +81,7 @@ impl Interruptible {
         })
     }
 
-    /// Verifies every page, every block and every reference of the databases in a folder.
+    /// Verifies every page, block and reference in a folder's databases.
     pub(crate) fn check(
         &self,
         dir: &Path,
@@ -103,7 +103,7 @@ impl Interruptible {
             }
             opened => opened?,
         };
-        // Only for the progress bar: the check itself reports series that cannot be listed.
+        // Used only for the progress bar: the check itself reports series that cannot be listed.
         let blocks =
             store.reader()?.snapshot()?.all_series().unwrap_or_default().iter().map(|info| info.blocks).sum();
         let bar = self.flags.count(blocks, "blocks");
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_during_one_operation_stops_every_later_one() {
+    fn a_stop_also_stops_later_operations() {
         let dir = tempfile::tempdir().unwrap();
         let (live, saved) = (dir.path().join("store"), dir.path().join("saved"));
         Store::open(&live, Access::Write { now: NOW }).unwrap();
@@ -175,7 +175,8 @@ mod tests {
         let version = || Store::open(&live, Access::Read).unwrap().reader().unwrap().version().unwrap();
         let before = version();
 
-        // After the check and before going live, where the check no longer notices.
+        // Stop after the check and before the restore goes live, where the check can no longer
+        // notice it.
         let watched = watched();
         let prepared = watched.run(|watch| restore.prepare(watch)).unwrap();
         assert_eq!(

@@ -1,9 +1,9 @@
 //! One check of `chandler doctor` and its result.
 
-/// The advice if this user lacks permissions that the service's user has.
+/// Advice if this user lacks permissions that the service's user has.
 pub(super) const AS_SERVICE: &str = "run this as the user that the service runs as (`sudo -u chandler chandler doctor`), or mend owner and mode";
 
-/// The result of a check.
+/// Result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     Ok,
@@ -21,13 +21,13 @@ impl Verdict {
     }
 }
 
-/// One thing that was checked.
+/// A completed check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Check {
     pub(super) name: &'static str,
     pub(super) verdict: Verdict,
     pub(super) says: String,
-    /// What to do about the result.
+    /// What the user should do about the result.
     pub(super) advice: Option<String>,
 }
 

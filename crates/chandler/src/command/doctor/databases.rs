@@ -1,4 +1,5 @@
-//! The store and the accounts: SQLite's integrity check, the checksums of blocks, and the key file.
+//! Checks the candle and account databases: SQLite's integrity check, block checksums, and the key
+//! file.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,9 +15,9 @@ use crate::context::CommandContext;
 use crate::output;
 use crate::progress;
 
-/// Number of series whose newest block is read: enough to notice a failing disk, and quick.
+/// Number of series whose newest block is read: enough to notice a failing disk, and fast.
 const SAMPLE: usize = 64;
-/// The maximum number of listed problems; `chandler check` lists all.
+/// Maximum number of problems shown; `chandler check` lists all of them.
 const SHOWN_MAX: usize = 3;
 
 pub(super) fn all(context: &CommandContext, deep: bool, progress: progress::Flags) -> Vec<Check> {
@@ -52,8 +53,8 @@ fn store(context: &CommandContext, deep: bool, progress: progress::Flags) -> Che
     }
 }
 
-/// The result for a database that cannot be opened or read. The advice depends on the cause: a
-/// missing permission needs no backup.
+/// Describes why a database cannot be opened or read. The advice depends on the cause: a missing
+/// permission does not call for a backup.
 fn describe(name: &'static str, error: &StoreError) -> Check {
     let says = error.to_string();
     match error {
@@ -116,7 +117,7 @@ fn every_block(store: &Store, context: &CommandContext, progress: progress::Flag
     Ok((format!("whole, {}", output::count(report.blocks, "block")), problems))
 }
 
-/// Checks the tables, and the newest block of a sample of series across the store.
+/// Checks the tables, and the newest block of a sample of series.
 fn sample(store: &Store) -> Checked {
     let mut reader = store.checker()?;
     let mut problems: Vec<String> =
@@ -139,7 +140,8 @@ fn sample(store: &Store) -> Checked {
     Ok((format!("tables whole, and {read} of {} newest blocks; --deep reads all", series.len()), problems))
 }
 
-/// Returns nothing if there are no accounts yet: a check must not create them.
+/// Checks the accounts. Returns nothing if there are no accounts yet, because a check must not
+/// create them.
 fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
     const NAME: &str = "accounts";
     let Ok(place) = context.place() else { return Vec::new() };
@@ -168,12 +170,11 @@ fn accounts(context: &CommandContext, deep: bool) -> Vec<Check> {
             },
         ),
     };
-    // The key is created with the first account.
+    // The key file is created with the first account.
     if is_empty { vec![database] } else { vec![database, key(place, context)] }
 }
 
-/// Checks that the key file exists, is readable only by its owner, and is the one that sealed the
-/// secrets.
+/// Checks that the key file exists, is readable only by its owner, and decrypts the stored secrets.
 fn key(place: &Place, context: &CommandContext) -> Check {
     let name = if place.path().is_some() { KEY } else { KEY_OF_NODE };
     let access = access::Access::look_at(place, context.key_file().as_deref());
@@ -214,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unreadable_key_is_not_advised_to_be_replaced() {
+    fn the_advice_for_a_key_file_depends_on_its_error() {
         let path = || "store/secret.key".into();
         let advice = |error: &AccessError| key_told(KEY, error).advice.unwrap();
         assert_eq!(advice(&AccessError::KeyExposed { path: path() }), "chmod 600 store/secret.key");
@@ -225,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_schema_is_a_warning_and_a_missing_permission_is_not_damage() {
+    fn an_older_schema_is_only_a_warning() {
         let path = || "store/accounts.db".into();
         let older = describe("accounts", &StoreError::Outdated { place: path(), found: 1, known: 2 });
         assert_eq!(older.verdict, Verdict::Warn);

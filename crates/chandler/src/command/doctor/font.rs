@@ -1,4 +1,4 @@
-//! The font for Chinese in statements as PDF.
+//! Checks the font for Chinese PDF statements.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use super::check::{AS_SERVICE, Check};
 
 const NAME: &str = "statement font";
 
-/// Checks that statements can be set in Chinese. Without the font a request for one is refused.
-/// English needs no font.
+/// Checks that a font with Chinese characters is installed. Without it, Chinese statements are
+/// refused; English statements need no font.
 pub(super) fn statements(named: Option<&Path>) -> Check {
     match statement_font(named) {
         Ok(path) => Check::ok(NAME, format!("statements in Chinese are set in {}", path.display())),

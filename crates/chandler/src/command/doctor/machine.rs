@@ -1,4 +1,4 @@
-//! Space on the disk, and file descriptors for connections.
+//! Checks disk space and file descriptors.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use super::check::{AS_SERVICE, Check};
 use crate::context::CommandContext;
 use crate::output;
 
-/// With less free space an import fails, and soon writing the log as well.
+/// Minimum free disk space in bytes. Below it imports fail, and soon log writes as well.
 const FREE_MIN: u64 = 100_000_000;
-/// Descriptors that are not connections: databases, listeners, the log.
+/// File descriptors that are not connections: databases, listeners, the log.
 const DESCRIPTORS_OWN: u64 = 64;
 
-/// The disk that the store is on, or would be.
+/// Checks the disk of the store, or of its future directory.
 pub(super) fn disk(context: &CommandContext) -> Option<Check> {
     let store = context.directory()?;
     let there = store.ancestors().find(|path| path.is_dir())?;
@@ -29,7 +29,8 @@ pub(super) fn disk(context: &CommandContext) -> Option<Check> {
     Some(judge(store, size, space))
 }
 
-/// The disk of a node's cache: its copy of candles, and uploaded files that wait for their import.
+/// Checks the disk of a node's cache, which holds the local candle copy and uploaded files waiting
+/// to be imported.
 pub(super) fn cache(folder: &Path, size: u64) -> Option<Check> {
     let there = folder.ancestors().find(|path| path.is_dir())?;
     let mut space = space(there)?;
@@ -68,7 +69,7 @@ fn judge_cache(folder: &Path, size: u64, space: Space) -> Check {
 struct Space {
     free: u64,
     read_only: bool,
-    /// This user may not write to it.
+    /// Whether this user lacks write permission.
     closed: bool,
 }
 
@@ -111,8 +112,8 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
         free if free < FREE_MIN => {
             Check::fail(NAME, says, "free some space: a full disk stops imports and accounts")
         }
-        // A large import rewrites most of the store before it frees the old blocks; a backup needs
-        // as much.
+        // A large import rewrites most of the store before it frees the old blocks, and a backup
+        // needs the same amount of space.
         free if free < size => {
             Check::warn(NAME, says, "have as much free as the store has, for backups and large imports")
         }
@@ -120,7 +121,8 @@ fn judge(store: &Path, size: u64, space: Space) -> Check {
     }
 }
 
-/// Whether the process may have as many open files as the settings allow connections.
+/// Checks that the process may open enough files for the configured number of connections. `None`
+/// if the limit is unknown.
 pub(super) fn descriptors(connections_max: u32) -> Option<Check> {
     Some(judge_descriptors(limit()?, connections_max))
 }
@@ -155,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_needs_free_space_of_the_size_of_the_store() {
+    fn the_disk_needs_as_much_free_space_as_the_store() {
         let verdict = |free, read_only| {
             judge(Path::new("x"), 5_000_000_000, Space { free, read_only, closed: false }).verdict
         };
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_without_write_permission_is_not_a_full_disk() {
+    fn a_missing_write_permission_is_not_a_full_disk() {
         let space = Space { free: u64::MAX, read_only: false, closed: true };
         let check = judge(Path::new("x"), 0, space);
         assert_eq!((check.verdict, check.advice.as_deref()), (Verdict::Fail, Some(AS_SERVICE)));

@@ -1,5 +1,5 @@
 //! `chandler doctor`: checks for common problems and gives advice for each. It changes nothing and
-//! sends no token.
+//! sends no tokens.
 
 mod check;
 mod databases;
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     serve: ServeArguments,
 }
 
-/// The timeout for a named server.
+/// Timeout for requests to the `--server` address.
 const SERVER_WITHIN: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
@@ -93,8 +93,9 @@ impl Arguments {
         checks
     }
 
-    /// The settings that a server would start with. An invalid file or variable is reported, and
-    /// the defaults are used instead. Two settings for one port are reported with the ports.
+    /// Returns the settings that a server would start with. If a file or variable is invalid, the
+    /// problem is reported and the defaults are used. Two settings for one port are reported with
+    /// the ports.
     fn config(&self) -> (Config, Check) {
         let name = "configuration";
         match (self.serve.laid(), self.serve.config_file()) {
@@ -108,7 +109,7 @@ impl Arguments {
     }
 }
 
-/// Checks certificate and key, if they are set.
+/// Checks the TLS certificate and key, if they are configured.
 fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     const NAME: &str = "certificate";
     match config.check_tls() {
@@ -145,7 +146,7 @@ fn certificate(config: &ServerConfig, now: Timestamp) -> Option<Check> {
     }
 }
 
-/// Checks whether the server is reachable from other machines without encryption.
+/// Warns if the server is reachable from other machines without encryption.
 fn exposure(config: &Config) -> Option<Check> {
     config.settings().exposure().map(|says| Check::warn("TLS", says, EXPOSURE_ADVICE))
 }

@@ -1,4 +1,5 @@
-//! Whether a server could listen on its configured ports, and whether a named server is healthy.
+//! Checks whether a server could listen on its configured ports, and whether the `--server` address
+//! is healthy.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,19 +19,19 @@ use crate::remote::field;
 use crate::remote::http::{Answer, Http, Method, Network, Request};
 use crate::sdk::Url;
 
-/// A larger difference of clocks is a warning.
+/// Maximum clock difference without a warning, in seconds.
 const DRIFT_S: i64 = 30;
-/// The timeout for probing a port of this machine.
+/// Timeout for probing a local port.
 const PROBE_WITHIN: Duration = Duration::from_secs(2);
-/// The maximum length of a server's text that is shown.
+/// Maximum length of the reasons shown from a server, in characters.
 const REASONS_CHARS_MAX: usize = 300;
 
-/// The program that has a taken port.
+/// The program that listens on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
     Chandler,
     Other,
-    /// It speaks TLS with a certificate that cannot be checked from here.
+    /// The listener uses TLS with a certificate that cannot be checked from here.
     Unknown,
 }
 
@@ -41,21 +42,22 @@ pub(super) fn all(config: &ServerConfig) -> Vec<Check> {
     })
 }
 
-/// `probe` returns whether a Chandler answers at an address. Each address is probed once, since a
-/// timeout is slow.
+/// Checks all configured ports. `probe` returns whether Chandler answers at an address; each
+/// address is probed once, because a timeout is slow.
 fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<Check> {
     let requested = RefCell::new(BTreeMap::new());
     let answers =
         |address: SocketAddr| *requested.borrow_mut().entry(address).or_insert_with(|| probe(address));
-    // The internal listener never uses TLS. If a Chandler answers there, the other ports are taken
-    // by the same server.
+    // The internal listener never uses TLS. If Chandler answers there, the other ports are assumed
+    // to belong to the same server.
     let holder = |address: SocketAddr| match config.internal.map(answers) {
         Some(true) => Holder::Chandler,
         _ if !config.tls_cert.is_empty() => Holder::Unknown,
         _ if answers(address) => Holder::Chandler,
         _ => Holder::Other,
     };
-    // Raw TCP cannot be probed. If our HTTP answers, the TCP port is taken by the same server.
+    // Raw TCP cannot be probed. If Chandler answers on the HTTP port, the TCP port is assumed to
+    // belong to the same server.
     let mut checks = Vec::new();
     let mut before: Vec<(&str, SocketAddr)> = Vec::new();
     for (setting, address) in config.listeners() {
@@ -76,7 +78,7 @@ fn all_asking(config: &ServerConfig, probe: &dyn Fn(SocketAddr) -> bool) -> Vec<
     checks
 }
 
-/// The loopback address of a listener on all addresses.
+/// Replaces an unspecified address such as 0.0.0.0 with the loopback address.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -86,7 +88,7 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     SocketAddr::new(ip, address.port())
 }
 
-/// Binds the port for a moment.
+/// Checks whether the port is free by binding it briefly.
 fn try_bind(address: SocketAddr) -> Result<(), io::ErrorKind> {
     TcpListener::bind(address).map(drop).map_err(|error| error.kind())
 }
@@ -124,13 +126,13 @@ fn judge(address: SocketAddr, bound: Result<(), io::ErrorKind>, holder: impl FnO
     }
 }
 
-/// The health of a server.
+/// Health of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Health {
     Well,
-    /// Not ready, with the server's own reason.
+    /// Not ready, with the reasons from the server.
     Unwell(String),
-    /// Another program, which answered with this status.
+    /// Another program, with the status of its response.
     Other(u16),
 }
 
@@ -140,7 +142,7 @@ impl Health {
     }
 }
 
-/// Checks a named server: whether it answers, and its clock.
+/// Checks that a server is healthy and its clock is accurate.
 pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     const NAME: &str = "server";
     let shown = url.as_str();
@@ -171,12 +173,13 @@ pub(super) fn server(url: &Url, http: &dyn Http) -> Vec<Check> {
     checks
 }
 
-/// Reads the health. The body is checked as well, because other programs may answer 200, or "ok".
+/// Requests the server's health. The body is checked as well, because other programs may also
+/// answer 200 or "ok".
 fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     let ask = |path: &str| http.send(&Request::new(Method::Get, format!("{}{path}", url.as_str())));
     let answer = ask("/readyz")?;
     if answer.status == 404 {
-        // For older servers without that path.
+        // Older servers do not have `/readyz`.
         let answer = ask("/health")?;
         let is_ours = answer.is_success() && answer.body == b"success";
         let health = if is_ours { Health::Well } else { Health::Other(answer.status) };
@@ -191,13 +194,13 @@ fn health(url: &Url, http: &dyn Http) -> anyhow::Result<(Health, Answer)> {
     Ok((health, answer))
 }
 
-/// Makes the text of a server safe for a terminal.
+/// Joins the server's reasons into text that is safe for a terminal.
 fn describe(reasons: &[Value]) -> String {
     let words: Vec<&str> = reasons.iter().filter_map(Value::as_str).collect();
     printable(&words.join("; ")).chars().take(REASONS_CHARS_MAX).collect()
 }
 
-/// `Sun, 15 Nov 2026 02:00:00 GMT`
+/// Parses an HTTP date such as `Sun, 15 Nov 2026 02:00:00 GMT`.
 fn parse_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text).ok().map(|at| Timestamp(at.timestamp().as_second()))
 }
@@ -220,7 +223,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_port_is_free_or_taken_by_chandler_or_by_another_program() {
+    fn a_port_in_use_by_another_program_is_a_failure() {
         let address = SocketAddr::from(([127, 0, 0, 1], 9));
         let verdict = |bound, holder| judge(address, bound, || holder).verdict;
         assert_eq!(verdict(Ok(()), Holder::Other), Verdict::Ok);
@@ -232,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn two_settings_for_one_port_are_reported_even_if_chandler_has_it() {
+    fn two_settings_for_one_port_are_a_failure() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap();
         let config = ServerConfig { listen: address, tcp: address, ..ServerConfig::default() };
@@ -266,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn not_every_server_that_answers_200_is_chandler() {
+    fn a_200_response_from_another_program_is_not_healthy() {
         let url = Url::parse("http://127.0.0.1:1").unwrap();
         let health = |status, body| health(&url, &Says(status, body)).unwrap().0;
         assert_eq!(health(200, r#"{"ready": true, "reasons": []}"#), Health::Well);

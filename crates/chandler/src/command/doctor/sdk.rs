@@ -1,5 +1,5 @@
-//! The environment variables of the public SDKs: all of them or none. Prints their names, but of
-//! their values only addresses.
+//! Checks the public SDKs' environment variables: either all or none must be set. Prints variable
+//! names, but no values other than addresses.
 
 use std::collections::BTreeSet;
 use std::net::{TcpStream, ToSocketAddrs};
@@ -12,10 +12,10 @@ const NAME: &str = "SDK variables";
 const FAMILIES: [&str; 2] = ["LONGBRIDGE", "LONGPORT"];
 const CREDENTIALS: [&str; 3] = ["APP_KEY", "APP_SECRET", "ACCESS_TOKEN"];
 const HTTP: &str = "HTTP_URL";
-/// The variables for the sockets. The Go package has its own names for them (docs/sdk-go.md). One
-/// pair is enough.
+/// Variables for the socket addresses. One pair is enough; the Go package uses the second pair
+/// (docs/sdk-go.md).
 const SOCKETS: [[&str; 2]; 2] = [["QUOTE_WS_URL", "TRADE_WS_URL"], ["QUOTE_URL", "TRADE_URL"]];
-/// The timeout for a connection.
+/// Timeout for a connection.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Checks the variables, and whether a server listens at their addresses.
@@ -54,8 +54,8 @@ pub(super) fn all(env: &dyn Fn(&str) -> Option<String>, listens: &dyn Fn(&str, u
     checks
 }
 
-/// A reminder: some packages send keys that are hard-coded in a program to their vendor's host,
-/// whatever the variables say. This check cannot see the programs.
+/// Returns a reminder that some SDK packages send hard-coded keys to their vendor's host and ignore
+/// the variables. This check cannot see the programs' source code.
 fn heedless() -> Check {
     let advice = format!("{HEEDLESS_ADVICE}. Programs on longbridge 5 heed them either way");
     Check::warn(NAME, HEEDLESS, advice)
@@ -65,7 +65,7 @@ fn addresses() -> impl Iterator<Item = &'static str> {
     [HTTP].into_iter().chain(SOCKETS.into_iter().flatten())
 }
 
-/// Reports the missing variables of a family, if only some are set.
+/// Warns if only some of a family's variables are set.
 fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check> {
     let missing = |names: &[&str]| -> Vec<String> {
         names.iter().filter(|name| value(name).is_none()).map(|name| format!("{family}_{name}")).collect()
@@ -84,7 +84,7 @@ fn halves(family: &str, value: &dyn Fn(&str) -> Option<String>) -> Option<Check>
         let says = format!("{family}_ has credentials but no addresses: an SDK would ask its own service");
         return credentials.is_empty().then(|| Check::warn(NAME, says, format!("set {}", all.join(", "))));
     }
-    // Each pair must be complete, and at least one must be set.
+    // Each pair must be complete, and at least one pair must be set.
     let begun = SOCKETS.iter().filter(|pair| missing(pair.as_slice()).len() < pair.len());
     let mut wanted: Vec<&str> = begun.flatten().copied().collect();
     if wanted.is_empty() {
@@ -103,7 +103,7 @@ fn list(names: &[String]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
-/// A warning if an address is invalid or nothing listens there.
+/// Warns if an address is invalid or nothing listens there.
 fn reach(address: &str, listens: &dyn Fn(&str, u16) -> bool) -> Option<Check> {
     let advice = "start the server there (`chandler serve`), or set the variables to where it is";
     let Some((host, port)) = host_and_port(address) else {
@@ -121,11 +121,11 @@ fn host_and_port(address: &str) -> Option<(String, u16)> {
     let usual = match scheme {
         "http" | "ws" => 80,
         "https" | "wss" => 443,
-        // Raw TCP, for the Go package; it has no usual port.
+        // Raw TCP, for the Go package, has no default port.
         "tcp" => 0,
         _ => return None,
     };
-    // The part before an @ is a user name or a secret, and is not shown.
+    // The part before an @ may be a user name or a secret and is not shown.
     let authority = rest.split(['/', '?', '#']).next()?.rsplit('@').next()?;
     let (host, port) = match authority.strip_prefix('[') {
         Some(six) => six.split_once(']').map(|(host, rest)| (host, rest.strip_prefix(':')))?,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn hard_coded_keys_are_warned_about_if_keys_are_set() {
+    fn setting_keys_warns_about_hard_coded_keys() {
         let [_, care] = &all(
             &|name| WHOLE.iter().find(|one| one.0 == name).map(|one| one.1.to_owned()),
             &|_, _| true,
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn the_go_package_has_its_own_variables() {
+    fn the_go_variables_are_also_complete() {
         let go = |names: &[&'static str]| -> Vec<(&str, &str)> {
             let sockets = [
                 ("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"),
@@ -229,7 +229,7 @@ mod tests {
         );
         let half = "warn: half set: LONGPORT_TRADE_URL is missing, so a part of an SDK would ask elsewhere";
         assert_eq!(describe(&go(&["LONGPORT_QUOTE_URL"])), [half]);
-        // The other pair is complete, but this one is half set.
+        // One pair is complete, but the other is only half set.
         let mut both = WHOLE.to_vec();
         both.push(("LONGPORT_QUOTE_URL", "ws://127.0.0.1:8080/v2"));
         assert_eq!(describe(&both), [half]);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_without_a_listener_is_reported_without_its_user_name() {
+    fn an_unreachable_address_is_shown_without_its_user_name() {
         let mut away = WHOLE;
         away[3].1 = "https://name:hush@example.org/x";
         assert_eq!(describe(&away), ["warn: nobody listens at example.org:443"]);

@@ -1,19 +1,20 @@
-//! A store on PostgreSQL: each server of the address, the durability of a commit, and its use by
-//! nodes.
+//! Checks a store on PostgreSQL: each server in the address, the durability of commits, and the
+//! nodes that use it.
 
 use store::{Address, Archiving, HostSurvey, Occupancy, Replication, ServerFacts, StoreError};
 
 use super::check::Check;
 use crate::output;
 
-/// Differences of clocks that are a warning, and that make the service refuse signatures.
+/// Clock differences in milliseconds that cause a warning, and at which the service rejects
+/// signatures.
 const CLOCK_WARN_MS: i64 = 2_000;
 const CLOCK_FAIL_MS: i64 = 300_000;
-/// Connection pools of a node: candles, accounts, shared limits, and paper account locks. Two more
-/// connections listen, and two hold leases.
+/// Connection pools per node: candles, accounts, shared limits, and paper account locks. `OTHERS`
+/// are two connections that listen for notifications and two that hold leases.
 const POOLS: usize = 4;
 const OTHERS: usize = 4;
-/// A standby that is further behind is a warning.
+/// Maximum replication lag of a standby without a warning, in milliseconds.
 const BEHIND_WARN_MS: i64 = 60_000;
 
 const NAME: &str = "PostgreSQL";
@@ -38,7 +39,7 @@ pub(super) fn all(address: &Address) -> Vec<Check> {
     checks
 }
 
-/// One host: whether it answers, its role and its version.
+/// Checks one host: whether it is reachable, its role and its version.
 fn server(host: &HostSurvey, has_primary: bool) -> Check {
     let at = &host.at;
     let facts = match &host.found {
@@ -51,7 +52,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
     };
     let role = if facts.is_standby { "standby" } else { "primary" };
     let tls = facts.tls.as_ref().map_or("no TLS".to_owned(), |version| version.replace("TLSv", "TLS "));
-    // Debian appends its own version number.
+    // Debian appends its package version.
     let version = facts.version.split(' ').next().unwrap_or_default();
     let says = format!("{at}: {role}, version {version}, {tls}");
     if facts.is_read_only {
@@ -79,7 +80,7 @@ fn server(host: &HostSurvey, has_primary: bool) -> Check {
 
 const MEND: &str = "mend what it says, then run this again";
 
-/// The advice if the server is the cause of an error; `None` otherwise.
+/// Returns advice for an error caused by the database server, or `None` for other errors.
 pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     match error {
         StoreError::Away { .. } => Some("start the server, or name another with --store"),
@@ -96,7 +97,7 @@ pub(super) fn advice(error: &StoreError) -> Option<&'static str> {
     }
 }
 
-/// The database and its contents.
+/// Checks the schemas in the database, and the right to create missing ones.
 fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check {
     const NAME: &str = "database";
     let [candles, accounts] =
@@ -124,7 +125,8 @@ fn database(address: &Address, facts: &ServerFacts, found: &Occupancy) -> Check 
     }
 }
 
-/// The database's clock decides about rates and leases, this machine's about signatures.
+/// Checks the difference between the clocks. Rate limits and leases use the database's clock,
+/// signatures use this machine's.
 fn clock(ahead_ms: i64) -> Check {
     const NAME: &str = "database clock";
     let side = if ahead_ms < 0 { "behind" } else { "ahead of" };
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_reports_its_role_and_a_standby_may_be_unreachable() {
+    fn an_unreachable_standby_is_only_a_warning() {
         let good = server(&host(|facts| facts.tls = Some("TLSv1.3".to_owned())), true);
         assert_eq!(
             (good.verdict, good.says.as_str()),
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn the_connection_limit_has_to_suffice_for_all_nodes() {
+    fn the_connection_limit_must_suffice_for_all_nodes() {
         let facts = |most| ServerFacts {
             connections: Some(ConnectionCount { open: 3, most }),
             ..ServerFacts::default()
@@ -290,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_need_a_synchronous_standby_and_backups_a_working_archive() {
+    fn a_missing_standby_and_a_failing_archive_are_reported() {
         let of = |names: &str, standbys, synchronous| {
             let synchronous_names = names.to_owned();
             self::standbys(&Replication { synchronous_names, standbys, synchronous, behind_ms: None }).verdict

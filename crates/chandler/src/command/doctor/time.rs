@@ -1,4 +1,4 @@
-//! Whether the clock is plausible, and until when the calendars are valid.
+//! Checks whether the clock is plausible and how long the calendars are valid.
 
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -10,7 +10,7 @@ use super::check::Check;
 use crate::clock::Clock;
 use crate::context::CommandContext;
 
-/// Tolerance for files that were written by machines with another clock.
+/// Tolerance in seconds for files written by machines with a different clock.
 const SLACK_S: i64 = 300;
 
 /// Compares the machine's clock with the modification times of existing files.

@@ -1,4 +1,4 @@
-//! `chandler grid info` and `agree`: the steps before a grid.
+//! `chandler grid info` and `agree`: the preparation of a grid.
 
 use std::io::Write;
 

@@ -76,7 +76,7 @@ fn row(grid: &Value) -> Vec<String> {
     ]
 }
 
-/// The distance of the levels, up and down.
+/// Formats the step sizes up and down.
 pub(super) fn step(grid: &Value) -> String {
     let of = |name: &str| text(grid, name);
     match (of("trigger_percent_up"), of("trigger_spread_up")) {
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_shows_the_state_and_the_profit_of_a_grid() {
+    fn a_row_shows_a_grids_state_and_profit() {
         let grid = json!({
             "order_id": "1000000001", "created_at": "1773799215", "symbol": "700.HK", "status": "Performing",
             "current_base_price": "306", "lower_limit_price": "240", "upper_limit_price": "360",

@@ -1,4 +1,4 @@
-//! The output of `chandler grid submit --dry-run`.
+//! Output of `chandler grid submit --dry-run`.
 
 use std::io::Write;
 
@@ -43,7 +43,7 @@ fn write(out: &mut impl Write, preview: &Value) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Prints the nearest levels, and the totals of all of them.
+/// Prints the nearest levels on one side, and the totals for all levels up to the bound.
 fn print_side(
     out: &mut impl Write,
     side: &Value,

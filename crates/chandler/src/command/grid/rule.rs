@@ -1,4 +1,4 @@
-//! The rule of a grid as flags.
+//! Command-line flags for a grid's rule.
 
 use access::parse_instant;
 use clap::{Args, ValueEnum};
@@ -120,11 +120,11 @@ enum Tif {
     Gtd,
 }
 
-/// The last second of a day.
+/// Last second of a day, in seconds after midnight.
 const DAY_END_S: i64 = 86_399;
 
 impl RuleFlags {
-    /// Builds the rule of a new grid. A missing required value is an error that names its flag.
+    /// Builds the rule of a new grid. The error for a missing required value names its flag.
     pub(super) fn new_rule(&self, market: Market) -> Result<GridRuleInput, Failure> {
         let has_step = |both: &Option<String>, one: &Option<String>| both.is_some() || one.is_some();
         let steps = [
@@ -153,7 +153,7 @@ impl RuleFlags {
         self.over(lasting, market)
     }
 
-    /// Applies the flags to an existing rule.
+    /// Returns `rule` with the given flags applied.
     pub(super) fn over(&self, mut rule: GridRuleInput, market: Market) -> Result<GridRuleInput, Failure> {
         let price = |flag: &str, text: &Option<String>| decimal(flag, text, parse_exact_price);
         let quantity = |flag: &str, text: &Option<String>| decimal(flag, text, Quantity::parse);
@@ -177,7 +177,7 @@ impl RuleFlags {
         Ok(rule)
     }
 
-    /// A step of the other kind replaces both existing steps.
+    /// Applies the step flags. Changing between amounts and percent replaces both steps.
     fn step_over(&self, rule: &mut GridRuleInput) -> Result<(), Failure> {
         let either = |one: &Option<String>, both: &Option<String>| one.clone().or_else(|| both.clone());
         let (up, down) = (either(&self.spread_up, &self.spread), either(&self.spread_down, &self.spread));
@@ -214,7 +214,7 @@ impl RuleFlags {
         Ok(())
     }
 
-    /// Whether any rule flag was given.
+    /// Returns whether any rule flag was given.
     pub(super) fn is_given(&self) -> bool {
         let texts = [
             &self.base,
@@ -245,7 +245,7 @@ impl RuleFlags {
     }
 }
 
-/// The interface's numbers of the two kinds of steps.
+/// API codes for the two kinds of steps.
 const SPREAD: i64 = 1;
 const PERCENT: i64 = 2;
 
@@ -314,7 +314,7 @@ fn order_type(flag: &str, text: Option<&str>) -> Result<Option<String>, Failure>
     Ok(Some(word))
 }
 
-/// An instant, or the last second of a date in the market's zone.
+/// Parses an instant, or a date, which means its last second in the market's time zone.
 fn end(text: &str, market: Market) -> Result<i64, Failure> {
     if text.contains('T') {
         return Ok(parse_instant(text).map_err(usage)?.0);
@@ -322,8 +322,8 @@ fn end(text: &str, market: Market) -> Result<i64, Failure> {
     Ok(Zone::of(market).instant(time::date(text)?, DAY_END_S).0)
 }
 
-/// The current rule of a grid, from its current base price: a replacement retains the parts that it
-/// does not change.
+/// Returns a grid's current rule, with its current base price, so that a replacement retains
+/// unchanged parts.
 pub(super) fn of_document(grid: &Value) -> GridRuleInput {
     let price = |name: &str| -> Option<Price> { parse_exact_price(&text(grid, name)).ok() };
     let percent = |name: &str| Percent::parse(&text(grid, name)).ok();

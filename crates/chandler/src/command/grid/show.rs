@@ -102,7 +102,7 @@ fn at_bound(grid: &Value, name: &str) -> &'static str {
     }
 }
 
-/// The orders that a trigger submits.
+/// Describes the type of order that a trigger submits.
 fn placed(grid: &Value, kind: &str, depth: &str) -> String {
     match field(grid, depth).as_i64() {
         None | Some(0) => text(grid, kind),
@@ -136,7 +136,7 @@ fn paused(reason: &str) -> &str {
 }
 
 fn print_orders(out: &mut impl Write, grid: &Value, symbol: &str) -> Result<(), Failure> {
-    // Oldest first, to be read downwards.
+    // Oldest first.
     for (index, one) in rows(grid, "grid_sub_orders").iter().rev().enumerate() {
         let heading = if index == 0 { "triggered" } else { "" };
         let (time, price) = (zoned(one, "submitted_at", symbol), amount(one, "price"));

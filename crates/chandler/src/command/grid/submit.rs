@@ -47,7 +47,7 @@ pub(super) struct Replace {
     format: Format,
 }
 
-/// The beginning of a refusal for a security that is not stored or cannot be traded.
+/// Prefix of the error message for a security that is not stored or cannot be traded.
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Submit {

@@ -1,4 +1,4 @@
-//! `chandler grid history`: the triggers of grids.
+//! `chandler grid history`: lists grid triggers.
 
 use clap::Args;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! `chandler grid why`: the explanation of a grid.
+//! `chandler grid why`: explains a grid.
 
 use std::io::Write;
 
@@ -46,11 +46,11 @@ impl Arguments {
     }
 }
 
-/// The candle behind a step, formatted as in the explanation of an order.
+/// Formats the candle that caused a trigger, as in an order's explanation.
 fn candle(candle: &Value, symbol: &str) -> String {
     let of = |name: &str| text(candle, name);
     let time = named_clock(candle, "time", symbol);
-    // A minute's candle has the day of its step.
+    // An intraday candle is on the same day as its trigger, so its date is omitted.
     let (Some(date), Some(minute), Some(zone)) = (time.get(..10), time.get(11..16), time.get(20..)) else {
         return String::new();
     };

@@ -1,5 +1,4 @@
-//! `chandler import`: imports files, with a progress bar on a terminal, and always prints a
-//! summary.
+//! `chandler import`: imports files, with a progress bar on a terminal, and prints a summary.
 
 mod words;
 
@@ -170,7 +169,8 @@ impl Arguments {
         })
     }
 
-    /// Flag over environment over file, as in the server that serves the accounts.
+    /// Returns the floors. Flags take precedence over the environment, which takes precedence over
+    /// the file, as in the server.
     fn floors(&self) -> Result<FloorTable, Failure> {
         if let Some(text) = &self.floors {
             return text.parse().map_err(|error| usage(format!("--floors {error}")));
@@ -185,7 +185,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(), Failure> {
     let options = arguments.options()?;
     let files = expand(&arguments.files)?;
-    // The first Ctrl-C ends the import at its next flush; a second one kills the process as usual.
+    // The first Ctrl-C ends the import at its next flush. A second one kills the process as usual.
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register_conditional_default(signal, Arc::clone(&stop))?;
@@ -230,7 +230,7 @@ fn note(
     failure::found(report, verdict(reports, files))
 }
 
-/// The maximum number of rows that a dry run shows of each file.
+/// Maximum number of rows that a dry run shows per file.
 const ROWS_SHOWN: usize = 5;
 
 fn dry_run(
@@ -247,7 +247,7 @@ fn dry_run(
     Ok(preview(store.as_ref(), context.history.venues(), options, ROWS_SHOWN, stop, files)?)
 }
 
-/// Whether every file was imported.
+/// Returns an error unless every file was imported.
 fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     let interrupted =
         reports.iter().any(|report| report.outcome == Outcome::Interrupted) || reports.len() < files.len();
@@ -257,7 +257,7 @@ fn verdict(reports: &[Report], files: &[PathBuf]) -> Result<(), Failure> {
     if reports.iter().any(|report| trouble(report).is_some()) { Err(Failure::Reported) } else { Ok(()) }
 }
 
-/// Why a file was not imported.
+/// Returns why a file was not imported, or `None` if it has no error.
 fn trouble(report: &Report) -> Option<&str> {
     match &report.outcome {
         Outcome::Failed(message) | Outcome::NotReplaced(message) => Some(message),
@@ -265,7 +265,7 @@ fn trouble(report: &Report) -> Option<&str> {
     }
 }
 
-/// Expands folders to the tables in them, by name.
+/// Expands folders to the table files in them, sorted by name.
 pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     const TABLES: [&str; 12] = [
         ".zip", ".csv", ".csv.gz", ".csv.zst", ".txt", ".txt.gz", ".txt.zst", ".tsv", ".tsv.gz", ".tsv.zst",
@@ -295,11 +295,11 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
         inside.sort();
         files.extend(inside);
     }
-    // A path may lead into a ZIP archive.
+    // A path may name a file inside a ZIP archive.
     let is_there = |path: &PathBuf| path.exists() || path.ancestors().skip(1).any(Path::is_file);
     match files.iter().find(|path| !is_there(path)) {
         Some(absent) => Err(usage(format!("{}: no such file", absent.display()))),
-        // An archive that cannot be read counts as one file, and its report says why.
+        // An archive that cannot be read is treated as one file, whose report contains the error.
         None => Ok(files
             .into_iter()
             .flat_map(|path| files::tables_in(&path).unwrap_or_else(|_| vec![path]))
@@ -307,7 +307,7 @@ pub(super) fn expand(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
 }
 
-/// Lists corporate actions that have no effect on prices.
+/// Lists corporate actions that are ignored by price adjustment.
 fn ignored_actions(
     reports: &[Report],
     store: &store::Store,
@@ -349,7 +349,8 @@ fn name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The maximum number of files listed one by one; beyond it only those with messages are.
+/// Maximum number of files in the table. If there are more, only files with quarantined rows or
+/// errors are listed.
 const FILES_SHOWN: usize = 20;
 
 fn summary(
@@ -369,7 +370,7 @@ fn summary(
     reported
 }
 
-/// The command for a file that does not name its security.
+/// Suggests a command for a file that does not name its security. Empty for other errors.
 fn with_symbol(report: &Report, message: &str, context: &CommandContext) -> String {
     if !message.contains("pass --symbol, or") {
         return String::new();
@@ -419,7 +420,7 @@ fn print(
     Ok(out.flush()?)
 }
 
-/// A row for each file, and a total.
+/// Formats a table with one row per file and a total.
 fn counts(reports: &[Report]) -> String {
     let mut columns = vec![Column::Left("file"), Column::Left("kind")];
     columns.extend(["rows", "symbols", "added", "replaced", "unchanged", "quarantined"].map(Column::Right));

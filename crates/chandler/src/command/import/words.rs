@@ -1,4 +1,4 @@
-//! How an import interpreted a file, as text and as JSON, and suggestions for the next command.
+//! Describes how an import interpreted a file, as text and as JSON, and suggests the next command.
 
 use files::{JudgedBy, Understood};
 use history::import::{MarketTime, Outcome, Report};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::context::CommandContext;
 use crate::output::{self, Column};
 
-/// How a table of candles or trades was interpreted, in one line; nothing for other tables.
+/// Describes in one line how a table of candles or trades was interpreted. `None` for other tables.
 pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
     if report.kind == "trades" {
         let (first, last) = report.range?;
@@ -39,7 +39,7 @@ pub(super) fn understood(report: &Report, venues: &Venues) -> Option<String> {
     ))
 }
 
-/// The distinct markets of the named symbols.
+/// Returns the distinct markets of the report's symbols.
 fn markets(report: &Report) -> Vec<Market> {
     let mut markets: Vec<Market> = report.names.iter().map(Symbol::market).collect();
     markets.sort_unstable();
@@ -55,7 +55,7 @@ fn symbols(report: &Report) -> String {
     }
 }
 
-/// The reason if the period is a guess.
+/// Returns the reason if the period was guessed.
 fn period_guess(understood: &Understood) -> Option<&'static str> {
     let period = understood.period.period;
     let is_coarse = period.is_clock() && period != Period::MINUTE;
@@ -74,13 +74,13 @@ fn period_word(period: Period) -> String {
     }
 }
 
-/// A timestamp in its market's local time; for days and longer periods only the date.
+/// Formats a timestamp in its market's local time. Daily and longer candles show only the date.
 fn stamp(venues: &Venues, is_clock: bool, (at, market): MarketTime) -> String {
     let (date, seconds) = venues.of(market).zone().local(at);
     if is_clock { format!("{date} {:02}:{:02}", seconds / 3600, seconds / 60 % 60) } else { date.to_string() }
 }
 
-/// Suggestions for the next command, for the first file with imported rows.
+/// Returns suggested commands for the first file with imported rows.
 pub(super) fn next_steps(reports: &[Report], context: &CommandContext) -> Vec<String> {
     let imported = |report: &&Report| report.outcome == Outcome::Imported && !report.names.is_empty();
     let Some(report) = reports.iter().find(imported) else { return Vec::new() };
@@ -93,7 +93,7 @@ pub(super) fn next_steps(reports: &[Report], context: &CommandContext) -> Vec<St
     steps
 }
 
-/// The first rows of a dry run as they would be stored.
+/// Formats a dry run's first rows as they would be stored.
 pub(super) fn first_rows(report: &Report, venues: &Venues) -> String {
     let mut columns = vec![Column::Left("symbol"), Column::Left("time"), Column::Left("session")];
     columns.extend(["open", "high", "low", "close", "volume", "turnover"].map(Column::Right));
@@ -114,7 +114,7 @@ pub(super) fn first_rows(report: &Report, venues: &Venues) -> String {
     output::text(&output::table(&columns, rows))
 }
 
-/// The same of a table of trades.
+/// Formats a dry run's first trades as they would be stored.
 pub(super) fn first_trades(report: &Report, venues: &Venues) -> String {
     let columns = [
         Column::Left("symbol"),
@@ -141,13 +141,13 @@ fn prices(candle: &Candle) -> [String; 4] {
     [candle.open, candle.high, candle.low, candle.close].map(short)
 }
 
-/// Without trailing zeros.
+/// Formats a price without trailing zeros.
 fn short(price: Price) -> String {
     let text = price.text(DECIMALS_MAX).to_string();
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The interpretation as JSON.
+/// Returns the interpretation of a file as JSON.
 pub(super) fn understood_document(report: &Report, venues: &Venues) -> Value {
     let Some(understood) = report.understood else { return Value::Null };
     let zone = |market: Market| venues.of(market).zone();

@@ -1,5 +1,5 @@
-//! `chandler kline`: any query that the specification allows, with as many pages as needed, from
-//! the local store or from a server.
+//! `chandler kline`: runs any query that the specification allows, over as many pages as needed,
+//! against the local store or a server.
 
 mod print;
 mod watch;
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     progress: progress::Flags,
 }
 
-/// Limits the memory of one command: ten million candles.
+/// Maximum number of candles per command, which bounds its memory.
 const COUNT_LIMIT: u64 = 10_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -120,7 +120,7 @@ impl From<SessionArgument> for Sessions {
     }
 }
 
-/// All candles that a query selected, oldest first.
+/// All candles selected by a query, oldest first.
 #[derive(Debug)]
 struct CollectedCandles {
     symbol: Symbol,
@@ -132,7 +132,7 @@ struct CollectedCandles {
     note: Option<String>,
 }
 
-/// Where candles come from. A query may be slow, so it can run on another thread.
+/// Source of candles. It can be moved to another thread, because a query may be slow.
 enum Source {
     Here,
     Server { session: Session, time: MachineTime },
@@ -155,7 +155,7 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     let terminal = Terminal::of_stdout();
     let (query, wanted) = arguments.query(&symbol, &terminal, context)?;
     let collected = source.collect(&query, wanted, arguments.progress, context)?;
-    // Read before any output: a failure must not leave a partial file.
+    // Read before any output, because a failure must not leave a partial file.
     let title = match arguments.format {
         Format::Chart => source.title(&query, context)?,
         _ => String::new(),
@@ -169,8 +169,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
         Some(path) => output::file(path, write)?,
         None => write(&mut output::stdout())?,
     }
-    // JSON has a field for it; with other formats the note goes to stderr, so that the output is
-    // only data.
+    // JSON output has a field for the note. For other formats the note goes to stderr, so that the
+    // output contains only data.
     if let Some(note) = collected.note.filter(|_| arguments.format != Format::Json) {
         arguments.progress.note(&note);
     }
@@ -178,7 +178,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
 }
 
 impl Arguments {
-    /// The query, and the number of candles to return; `None` for a range, which returns all.
+    /// Returns the query and the number of candles to return, or `None` for a date range, which
+    /// returns all of them.
     fn query(
         &self,
         symbol: &Symbol,
@@ -197,14 +198,14 @@ impl Arguments {
             period: self.period,
             adjust: self.adjust.into(),
             sessions: self.session.into(),
-            // The command line shows everything that is stored; a server applies its own floors.
+            // The command line shows all stored data; a server applies its own floors.
             floors: Floors::NONE,
             select,
         };
         Ok((query, wanted))
     }
 
-    /// A full-screen chart, redrawn when the window changes and every few seconds.
+    /// Shows a full-screen chart, redrawn every `seconds` and when the window is resized.
     fn watch(&self, session: Option<Session>, seconds: u16, context: &CommandContext) -> Result<(), Failure> {
         if self.format != Format::Chart || !output::stdout_is_terminal() {
             return Err(usage("--watch is for --format chart on a terminal"));
@@ -221,7 +222,7 @@ impl Arguments {
             Some(session) => Source::Server { session, time: MachineTime::until(Arc::clone(&stop)) },
             None => Source::Here,
         };
-        // Until there is a chart, Ctrl-C kills the process as usual.
+        // Ctrl-C kills the process as usual until the chart is shown.
         let symbol = source.symbol(&self.symbol, context)?;
         let (query, _) = self.query(&symbol, &Terminal::of_stdout(), context)?;
         let title = source.title(&query, context)?;
@@ -235,8 +236,8 @@ impl Arguments {
         )
     }
 
-    /// A range determines the number of candles, so `-n` with one is an error that suggests the
-    /// right flag.
+    /// Refuses `-n` together with a date range, which determines the number of candles. The error
+    /// suggests the right flag.
     fn check_range(&self) -> Result<(), Failure> {
         let Some(count) = self.count else { return Ok(()) };
         match (&self.start, &self.end) {
@@ -266,7 +267,7 @@ impl Arguments {
         }
         let anchor = |text: &str| {
             let anchor = time::anchor(text, venue.zone())?;
-            // A time of day is ignored for day candles, as the service does.
+            // The time of day is ignored for daily candles, as in the API.
             Ok::<Anchor, Failure>(match anchor {
                 Anchor::Minute(date, _) if !self.period.is_clock() => Anchor::Day(date),
                 anchor => anchor,
@@ -283,7 +284,7 @@ impl Arguments {
 }
 
 impl Source {
-    /// Parses a typed symbol, or fails with suggestions.
+    /// Parses a symbol. The error for an invalid one includes suggestions.
     fn symbol(&self, text: &str, context: &CommandContext) -> Result<Symbol, Failure> {
         match self {
             Source::Here => context.symbol(text),
@@ -324,7 +325,7 @@ impl Source {
             Take::Last(_) => surplus..rows,
         });
         let (complete, note) = match wanted {
-            // A count that exceeds the stored data gets a note.
+            // There are fewer candles than requested.
             Some(count) if (candles.len() as u64) < count => {
                 (false, Some(self.too_few(query, candles.len(), count, context)?))
             }
@@ -342,7 +343,7 @@ impl Source {
         })
     }
 
-    /// Why there are fewer candles than requested.
+    /// Explains why there are fewer candles than requested.
     fn too_few(
         &self,
         query: &Query,

@@ -1,4 +1,4 @@
-//! Candles as text: a table for people, the wire form's JSON for programs.
+//! Candles as text: a table for people, and the API's JSON for programs.
 
 use std::io::Write;
 
@@ -34,8 +34,8 @@ pub(super) fn table(out: &mut impl Write, collected: &CollectedCandles, zone: &Z
     Ok(())
 }
 
-/// The wire format's names and nesting, with an added `time` in RFC 3339. Written candle by candle,
-/// so that a million of them need no tree in memory.
+/// Writes the API's JSON with an additional `time` field in RFC 3339. Candles are written one at a
+/// time, so that a million candles need no tree in memory.
 pub(super) fn json(out: &mut impl Write, collected: &CollectedCandles, zone: &Zone) -> Result<(), Failure> {
     writeln!(out, "{{")?;
     writeln!(out, "  \"symbol\": \"{}\",", collected.symbol)?;

@@ -1,5 +1,5 @@
-//! A full-screen chart. It is redrawn when the window changes its size and every few seconds, until
-//! q is pressed. However it ends, the terminal is restored.
+//! A full-screen chart, redrawn periodically and when the window is resized, until the user presses
+//! q. The terminal is restored on every exit path.
 
 use std::io::{self, IsTerminal, Read, Write};
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use crate::failure::Failure;
 use crate::terminal::Terminal;
 
-/// The maximum delay until a key or a new size is noticed.
+/// Maximum delay until a key press or a resize is noticed.
 const SLICE: Duration = Duration::from_millis(100);
 const CTRL_C: u8 = 0x03;
 const CTRL_D: u8 = 0x04;
 const CTRL_BACKSLASH: u8 = 0x1c;
 
-/// Draws answers on the screen. Another thread runs the queries and is abandoned when the user
-/// quits, so that an unresponsive server delays nothing. A later failure is shown on the screen,
-/// because the server may recover. A failure of the first query ends the command.
+/// Runs queries and draws their results until the user quits. Queries run on another thread, which
+/// is abandoned on exit, so an unresponsive server causes no delay. If the first query fails, the
+/// command ends; later failures are shown on the screen, because the server may recover.
 ///
-/// Signals only set `stop` from now on: a second one must not kill the process before the terminal
-/// is restored.
+/// From here on signals only set `stop`: a second signal must not kill the process before the
+/// terminal is restored.
 pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     seconds: u16,
     stop: &Arc<AtomicBool>,
@@ -75,7 +75,7 @@ pub(super) fn run<Q: Send + 'static, A: Send + 'static>(
     }
 }
 
-/// A thread that answers one query at a time.
+/// A thread that runs one query at a time.
 struct QuestionThread<Q, A> {
     questions: Sender<Q>,
     answers: Receiver<Result<A, Failure>>,
@@ -102,7 +102,7 @@ impl<Q: Send + 'static, A: Send + 'static> QuestionThread<Q, A> {
         self.questions.send(question).map_err(|_| gone())
     }
 
-    /// The answer, if it comes within this time.
+    /// Returns the result of the query, or `None` if it does not arrive within `within`.
     fn answer(&mut self, within: Duration) -> Result<Option<Result<A, Failure>>, Failure> {
         match self.answers.recv_timeout(within) {
             Ok(answer) => {
@@ -119,15 +119,15 @@ fn gone() -> Failure {
     anyhow::anyhow!("cannot draw any more: the thread that asks for candles has stopped").into()
 }
 
-/// The terminal in full-screen mode, restored when this is dropped.
+/// The terminal in full-screen mode. Dropping it restores the terminal.
 struct Screen {
     keys: Option<Keys>,
 }
 
 impl Screen {
-    /// Switches to the alternate screen, without a cursor.
+    /// Switches to the alternate screen and hides the cursor.
     fn take() -> io::Result<Screen> {
-        // Before the next step, so that it is restored if that fails.
+        // Created before the first write, so that a failed write also restores the terminal.
         let screen = Screen { keys: Keys::take() };
         let mut out = io::stdout().lock();
         out.write_all(b"\x1b[?1049h\x1b[?25l")?;
@@ -135,7 +135,7 @@ impl Screen {
         Ok(screen)
     }
 
-    /// Draws the whole picture in one write over the last one, to avoid flicker.
+    /// Draws the whole screen in one write to avoid flicker.
     fn show(&self, drawing: &str, seconds: u16) -> io::Result<()> {
         let end = if self.keys.is_some() { "q ends" } else { "Ctrl-C ends" };
         let mut frame = String::with_capacity(drawing.len() * 2);
@@ -149,7 +149,7 @@ impl Screen {
         out.flush()
     }
 
-    /// Waits up to [`SLICE`] for a key. Returns whether one was pressed that quits.
+    /// Waits up to [`SLICE`] for a key press and returns whether the key quits.
     fn wants_to_end(&self) -> io::Result<bool> {
         match &self.keys {
             Some(keys) => Ok(matches!(keys.next()?, Some(b'q' | b'Q' | CTRL_C | CTRL_D | CTRL_BACKSLASH))),
@@ -164,12 +164,12 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         let mut out = io::stdout().lock();
-        // If the terminal is gone, the error is ignored.
+        // An error is ignored, because the terminal may be closed.
         out.write_all(b"\x1b[?25h\x1b[?1049l").and_then(|()| out.flush()).ok();
     }
 }
 
-/// Single keys from stdin, without echo and without waiting for the end of a line.
+/// Reads single key presses from stdin, without echo or line buffering.
 #[cfg(unix)]
 struct Keys {
     before: rustix::termios::Termios,
@@ -177,7 +177,7 @@ struct Keys {
 
 #[cfg(unix)]
 impl Keys {
-    /// `None` if stdin is not a terminal.
+    /// Enables raw input. `None` if stdin is not a terminal.
     fn take() -> Option<Keys> {
         use rustix::termios::{LocalModes, OptionalActions, SpecialCodeIndex, tcgetattr, tcsetattr};
         if !io::stdin().is_terminal() {
@@ -185,14 +185,15 @@ impl Keys {
         }
         let before = tcgetattr(io::stdin()).ok()?;
         let mut raw = before.clone();
-        // No key sends a signal. With one the terminal would discard unwritten output, a second
-        // Ctrl-C could interrupt the cleanup, and suspending would leave the shell on our screen.
+        // Keys must not send signals: a signal would make the terminal discard pending output, a
+        // second Ctrl-C could interrupt the cleanup, and suspending would leave the shell on the
+        // alternate screen.
         raw.local_modes.remove(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG);
         // A read returns after at most a tenth of a second, which is `SLICE`.
         for (index, value) in [(SpecialCodeIndex::VMIN, 0), (SpecialCodeIndex::VTIME, 1)] {
             raw.special_codes[index] = value;
         }
-        // Input typed before is not discarded: it may be a q.
+        // Earlier input is not discarded, because it may contain a q.
         tcsetattr(io::stdin(), OptionalActions::Now, &raw).ok()?;
         Some(Keys { before })
     }
@@ -235,7 +236,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_answer_does_not_block() {
+    fn waiting_for_a_slow_query_does_not_block() {
         let (release, held) = mpsc::channel::<()>();
         let mut elsewhere = QuestionThread::start(move |number: u32| {
             if number == 2 {
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_has_ended_is_an_error() {
+    fn a_panicked_query_thread_is_an_error() {
         let mut elsewhere = QuestionThread::<u32, u32>::start(|_| panic!("on purpose")).unwrap();
         elsewhere.ask(1).unwrap();
         assert!(elsewhere.answer(Duration::from_secs(60)).is_err());

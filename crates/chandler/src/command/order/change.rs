@@ -77,7 +77,7 @@ impl Replace {
         }
         changes.quantity = match &self.quantity {
             Some(text) => decimal("--quantity", text, Quantity::parse)?,
-            // The interface requires a quantity in each request.
+            // The API requires a quantity in each request.
             None => decimal("the order's quantity", &text(&order, "quantity"), Quantity::parse)?,
         };
         client.replace(id, &changes)?;

@@ -1,5 +1,5 @@
-//! Which flags apply to which types of orders. The interface ignores the others; here they are
-//! refused, because the user typed one for a reason.
+//! Flags that apply to each order type. The API ignores other fields; the command line rejects
+//! them, because a flag that the user typed must not be ignored.
 
 use trading::{OrderType, TriggerStatus};
 
@@ -19,7 +19,7 @@ pub(super) const OFFERED: [OrderType; 11] = [
     OrderType::SpecialLimit,
 ];
 
-/// A flag, and the types it applies to.
+/// A flag and a predicate for the order types it applies to.
 type Rule = (&'static str, fn(OrderType) -> bool);
 
 static RULES: [Rule; 8] = [
@@ -33,8 +33,8 @@ static RULES: [Rule; 8] = [
     ("--trigger-count", OrderType::is_conditional),
 ];
 
-/// Refuses a flag that does not apply to a new order of this type. A type that is not offered is
-/// refused by its own check.
+/// Rejects a flag that does not apply to a new order of this type. Unsupported types are rejected
+/// elsewhere.
 pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Failure> {
     if !OFFERED.contains(&order_type) {
         return Ok(());
@@ -43,8 +43,8 @@ pub(super) fn check_new(order_type: OrderType, given: &[&str]) -> Result<(), Fai
     wrong.map_or(Ok(()), |rule| Err(misplaced(rule, order_type)))
 }
 
-/// The same for an open order. A triggered order no longer waits for a price, and a triggered
-/// trailing one has a limit.
+/// Rejects a flag that does not apply to an open order. A triggered order has no trigger price to
+/// change, and a triggered trailing order has a limit.
 pub(super) fn check_open(
     order_type: OrderType,
     status: TriggerStatus,
@@ -74,7 +74,7 @@ fn misplaced((flag, belongs): &Rule, order_type: OrderType) -> Failure {
     usage(format!("{flag} does not belong to {order_type}: it is for {}", types.join(", ")))
 }
 
-/// The names of the given flags.
+/// Returns the names of the flags that were given.
 pub(super) fn given<'a>(flags: &[(&'a str, bool)]) -> Vec<&'a str> {
     flags.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| *flag).collect()
 }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_is_refused_for_types_it_does_not_apply_to() {
+    fn a_flag_for_another_order_type_is_rejected() {
         for (order_type, flag, is_fine) in [
             ("LO", "--limit", true),
             ("SLO", "--limit", true),
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_triggered_order_refuses_trigger_flags() {
+    fn a_triggered_order_rejects_trigger_flags() {
         let check = |order_type: OrderType, flag: &str| {
             check_open(order_type, TriggerStatus::Released, &[flag]).is_ok()
         };

@@ -95,7 +95,7 @@ impl List {
     }
 }
 
-/// The states with this label, or the literal of the interface.
+/// Returns the order states with this label or API name.
 fn statuses(text: &str) -> Result<Vec<OrderStatus>, Failure> {
     let word = |status: &OrderStatus| shown::status(status.as_str());
     let is_meant = |status: &OrderStatus| {
@@ -206,7 +206,7 @@ fn print(out: &mut impl Write, order: &Value) -> Result<(), Failure> {
 }
 
 fn print_history(out: &mut impl Write, order: &Value, symbol: &str) -> Result<(), Failure> {
-    // Oldest first, to be read downwards.
+    // Oldest first.
     for (index, one) in rows(order, "history").iter().rev().enumerate() {
         let heading = if index == 0 { "history" } else { "" };
         let (quantity, price, msg) = (amount(one, "quantity"), amount(one, "price"), text(one, "msg"));

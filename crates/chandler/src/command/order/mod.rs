@@ -1,4 +1,4 @@
-//! `chandler order`: orders of a paper account, in the local store or at a server.
+//! `chandler order`: a paper account's orders, in the local store or on a server.
 
 mod change;
 mod flags;

@@ -1,4 +1,4 @@
-//! The output of `chandler order buy --dry-run`.
+//! Output of `chandler order buy --dry-run`.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::field_flags::in_flags;
 use crate::output::{self, Format};
 use crate::remote::field;
 
-/// Prints the expected result and the cost of an order.
+/// Prints the expected result and cost of an order.
 pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), Failure> {
     if format == Format::Json {
         return shown::json(preview);
@@ -55,7 +55,7 @@ pub(super) fn print(preview: &Value, hint: &str, format: Format) -> Result<(), F
     Ok(out.flush()?)
 }
 
-/// Prints the cost. An order that would be rejected has a cost, but no time of a fill.
+/// Prints the cost of an order. An order that would be rejected has a cost, but no fill time.
 fn print_cost(out: &mut impl Write, cost: &Value, verdict: &str) -> Result<(), Failure> {
     if cost.is_null() {
         return Ok(());

@@ -107,7 +107,7 @@ enum Lanes {
     Overnight,
 }
 
-/// The beginning of a refusal for a security that is not stored or cannot be traded.
+/// Prefix of the error message for a security that is not stored or cannot be traded.
 const NOT_TRADABLE: &str = "symbol not tradable";
 
 impl Arguments {
@@ -183,7 +183,7 @@ impl Arguments {
         ])
     }
 
-    /// The given type, or the one derived from the other flags.
+    /// Returns the given order type, or the one derived from the other flags.
     fn order_type(&self) -> Result<OrderType, Failure> {
         if let Some(name) = &self.order_type {
             return name.to_ascii_uppercase().parse().map_err(|_| {
@@ -202,7 +202,7 @@ impl Arguments {
     }
 }
 
-/// Parses the price of a flag.
+/// Parses the price given by a flag.
 pub(super) fn price(flag: &str, text: Option<&str>) -> Result<Option<Price>, Failure> {
     text.map(|text| decimal(flag, text, parse_price)).transpose()
 }
@@ -215,8 +215,8 @@ pub(super) fn decimal<T>(
     parse(text).map_err(|error| usage(format!("{what}: {text:?} {error}")))
 }
 
-/// Notes about stored candles for an accepted order. Empty if the explanation cannot be read: the
-/// order is accepted regardless.
+/// Returns notes about missing candles for an accepted order. Empty if the explanation cannot be
+/// read, because the order is accepted regardless.
 fn notes(client: &Client, answer: &Value) -> Vec<String> {
     let Ok(id) = text(answer, "order_id").parse() else { return Vec::new() };
     let explanation = client.explanation(id).unwrap_or_default();

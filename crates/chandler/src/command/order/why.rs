@@ -1,4 +1,4 @@
-//! `chandler order why`: the explanation of an order.
+//! `chandler order why`: explains an order.
 
 use std::io::Write;
 

@@ -1,4 +1,5 @@
-//! `chandler sdk-env`: the environment of the public SDKs, for an existing server and account.
+//! `chandler sdk-env`: prints the public SDKs' environment variables for an existing server and
+//! account.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -34,10 +35,10 @@ pub(crate) struct Arguments {
 const SHIM: &str = include_str!("sitecustomize.py");
 const SHIM_FILE: &str = "sitecustomize.py";
 
-/// The environment variables of an account.
+/// Environment variables for an account.
 struct Keys {
     variables: Vec<(String, String)>,
-    /// Why variables are missing, and what to do about it.
+    /// Why variables are missing, and what the user can do about it.
     missing: Option<String>,
 }
 
@@ -69,8 +70,8 @@ pub(crate) fn run(arguments: &Arguments, context: &CommandContext) -> Result<(),
     Ok(out.flush()?)
 }
 
-/// The keys of an account. Those of the demo are in a file; for any other account the store has no
-/// token that could be shown.
+/// Returns the keys of an account. Only the demo account's credentials are stored in a file; the
+/// store has no other token in plain text.
 fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure> {
     let access: Access = open_accounts(context)?;
     let account = named(&access, name)?;
@@ -96,7 +97,7 @@ fn keys(name: &str, url: &Url, context: &CommandContext) -> Result<Keys, Failure
     Ok(Keys { variables: sdk::with_app_key(url, app_key), missing: Some(missing) })
 }
 
-/// Writes the folder for `PYTHONPATH`, and returns it.
+/// Writes the folder for `PYTHONPATH` and returns its path.
 fn write_shim() -> Result<PathBuf, Failure> {
     let cache = directories::cache()
         .ok_or_else(|| usage(format!("there is no folder for the shim: {} is not set", directories::HOME)))?;

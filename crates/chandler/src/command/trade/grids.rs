@@ -1,4 +1,4 @@
-//! Requests about grids of a paper account.
+//! Requests about a paper account's grids.
 
 use std::collections::HashSet;
 
@@ -14,19 +14,19 @@ use crate::failure::Failure;
 use crate::remote::field;
 use crate::remote::session::ApiError;
 
-/// Rows of a page: the server's maximum.
+/// Rows per page: the server's maximum.
 const ROWS: usize = paper::GRID_PAGE_MAX;
-/// The interface's message for an id without a grid.
+/// The API's error message for an unknown grid.
 const NOT_FOUND: &str = "grid order not found";
 
 impl Client {
-    /// Submits a grid and returns its id.
+    /// Submits a grid and returns its ID.
     pub(crate) fn submit_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
         let answer = self.post("/v1/gridtrading/submit", submitted(request));
         answer.map_err(|error| self.refused(error))
     }
 
-    /// Whether a grid would be accepted, and where it would trade.
+    /// Returns whether a grid would be accepted, and at which levels it would trade.
     pub(crate) fn preview_grid(&self, request: &SubmitGrid) -> Result<Value, Failure> {
         let answer = self.preview_of("/v1/gridtrading/preview", submitted(request));
         answer.map_err(|error| self.refused(error))
@@ -48,14 +48,14 @@ impl Client {
         answer.map(drop).map_err(|error| self.about_grid(id, error))
     }
 
-    /// With as many orders and history rows as a server returns per request; the answer says if
-    /// there are more.
+    /// Returns a grid with its orders and history, up to the server's limit per request. The
+    /// response indicates whether there are more.
     pub(crate) fn grid(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.get(&format!("/v1/gridtrading/detail?order_id={id}&limit={ROWS}"), &[]);
         answer.map_err(|error| self.about_grid(id, error))
     }
 
-    /// The explanation of a grid.
+    /// Returns the explanation of a grid.
     pub(crate) fn grid_explanation(&self, id: GridId) -> Result<Value, Failure> {
         let answer = self.get("/v1/gridtrading/why", &[("order_id", id.to_string())]);
         answer.map_err(|error| self.about_grid(id, error))
@@ -72,7 +72,7 @@ impl Client {
         self.pages("/v1/gridtrading/list", &parameters, "grid_order", "order_id")
     }
 
-    /// The triggers of a grid, or of all grids.
+    /// Returns the triggers of one grid, or of all grids.
     pub(crate) fn grid_triggers(&self, id: Option<GridId>) -> Result<Value, Failure> {
         let path = "/v1/gridtrading/trigger_history_list";
         let Some(id) = id else { return self.pages(path, &[], "trigger_orders", "id") };
@@ -84,19 +84,19 @@ impl Client {
         )
     }
 
-    /// The inputs for a grid of a security: its price, lot and price steps.
+    /// Returns the inputs for a grid on a security: price, lot size and price steps.
     pub(crate) fn grid_symbol(&self, symbol: &Symbol) -> Result<Value, Failure> {
         self.read("/v1/orders/info", &[("symbol", symbol.to_string())])
     }
 
-    /// Accepts the questionnaire about strategies.
+    /// Accepts the risk questionnaire for strategies.
     pub(crate) fn agree_to_strategy(&self) -> Result<(), Failure> {
         let body = json!({"type": "strategy", "items": {"agree": "true"}});
         let answer = self.post("/v1/record/questionnaire", body);
         answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
-    /// All pages of a list.
+    /// Reads all pages of a list.
     fn pages(
         &self,
         path: &str,
@@ -111,7 +111,7 @@ impl Client {
             let answer = self.read(path, &[parameters, paging.as_slice()].concat())?;
             let news = unseen(&answer, list, row_id, &mut seen);
             has_more = field(&answer, "has_more").as_bool() == Some(true);
-            // A page without new rows means that there are no more.
+            // A page without new rows is the last one.
             let is_last = news.is_empty() || !has_more;
             rows.extend(news);
             if is_last {
@@ -121,7 +121,7 @@ impl Client {
         Ok(json!({list: rows, "has_more": has_more}))
     }
 
-    /// Converts an error about one grid, which may not exist.
+    /// Converts an error about a grid, with a hint if the grid does not exist.
     fn about_grid(&self, id: GridId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == NOT_FOUND => self.no_grid(id),
@@ -134,7 +134,7 @@ impl Client {
     }
 }
 
-/// The body of a new grid.
+/// Returns the request body for a new grid.
 fn submitted(request: &SubmitGrid) -> Value {
     let SubmitGrid { symbol, settlement_currency, rule } = request;
     let mut body = Fields::default();

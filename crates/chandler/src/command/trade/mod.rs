@@ -1,5 +1,4 @@
-//! The common parts of commands about orders and money: the requests of a [`Client`], and the
-//! output.
+//! Shared parts of the order and cash commands: requests of a [`Client`], and output.
 
 mod grids;
 mod orders;

@@ -1,4 +1,4 @@
-//! Requests about orders, executions and money of a paper account.
+//! Requests about a paper account's orders, executions and cash.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,20 +18,20 @@ use crate::remote::session::ApiError;
 
 const ORDER: &str = "/v1/trade/order";
 const PREVIEW: &str = "/v1/trade/order/preview";
-/// Rows of a page of the cash flow.
+/// Rows per page of the cash flow.
 const CASH_ROWS: usize = 1_000;
-/// Bounds for requests that need a range: 1970 and 2100. Without them the server searches 90 days,
-/// and it treats 0 as absent.
+/// Time range for requests that need one: 1970 to 2100. Without a range the server searches only 90
+/// days, and it treats 0 as absent.
 const ALWAYS: (i64, i64) = (1, 4_102_444_800);
-/// The interface's message for an id without an order.
+/// The API's error message for an unknown order.
 const NOT_FOUND: &str = "order not found";
 
 impl Client {
-    /// Submits an order. Returns its id and, if known, its state.
+    /// Submits an order. Returns its ID and, if it can be read, its state.
     pub(crate) fn submit(&self, terms: &Terms) -> Result<Value, Failure> {
         let answer = self.post(ORDER, submitted(terms)).map_err(|error| self.refused_order(error, terms))?;
         let id = field(&answer, "order_id").clone();
-        // The state is optional: the order is accepted even if this request fails.
+        // The state is optional: the order has been accepted even if this request fails.
         let known = id.as_str().and_then(|id| self.get(ORDER, &[("order_id", id.to_owned())]).ok());
         let of = |name: &str| known.as_ref().map(|order| field(order, name).clone());
         let mut submitted = match (of("status"), of("msg")) {
@@ -44,13 +44,13 @@ impl Client {
         Ok(submitted)
     }
 
-    /// The expected result and the cost of an order.
+    /// Returns the expected result and cost of an order.
     pub(crate) fn preview(&self, terms: &Terms) -> Result<Value, Failure> {
         self.preview_of(PREVIEW, submitted(terms)).map_err(|error| self.to_failure(error))
     }
 
-    /// Adds the failed check and its numbers, from a preview of the same order, to the refusal of a
-    /// server.
+    /// Converts a server's rejection of an order. The message includes the failed check with its
+    /// numbers, taken from a preview of the same order.
     fn refused_order(&self, error: ApiError, terms: &Terms) -> Failure {
         let (Client::Remote(session), ApiError::Refused { status: 400, message, .. }) = (self, &error) else {
             return self.to_failure(error);
@@ -65,7 +65,7 @@ impl Client {
         }
     }
 
-    /// Converts an error about one order, which may not exist.
+    /// Converts an error about an order, with a hint if the order does not exist.
     fn about(&self, id: OrderId, error: ApiError) -> Failure {
         match &error {
             ApiError::Refused { message, .. } if message == NOT_FOUND => anyhow!(
@@ -90,7 +90,7 @@ impl Client {
         self.get(ORDER, &[("order_id", id.to_string())]).map_err(|error| self.about(id, error))
     }
 
-    /// The explanation of an order.
+    /// Returns the explanation of an order.
     pub(crate) fn explanation(&self, id: OrderId) -> Result<Value, Failure> {
         let answer = self.get("/v1/trade/order/why", &[("order_id", id.to_string())]);
         answer.map_err(|error| self.about(id, error))
@@ -112,7 +112,8 @@ impl Client {
                 self.read("/v1/trade/order/history", &[parameters.as_slice(), range.as_slice()].concat())?;
             has_more = field(&answer, "has_more").as_bool() == Some(true);
             let news = unseen(&answer, "orders", "order_id", &mut seen);
-            // Newest first: the next request ends at the second of the oldest order here.
+            // Orders are listed newest first, so the next request ends at the oldest order's
+            // submission time.
             let oldest: Option<i64> =
                 news.last().and_then(|order| field(order, "submitted_at").as_str()?.parse().ok());
             orders.extend(news);
@@ -138,7 +139,7 @@ impl Client {
             let paged = [parameters.as_slice(), &[("page", page.to_string())]].concat();
             let answer = self.read("/v1/trade/execution/history", &paged)?;
             let news = unseen(&answer, "trades", "trade_id", &mut seen);
-            // A page without new rows means that there are no more.
+            // A page without new rows is the last one.
             let is_last = news.is_empty() || field(&answer, "has_more").as_bool() != Some(true);
             trades.extend(news);
             if is_last {
@@ -170,7 +171,7 @@ impl Client {
         Ok(json!({"list": list}))
     }
 
-    /// With prices, which the interface's list lacks.
+    /// Returns the positions with current prices, which the API's position list lacks.
     pub(crate) fn positions(&self, symbols: &[market::Symbol]) -> Result<Value, Failure> {
         let parameters: Vec<(&str, String)> =
             symbols.iter().map(|symbol| ("symbol", symbol.to_string())).collect();
@@ -202,12 +203,12 @@ impl Client {
     }
 }
 
-/// Always sends both bounds: with one alone a server searches 90 days from it.
+/// Returns both bounds. With only one bound, a server searches 90 days from it.
 fn ends(between: Between) -> (i64, i64) {
     (between.start.map_or(ALWAYS.0, |at| at.0), between.end.map_or(ALWAYS.1, |at| at.0))
 }
 
-/// The body of a new order.
+/// Returns the request body for a new order.
 fn submitted(terms: &Terms) -> Value {
     let mut body = Fields::default();
     body.text("symbol", Some(&terms.symbol));
@@ -231,7 +232,7 @@ fn submitted(terms: &Terms) -> Value {
     Value::Object(body.0)
 }
 
-/// The body of a replacement.
+/// Returns the request body for a replacement.
 fn replaced(id: OrderId, changes: &Changes) -> Value {
     let mut body = Fields::default();
     body.text("order_id", Some(id));

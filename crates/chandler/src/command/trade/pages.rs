@@ -1,4 +1,4 @@
-//! Lists that are read page by page, and the bodies of requests.
+//! Helpers for paged lists and request bodies.
 
 use std::collections::HashSet;
 
@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 use super::shown::rows;
 use crate::remote::field;
 
-/// The maximum number of pages that are read of a list.
+/// Maximum number of pages read from a list.
 pub(super) const PAGES_MAX: usize = 1_000;
 
-/// Rows of an answer whose ids have not been seen.
+/// Returns the rows whose IDs are not in `seen`, and adds those IDs to it.
 pub(super) fn unseen(answer: &Value, list: &str, id: &str, seen: &mut HashSet<String>) -> Vec<Value> {
     let is_new = |row: &&Value| field(row, id).as_str().is_some_and(|id| seen.insert(id.to_owned()));
     rows(answer, list).iter().filter(is_new).cloned().collect()
 }
 
-/// Fields of a request body; absent ones are not sent.
+/// Fields of a request body. Absent values are not sent.
 #[derive(Default)]
 pub(super) struct Fields(pub(super) Map<String, Value>);
 

@@ -20,7 +20,7 @@ pub(crate) struct Range {
     end: Option<String>,
 }
 
-/// The range as instants, both included.
+/// A time range with inclusive bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Between {
     pub(crate) start: Option<Timestamp>,
@@ -33,7 +33,7 @@ impl Range {
     pub(crate) fn between(&self) -> Result<Between, Failure> {
         let time = |text: &Option<String>| text.as_deref().map(parse_instant).transpose().map_err(usage);
         let (start, mut end) = (time(&self.start)?, time(&self.end)?);
-        // Hong Kong has no clock changes, so every day has the same length.
+        // Hong Kong has no daylight saving time, so every day has the same length.
         if self.end.as_deref().is_some_and(|text| !text.contains('T')) {
             end = end.map(|at| Timestamp(at.0.saturating_add(DAY_SECONDS - 1)));
         }
@@ -53,7 +53,7 @@ pub(crate) struct OrdersQuestion {
     pub(crate) symbol: Option<Symbol>,
     pub(crate) statuses: Vec<OrderStatus>,
     pub(crate) side: Option<Side>,
-    /// Those of earlier days instead of today's; with a range, by submission time.
+    /// If set, orders of earlier days instead of today's, limited by submission time.
     pub(crate) history: Option<Between>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct CashQuestion {
     pub(crate) between: Between,
 }
 
-/// Statements of a kind, newest first.
+/// Query for statements of one kind, newest first.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatementsQuestion {
     pub(crate) kind: StatementKind,
@@ -78,12 +78,12 @@ pub(crate) struct StatementsQuestion {
     pub(crate) limit: u32,
 }
 
-/// A date as in lists of statements: 20260318.
+/// Returns a date as in statement lists: 20260318.
 pub(crate) fn digits(date: Date) -> i32 {
     i32::from(date.year()) * 10_000 + i32::from(date.month()) * 100 + i32::from(date.day())
 }
 
-/// Parses the id of an order, as shown in a list.
+/// Parses an order ID, as shown in a list.
 pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
@@ -95,11 +95,11 @@ pub(crate) fn order_id(text: &str) -> Result<OrderId, Failure> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct GridsQuestion {
     pub(crate) symbol: Option<Symbol>,
-    /// Empty for all.
+    /// Empty for all states.
     pub(crate) statuses: Vec<GridStatus>,
 }
 
-/// The actions on a grid other than replacing its rule.
+/// Actions on a grid other than replacing its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum GridChange {
     Cancel,
@@ -107,7 +107,7 @@ pub(crate) enum GridChange {
     Restart,
 }
 
-/// Parses the id of a grid, as shown in a list.
+/// Parses a grid ID, as shown in a list.
 pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
     let is_digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse()
@@ -116,7 +116,7 @@ pub(crate) fn grid_id(text: &str) -> Result<GridId, Failure> {
         .ok_or_else(|| usage(format!("{text:?} is not the id of a grid: `chandler grid list` shows them")))
 }
 
-/// The state of grids with this label, or the literal of the interface.
+/// Parses a grid state from its label or its API name.
 pub(crate) fn grid_state(text: &str) -> Result<GridStatus, Failure> {
     let word = |status: &GridStatus| grid_status(status.as_str());
     let is_meant = |status: &GridStatus| {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_state_of_grids_is_parsed_from_its_label_and_its_literal() {
+    fn a_grid_state_is_parsed_from_its_label_or_api_name() {
         for (text, status) in [
             ("running", GridStatus::Performing),
             ("Performing", GridStatus::Performing),

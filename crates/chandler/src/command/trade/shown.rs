@@ -1,4 +1,4 @@
-//! Formats documents about orders and money. Text from a server is untrusted.
+//! Formats documents about orders and cash. Text from a server is untrusted.
 
 use std::io::Write;
 
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::{self, Column};
 use crate::remote::field;
 
-/// A field as text: numbers verbatim, an absent field as empty text.
+/// Returns a field as text. Numbers are unchanged; an absent field is an empty string.
 pub(crate) fn text(document: &Value, name: &str) -> String {
     match field(document, name) {
         Value::Null => String::new(),
@@ -19,8 +19,8 @@ pub(crate) fn text(document: &Value, name: &str) -> String {
     }
 }
 
-/// Prints a document of the HTTP API as JSON. The API has times as Unix seconds and dates as
-/// digits, because SDKs expect that; the command line uses RFC 3339.
+/// Prints an API document as JSON with RFC 3339 times. The API itself uses Unix seconds and dates
+/// as digits, because the SDKs expect them.
 pub(crate) fn json(document: &Value) -> Result<(), Failure> {
     let mut document = document.clone();
     write_times(&mut document);
@@ -44,13 +44,13 @@ fn write_times(document: &mut Value) {
     }
 }
 
-/// Whether a field of the API is a time, by its name.
+/// Returns whether an API field is a time, by its name.
 fn is_time(name: &str) -> bool {
     matches!(name, "at" | "time") || ["_at", "_time", "_until"].iter().any(|end| name.ends_with(end))
 }
 
-/// Unix seconds, as a number or as text, in RFC 3339. An unknown time is `null`; text that is no
-/// number is not changed.
+/// Converts Unix seconds, as a number or a string, to RFC 3339. An unknown time becomes `null`;
+/// other strings are returned unchanged.
 fn rfc3339(value: &Value) -> Value {
     let seconds = match value {
         Value::String(text) if text.is_empty() => Some(0),
@@ -64,7 +64,7 @@ fn rfc3339(value: &Value) -> Value {
     }
 }
 
-/// `20260318`, as a number or as text, as `2026-03-18`.
+/// Converts `20260318`, as a number or a string, to `2026-03-18`.
 fn dashed(value: &Value) -> Value {
     let digits = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     parse_date(&digits).map_or_else(|_| value.clone(), |date| Value::String(date.to_string()))
@@ -74,7 +74,7 @@ pub(crate) fn rows<'a>(document: &'a Value, name: &str) -> &'a [Value] {
     field(document, name).as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Unix seconds in the market's local time: `2026-03-18 10:02:00`.
+/// Formats Unix seconds in the market's local time: `2026-03-18 10:02:00`.
 pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -82,7 +82,7 @@ pub(crate) fn clock(document: &Value, name: &str, symbol: &str) -> String {
     }
 }
 
-/// The same with the market's zone, for lists with several markets.
+/// Formats a time like [`clock`], with the market's time zone, for lists with several markets.
 pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     let zone = match market_of(symbol) {
         Market::Hk => "HKT",
@@ -93,7 +93,7 @@ pub(crate) fn zoned(document: &Value, name: &str, symbol: &str) -> String {
     if time.is_empty() { time } else { format!("{time} {zone}") }
 }
 
-/// The same with the abbreviation of the zone at that time: `2026-03-18 10:02:00 EDT`.
+/// Formats a time like [`clock`], with the zone's abbreviation at that time, such as EDT or EST.
 pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String {
     match text(document, name).parse() {
         Ok(0) | Err(_) => String::new(),
@@ -104,7 +104,7 @@ pub(crate) fn named_clock(document: &Value, name: &str, symbol: &str) -> String 
     }
 }
 
-/// Rows without a security use Hong Kong time.
+/// Returns a symbol's market. Rows without a security use Hong Kong.
 fn market_of(symbol: &str) -> Market {
     symbol.parse::<Symbol>().map_or(Market::Hk, |symbol| symbol.market())
 }
@@ -114,7 +114,7 @@ pub(crate) fn local(at: Timestamp, market: Market) -> String {
     format!("{date} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// `-80000.5` as `-80,000.5`.
+/// Formats `-80000.5` as `-80,000.5`.
 pub(crate) fn grouped(plain: &str) -> String {
     let (sign, digits) = plain.strip_prefix('-').map_or(("", plain), |digits| ("-", digits));
     let (whole, rest) = digits.split_once('.').map_or((digits, None), |(whole, rest)| (whole, Some(rest)));
@@ -123,12 +123,12 @@ pub(crate) fn grouped(plain: &str) -> String {
     format!("{sign}{}{rest}", output::thousands(whole))
 }
 
-/// An amount of a document, grouped.
+/// Formats an amount field with thousands separators.
 pub(crate) fn amount(document: &Value, name: &str) -> String {
     grouped(&text(document, name))
 }
 
-/// The label of an order's state.
+/// Returns the label of an order state.
 pub(crate) fn status(literal: &str) -> &str {
     match literal {
         "NotReported" => "waits for its session",
@@ -147,7 +147,7 @@ pub(crate) fn status(literal: &str) -> &str {
     }
 }
 
-/// The label of a grid's state.
+/// Returns the label of a grid state.
 pub(crate) fn grid_status(literal: &str) -> &str {
     match literal {
         "Performing" => "running",
@@ -158,7 +158,7 @@ pub(crate) fn grid_status(literal: &str) -> &str {
     }
 }
 
-/// The side of a grid's order, which is a number in the document.
+/// Returns the side of a grid's order, which is a number in the document.
 pub(crate) fn side_of(order: &Value) -> &'static str {
     match field(order, "action").as_i64() {
         Some(1) => "buy",
@@ -167,13 +167,13 @@ pub(crate) fn side_of(order: &Value) -> &'static str {
     }
 }
 
-/// The name of a charge, with its code in files and documents.
+/// Formats a charge as its name followed by its code.
 pub(crate) fn charge(code: &str) -> String {
     let name = server::charge_name(code);
     if name == code { code.to_owned() } else { format!("{name} ({code})") }
 }
 
-/// The label of a cash flow.
+/// Returns the label of a cash flow type.
 pub(crate) fn flow(literal: &str) -> &str {
     match literal {
         "Fee" => "charge",
@@ -193,7 +193,7 @@ pub(crate) fn flow(literal: &str) -> &str {
     }
 }
 
-/// The name of a security. An option without a name is described by its terms.
+/// Returns the name of a security. An option without a name is described by its terms.
 pub(crate) fn security_name(symbol: &str, name: String) -> String {
     let option = symbol.parse::<Symbol>().ok().filter(|_| name.is_empty()).and_then(|symbol| symbol.option());
     let Some(OptionTerms { underlying, expiry, right, strike }) = option else { return name };
@@ -204,7 +204,7 @@ pub(crate) fn security_name(symbol: &str, name: String) -> String {
     format!("{} {expiry} {right} {}", underlying.ticker(), plain_price(strike))
 }
 
-/// Prints a table, or a sentence if it has no rows.
+/// Prints a table, or `nothing` if there are no rows.
 pub(crate) fn table(columns: &[Column], rows: Vec<Vec<String>>, nothing: &str) -> Result<(), Failure> {
     let mut out = output::stdout();
     if rows.is_empty() {
@@ -221,7 +221,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn amounts_are_grouped_and_times_are_the_markets() {
+    fn amounts_are_grouped_and_times_are_local() {
         for (plain, shown) in
             [("80000.50", "80,000.50"), ("-1234567", "-1,234,567"), ("0.5", "0.5"), ("", ""), ("no", "no")]
         {
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_the_api_are_written_as_rfc_3339() {
+    fn api_times_are_printed_as_rfc_3339() {
         let mut document = json!({
             "orders": [{"order_id": "1794708000", "submitted_at": "1773799320", "trigger_at": "0", "delayed_until": ""}],
             "list": [{"dt": 20260318, "file_key": "/20260318/"}, {"dt": "20260318", "business_time": 1773799320}],

@@ -1,4 +1,4 @@
-//! Requests about statements of a paper account.
+//! Requests about a paper account's statements.
 
 use market::Date;
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ impl Client {
         self.read("/v1/statement/list", &[parameters(question), vec![limit]].concat())
     }
 
-    /// The text of the newest statement of a kind, or of that of a date; `None` if it does not
-    /// exist.
+    /// Returns the content of the statement for `date`, or of the newest one of its kind. `None` if
+    /// it does not exist.
     pub(crate) fn statement(
         &self,
         question: &StatementsQuestion,
@@ -27,7 +27,7 @@ impl Client {
         self.statement_file(key).map(Some)
     }
 
-    /// The key of a statement, searched page by page, because there may be many newer ones.
+    /// Returns the key of a statement. Searches page by page, because there may be many newer ones.
     fn statement_key(
         &self,
         question: &StatementsQuestion,

@@ -11,7 +11,7 @@ use crate::remote::field;
 
 const GROUPS: &str = "/v1/watchlist/groups";
 
-/// How the securities of a group change.
+/// How the securities in a group are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Members {
     Add,
@@ -26,12 +26,12 @@ pub(super) enum Pinning {
 }
 
 impl Client {
-    /// All groups.
+    /// Returns all groups.
     pub(super) fn watchlists(&self) -> Result<Value, Failure> {
         self.read(GROUPS, &[])
     }
 
-    /// Creates a group and returns its id.
+    /// Creates a group and returns its ID.
     pub(super) fn create_watchlist(&self, name: &str, symbols: &[Symbol]) -> Result<String, Failure> {
         self.check_name(name)?;
         let body = json!({"name": name, "securities": texts(symbols)});
@@ -65,7 +65,8 @@ impl Client {
         answer.map(drop).map_err(|error| self.to_failure(error))
     }
 
-    /// An invalid name is a usage error in the local store. A server decides for itself.
+    /// Rejects an invalid name as a usage error for the local store. A server validates names
+    /// itself.
     fn check_name(&self, name: &str) -> Result<(), Failure> {
         match self {
             Client::Local(_) => WatchlistName::parse(name).map(drop).map_err(usage),
@@ -74,7 +75,7 @@ impl Client {
     }
 
     pub(super) fn delete_watchlist(&self, id: &str, purge: bool) -> Result<(), Failure> {
-        // Listed ids need no encoding; the server refuses others.
+        // IDs from the list need no encoding; the server rejects other IDs.
         let id: String = form_urlencoded::byte_serialize(id.as_bytes()).collect();
         let answer = self.delete(&format!("{GROUPS}?id={id}&purge={purge}"));
         answer.map(drop).map_err(|error| self.to_failure(error))

@@ -10,7 +10,7 @@ use super::*;
 
 mod shape;
 
-/// 2026-11-14, a Saturday: every market has closed its week.
+/// 2026-11-14, a Saturday, when all markets are closed for the week.
 const NOW: Timestamp = Timestamp(1_794_700_000);
 
 fn venues() -> &'static Venues {
@@ -33,7 +33,7 @@ fn all_minutes(security: &DemoSecurity, now: Timestamp) -> Candles {
     })
 }
 
-/// Days and minutes at [`NOW`], drawn once for all tests.
+/// Returns daily and minute candles at [`NOW`], generated once for all tests.
 fn drawn(symbol: &str) -> (&'static Candles, &'static Candles) {
     type Drawn = BTreeMap<&'static str, OnceLock<(Candles, Candles)>>;
     static DRAWN: OnceLock<Drawn> = OnceLock::new();
@@ -44,7 +44,7 @@ fn drawn(symbol: &str) -> (&'static Candles, &'static Candles) {
     (days, minutes)
 }
 
-/// Regular minutes, keyed by trading day.
+/// Groups regular minutes by trading day.
 fn by_day(security: &DemoSecurity, minutes: &Candles) -> BTreeMap<Date, Vec<Candle>> {
     let mut days: BTreeMap<Date, Vec<Candle>> = BTreeMap::new();
     for minute in minutes.iter().filter(|m| m.session == Session::Intraday) {
@@ -83,7 +83,7 @@ fn check_rows(symbol: &str, expected: Expect) {
 }
 
 #[test]
-fn figures_are_those_of_demo_securities_in_the_order_of_their_days() {
+fn figures_are_valid_and_sorted_by_date() {
     let columns = FIGURES_COLUMNS.split(',').count();
     for (symbol, row) in FIGURES {
         assert!(securities().iter().any(|security| security.symbol == symbol), "{symbol}");
@@ -93,7 +93,7 @@ fn figures_are_those_of_demo_securities_in_the_order_of_their_days() {
     for pair in days.windows(2).filter(|pair| pair[0].0 == pair[1].0) {
         assert!(pair[0].1 < pair[1].1, "{pair:?}");
     }
-    // Shares are split on the day on which the price is.
+    // The share count changes on the ex-date of the split.
     let split = actions(security("CNDL.US"), venues(), NOW)
         .into_iter()
         .rev()
@@ -102,7 +102,7 @@ fn figures_are_those_of_demo_securities_in_the_order_of_their_days() {
 }
 
 #[test]
-fn the_same_now_gives_the_same_bytes_for_ever() {
+fn generated_data_is_deterministic() {
     check_rows(
         "9002.HK",
         expect![[r#"
@@ -145,7 +145,7 @@ fn the_same_now_gives_the_same_bytes_for_ever() {
 }
 
 #[test]
-fn a_later_now_continues_what_an_earlier_one_began() {
+fn a_later_now_extends_earlier_data() {
     for symbol in ["9002.HK", "SNUF.US", "309001.SZ"] {
         let security = security(symbol);
         let (days, minutes) = drawn(symbol);
@@ -164,7 +164,7 @@ fn a_later_now_continues_what_an_earlier_one_began() {
 }
 
 #[test]
-fn the_listings_are_well_formed_and_of_every_market() {
+fn listings_are_valid_and_cover_every_market() {
     let symbols: BTreeSet<_> = securities().iter().map(|s| s.symbol).collect();
     assert_eq!(symbols.len(), securities().len());
     for s in securities() {
@@ -186,7 +186,7 @@ fn the_listings_are_well_formed_and_of_every_market() {
 }
 
 #[test]
-fn every_day_is_a_valid_candle_on_a_trading_day_from_the_first_to_the_last() {
+fn every_trading_day_has_a_valid_candle() {
     for s in securities() {
         let days = daily(s, venues(), NOW);
         let venue = venue(s);
@@ -220,7 +220,7 @@ fn assert_valid(s: &DemoSecurity, c: &Candle) {
 }
 
 #[test]
-fn every_minute_is_a_valid_candle_in_a_session_of_the_last_two_years() {
+fn every_minute_is_a_valid_candle_in_a_session() {
     for symbol in ["9002.HK", "SNUF.US", "309001.SZ", ".CHDL.US"] {
         let s = security(symbol);
         let (_, minutes) = drawn(symbol);
@@ -242,7 +242,7 @@ fn every_minute_is_a_valid_candle_in_a_session_of_the_last_two_years() {
 }
 
 #[test]
-fn the_minutes_of_a_day_stand_in_its_daily_candle() {
+fn minutes_match_their_daily_candle() {
     for symbol in ["9002.HK", "9004.HK", "SNUF.US", "309001.SZ", ".CHDL.US"] {
         let s = security(symbol);
         let (days, minutes) = drawn(symbol);
@@ -270,7 +270,7 @@ fn the_minutes_of_a_day_stand_in_its_daily_candle() {
 }
 
 #[test]
-fn prices_move_with_their_actions_so_that_adjusted_ones_are_smooth() {
+fn adjusted_prices_are_continuous_across_actions() {
     for s in securities() {
         let actions = actions(s, venues(), NOW);
         let zone = venue(s).zone();
@@ -293,7 +293,7 @@ fn prices_move_with_their_actions_so_that_adjusted_ones_are_smooth() {
 }
 
 #[test]
-fn every_kind_of_action_occurs_and_one_is_always_recent() {
+fn every_kind_of_action_occurs() {
     let all: Vec<Action> = securities().iter().flat_map(|s| actions(s, venues(), NOW)).collect();
     let one = Amount::one();
     let text = |amount: &Amount| amount.to_string();
@@ -333,7 +333,7 @@ fn a_suspended_security_has_no_candles_for_two_weeks() {
 }
 
 #[test]
-fn a_wild_day_is_interrupted_and_a_thin_name_trades_seldom() {
+fn volatile_days_have_halts_and_thin_days_few_minutes() {
     let wick = security("WICK.US");
     let from = date(2026, 1, 1);
     let plans =
@@ -356,7 +356,7 @@ fn a_wild_day_is_interrupted_and_a_thin_name_trades_seldom() {
 }
 
 #[test]
-fn half_days_end_early_and_auctions_have_their_minute() {
+fn half_days_end_early_and_auctions_have_a_candle() {
     let hk = security("9002.HK");
     let (_, minutes) = drawn("9002.HK");
     let (mut full, mut half) = (0, 0);
@@ -384,7 +384,7 @@ fn half_days_end_early_and_auctions_have_their_minute() {
 }
 
 #[test]
-fn us_names_trade_before_and_after_hours_and_two_of_them_overnight() {
+fn us_securities_trade_in_extended_hours() {
     let week = Timestamp(NOW.0 - 7 * 86_400);
     let mut overnight = Vec::new();
     for s in securities().iter().filter(|s| s.region == Region::Us && !s.is_index()) {
@@ -403,14 +403,14 @@ fn us_names_trade_before_and_after_hours_and_two_of_them_overnight() {
 }
 
 #[test]
-fn prices_below_a_dollar_use_their_fourth_decimal() {
+fn prices_below_a_dollar_have_four_decimals() {
     let (days, _) = drawn("SNUF.US");
     assert!(days.close.iter().any(|close| close % 1000 != 0 && *close < 1_000_000));
     assert!(days.close.iter().filter(|close| **close >= 1_000_000).all(|close| close % 10_000 == 0));
 }
 
 #[test]
-fn while_the_market_is_open_the_day_is_made_of_its_complete_minutes() {
+fn an_open_day_is_folded_from_complete_minutes() {
     let s = security("9001.HK");
     let today = date(2026, 11, 13);
     let day_at = |hour, minute| {
@@ -443,7 +443,7 @@ fn drawn_day(s: &DemoSecurity, day: Date) -> Candle {
 }
 
 #[test]
-fn an_evening_in_new_york_already_trades_for_tomorrow() {
+fn overnight_minutes_are_generated_before_midnight() {
     let s = security("CNDL.US");
     let now = instant(Market::Us, date(2026, 11, 8), 22, 0);
     let minutes = minutes(s, venues(), now).last().unwrap();
@@ -455,7 +455,7 @@ fn an_evening_in_new_york_already_trades_for_tomorrow() {
 }
 
 #[test]
-fn trades_make_the_very_minutes_that_they_stand_in() {
+fn trades_fold_into_their_minutes() {
     for symbol in TRADED {
         let security = security(symbol);
         let (_, minutes) = drawn(symbol);
@@ -478,7 +478,7 @@ fn trades_make_the_very_minutes_that_they_stand_in() {
                     (built.open, built.volume, built.session),
                     (drawn.open, drawn.volume, drawn.session)
                 );
-                // A share or two cannot be traded at four prices.
+                // One or two shares cannot be traded at four prices.
                 if drawn.volume >= 4 {
                     assert_eq!((built.high, built.low, built.close), (drawn.high, drawn.low, drawn.close));
                 }
@@ -488,7 +488,7 @@ fn trades_make_the_very_minutes_that_they_stand_in() {
 }
 
 #[test]
-fn the_option_has_minutes_and_is_the_same_until_the_next_one() {
+fn the_option_is_the_same_until_it_is_replaced() {
     let at = |day: Date| instant(Market::Us, day, 20, 0);
     let made = |day: Date| option(venues(), at(day)).unwrap().unwrap();
     let DemoOption { symbol, days, minutes } = made(date(2026, 11, 13));
@@ -499,7 +499,7 @@ fn the_option_has_minutes_and_is_the_same_until_the_next_one() {
         assert!(minute.volume > 0 && minute.low.0 > 0 && minute.open.0 % 10_000 == 0);
     }
     assert!((3_000..20_000).contains(&minutes.len()), "{}", minutes.len());
-    // Two weeks on it is the same one, with more minutes.
+    // Two weeks later it is the same option, with more minutes.
     let DemoOption { symbol: later, minutes: more, .. } = made(date(2026, 11, 27));
     assert_eq!((later, days.len() * 390), (symbol, minutes.len()));
     assert!(more.len() > minutes.len() && more.time.starts_with(&minutes.time));

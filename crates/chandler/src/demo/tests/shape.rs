@@ -1,9 +1,9 @@
-//! What a chart of the demo looks like, and where it ends.
+//! Tests of the shape and the end of the generated charts.
 
 use super::*;
 
 #[test]
-fn the_extremes_of_a_day_are_touched_and_not_lain_on() {
+fn few_minutes_touch_the_extremes_of_a_day() {
     for symbol in [".CHDL.US", "309001.SZ"] {
         let s = security(symbol);
         let (days, minutes) = drawn(symbol);
@@ -14,7 +14,7 @@ fn the_extremes_of_a_day_are_touched_and_not_lain_on() {
             let ticks = (day.high.0 - day.low.0) / s.tick(day.high.0);
             let highs = of_day.iter().filter(|m| m.high == day.high).count();
             let lows = of_day.iter().filter(|m| m.low == day.low).count();
-            // A narrow day of few prices lies on both of them.
+            // On a day with a narrow range, many minutes touch both extremes.
             assert!(ticks < 50 || highs + lows <= 20, "{symbol} {date}: {highs} {lows}");
             touches += highs + lows;
         }
@@ -23,7 +23,7 @@ fn the_extremes_of_a_day_are_touched_and_not_lain_on() {
 }
 
 #[test]
-fn what_is_made_while_a_market_is_open_ends_at_its_open() {
+fn data_generated_in_regular_hours_ends_at_the_open() {
     let today = date(2026, 11, 13);
     for (symbol, market, open, close) in
         [("9001.HK", Market::Hk, (9, 30), (16, 10)), ("CNDL.US", Market::Us, (9, 30), (16, 0))]

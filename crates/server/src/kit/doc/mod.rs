@@ -1,6 +1,6 @@
-//! The OpenAPI description of an endpoint, referenced by its row. Bodies and answers are described
-//! by the types that are deserialized and serialized, so the document matches the real data.
-//! `http/document/` assembles `GET /openapi.json` from them.
+//! OpenAPI description of an endpoint, referenced by its row. Request and response bodies are
+//! described by the types that are deserialized and serialized, so the document matches the actual
+//! data. `http/document/` assembles `GET /openapi.json` from the descriptions.
 
 pub(crate) mod refusals;
 
@@ -12,26 +12,26 @@ use super::codes;
 use super::counter;
 use super::envelope::{ProblemBody, Success};
 
-/// The description of one endpoint.
+/// Description of one endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Doc {
-    /// The `operationId`, which generated clients use as its name.
+    /// The `operationId`, which generated clients use as the method name.
     pub(crate) id: &'static str,
     pub(crate) tag: Tag,
     pub(crate) summary: &'static str,
     pub(crate) about: Option<&'static str>,
     pub(crate) credentials: Credentials,
     pub(crate) parameters: &'static [Parameter],
-    /// Additional path parameters, if the endpoint has several paths.
+    /// Additional path parameters, for endpoints with several paths.
     pub(crate) path: &'static [Parameter],
-    /// The accepted formats of the request body; empty if the body is not read.
+    /// Accepted request body formats. Empty if the body is not read.
     pub(crate) body: &'static [Media],
     pub(crate) answers: &'static [AnswerDoc],
-    /// Refusals besides those of authentication and authorization.
+    /// Refusals other than those for authentication and authorization.
     pub(crate) refusals: &'static [RefusalDoc],
 }
 
-/// The tags of the document, which group its endpoints.
+/// Tags that group the endpoints in the document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tag {
     Candles,
@@ -50,11 +50,11 @@ pub(crate) enum Tag {
 /// How the caller is authenticated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Credentials {
-    /// As the row declares.
+    /// As declared by the row.
     ByRow,
-    /// None, although the row is for monitoring.
+    /// No credentials, although the row is for monitoring.
     None,
-    /// By the registration access token of an OAuth client.
+    /// The registration access token of an OAuth client.
     Registration,
 }
 
@@ -71,7 +71,7 @@ pub(crate) struct Parameter {
     pub(crate) words: &'static str,
 }
 
-/// The type of a parameter or a header.
+/// Type of a parameter or header.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Kind {
     Text,
@@ -87,14 +87,14 @@ pub(crate) enum Kind {
     NumberOf(&'static [i32]),
 }
 
-/// The default of a parameter.
+/// Default value of a parameter.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Word {
     Text(&'static str),
     Number(u32),
 }
 
-/// Adds a schema to the generator that collects all of them.
+/// Adds a type's schema to the generator, which collects all schemas.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
 /// One media type of a body.
@@ -106,7 +106,7 @@ pub(crate) struct Media {
     pub(crate) example: Option<&'static str>,
 }
 
-/// An answer other than the shared refusals.
+/// A response other than the shared refusals.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AnswerDoc {
     pub(crate) status: &'static str,
@@ -115,14 +115,14 @@ pub(crate) struct AnswerDoc {
     pub(crate) forms: &'static [Media],
 }
 
-/// A refusal that several endpoints share, described once under its name.
+/// A refusal shared by several endpoints and described once, under its name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RefusalDoc {
     /// `default` means every status that is not listed.
     pub(crate) status: &'static str,
     pub(crate) name: &'static str,
     pub(crate) words: &'static str,
-    /// Instead of words: codes that `kit/codes.rs` defines for this status.
+    /// Codes that `kit/codes.rs` defines for this status, used instead of `words`.
     pub(crate) codes: &'static [u64],
     pub(crate) headers: &'static [HeaderDoc],
     pub(crate) shape: Shape,
@@ -153,7 +153,8 @@ impl Doc {
         }
     }
 
-    /// Whether the query has a symbol, which may also be given as a counter id.
+    /// Returns whether the endpoint has a `symbol` parameter, which clients may also send as a
+    /// counter id.
     pub(crate) fn has_symbol(&self) -> bool {
         self.parameters.iter().any(Parameter::is_symbol)
     }
@@ -170,7 +171,7 @@ impl Doc {
         Doc { parameters, ..self }
     }
 
-    /// The same endpoint at another path.
+    /// Describes the same endpoint at another path.
     pub(crate) const fn also(self, id: &'static str, path: &'static [Parameter]) -> Doc {
         Doc { id, path, ..self }
     }
@@ -189,7 +190,7 @@ impl Doc {
 }
 
 impl Parameter {
-    /// Documented with every `symbol` of a query.
+    /// Documented with every `symbol` query parameter.
     pub(crate) const COUNTER_ID: Parameter = Parameter::query(
         counter::COUNTER_ID,
         Kind::Text,
@@ -220,7 +221,7 @@ impl Parameter {
         Parameter { is_required: true, ..self }
     }
 
-    /// Sets the default.
+    /// Sets the default value.
     pub(crate) const fn or(self, default: Word) -> Parameter {
         Parameter { default: Some(default), ..self }
     }
@@ -250,13 +251,13 @@ impl Kind {
     }
 }
 
-/// A string enumeration.
+/// Returns the schema of a string enumeration.
 pub(crate) fn one_of(words: &[&str]) -> Schema {
     json_schema!({"type": "string", "enum": words})
 }
 
-/// Describes answers and forms that are written and read without these types: for the document,
-/// their shapes are enough.
+/// Defines types that are used only as schemas, for responses and forms that are not serialized or
+/// deserialized through these types.
 macro_rules! described_only {
     ($($item:item)*) => {
         $(
@@ -268,7 +269,7 @@ macro_rules! described_only {
 }
 pub(crate) use described_only;
 
-/// The fields of a form are text or absent, never null.
+/// Removes null from a form's fields, which are text or absent.
 pub(crate) fn of_form(schema: &mut Schema) {
     let fields = schema.get_mut("properties").and_then(Value::as_object_mut);
     for field in fields.into_iter().flat_map(|fields| fields.values_mut()) {
@@ -296,7 +297,7 @@ impl Media {
         Media::new("application/x-www-form-urlencoded", named::<T>)
     }
 
-    /// A text format without a schema.
+    /// Describes a text format without a schema.
     pub(crate) const fn text(kind: &'static str) -> Media {
         Media::new(kind, named::<String>)
     }
@@ -322,7 +323,7 @@ fn named<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// The form of `envelope::success`.
+/// Describes a JSON response in the `envelope::success` format.
 pub(crate) const fn data<T: JsonSchema>() -> Media {
     Media::new("application/json", named::<Success<T>>)
 }
@@ -346,12 +347,12 @@ impl AnswerDoc {
 }
 
 impl RefusalDoc {
-    /// A refusal in the common form, which all have except those of OAuth and UDF.
+    /// Describes a refusal in the common format, which all endpoints use except OAuth and UDF.
     pub(crate) const fn new(status: &'static str, name: &'static str, codes: &'static [u64]) -> RefusalDoc {
         RefusalDoc { status, name, words: "", codes, headers: &[], shape: named::<ProblemBody> }
     }
 
-    /// A refusal in another form.
+    /// Describes a refusal in another format.
     pub(crate) const fn of<T: JsonSchema>(
         status: &'static str,
         name: &'static str,

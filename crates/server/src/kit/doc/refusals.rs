@@ -1,4 +1,4 @@
-//! Refusals and headers shared by several groups of endpoints.
+//! Refusals and headers shared by several endpoint groups.
 
 use wire::code;
 
@@ -6,7 +6,7 @@ use super::{HeaderDoc, Kind, RefusalDoc};
 use crate::kit::envelope::ProblemBody;
 use crate::kit::{allowance, codes};
 
-/// A header of every answer.
+/// Header sent with every response.
 pub(crate) const TRACE_ID: HeaderDoc =
     HeaderDoc::new("x-trace-id", "TraceId", "Names this answer; the operator's log has the same", Kind::Text);
 pub(crate) const RETRY_AFTER: HeaderDoc =
@@ -17,7 +17,7 @@ pub(crate) const AUTHENTICATE: HeaderDoc =
 pub(crate) const BAD_REQUEST: RefusalDoc = RefusalDoc::new("400", "BadRequest", &[code::INVALID]);
 pub(crate) const TRADE_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "TradeRefused", &[codes::TRADE_PARAMETER, codes::SHORT_SALE]);
-/// The same for grid orders.
+/// Trading refusals for grid orders.
 pub(crate) const GRID_REFUSED: RefusalDoc =
     RefusalDoc::new("400", "GridRefused", &[codes::TRADE_PARAMETER, codes::GRID_RULE, codes::SHORT_SALE]);
 pub(crate) const TRADE_TOO_FAST: RefusalDoc =
@@ -45,7 +45,7 @@ pub(crate) const TOO_FAST: RefusalDoc =
     RefusalDoc::new("429", "TooFast", &[code::RATE, codes::TOO_OFTEN]).headers(&TOO_FAST_HEADERS);
 pub(crate) const FAILED: RefusalDoc = RefusalDoc::new("500", "Failed", &[code::SERVER, codes::INTERNAL]);
 pub(crate) const NOT_OFFERED: RefusalDoc = RefusalDoc::new("501", "NotOffered", &[code::SERVER]);
-/// Refusals before the request reaches its endpoint: for its method, its size or its rate.
+/// Refusals before a request reaches its endpoint, because of its method, size or rate.
 pub(crate) const OTHERWISE: RefusalDoc = RefusalDoc::of::<ProblemBody>(
     "default",
     "Refused",

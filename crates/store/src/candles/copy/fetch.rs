@@ -1,5 +1,4 @@
-//! Reads from the shared database: its state, changed symbols, all rows of a symbol, and bodies by
-//! id.
+//! Reads from the shared database: its version, changed symbols, a symbol's rows, and bodies by id.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,60 +13,61 @@ use crate::StoreError;
 use crate::candles::nodes_sql;
 use crate::engine::{Db, Fault, Value};
 
-/// Up to this many changed days are fetched one by one; for more, all days of the symbol are
-/// fetched together.
+/// Maximum number of changed days that are fetched by separate statements. Beyond this, all days of
+/// the symbol are fetched together.
 const SINGLE_DAYS_MAX: usize = 4;
-/// Maximum bodies per statement.
+/// Maximum number of bodies per statement.
 pub(crate) const BODIES_MAX: usize = 64;
 
-/// A state of the shared database. Versions that were lost with a failed server or by restoring a
-/// backup are assigned again: the stamp distinguishes them.
+/// A version of the shared database. After a failover or a restore, lost version numbers are
+/// assigned again; the stamp distinguishes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Origin {
     pub(super) identity: String,
     pub(super) version: i64,
-    /// Of the commit that made the version. Databases that were filled as a whole have none.
+    /// Stamp of the commit that made the version; `None` in a database that was filled by a bulk
+    /// copy.
     pub(super) stamp: Option<String>,
 }
 
-/// The difference between a state and a later one.
+/// Difference between two versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// These symbols have changed.
+    /// The symbols that have changed.
     Changed(Vec<Symbol>),
-    /// The later state does not follow from the earlier one.
+    /// The later version does not descend from the earlier one.
     Apart,
 }
 
-/// Series and day rows, which carry the version of their blocks.
+/// Series and day rows, which contain the version of their blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct FetchedRows {
     pub(super) series: Vec<Cells>,
     pub(super) days: Vec<Cells>,
 }
 
-/// All rows of a symbol except bodies.
+/// All rows of a symbol, except bodies.
 #[derive(Clone, Debug)]
 pub(super) struct Fetched {
     pub(super) symbol: Symbol,
-    /// In the order of [`table::SMALL`].
+    /// Rows of the tables in [`table::SMALL`], in that order.
     pub(super) small: [Vec<Cells>; 4],
     pub(super) rows: FetchedRows,
-    /// The blocks of changed series, by series id.
+    /// Blocks of changed series, by series id.
     pub(super) directories: Vec<(i64, Vec<Cells>)>,
-    /// The blocks of days that have changed or no longer exist, by day.
+    /// Blocks of changed and removed days, by day.
     pub(super) trades: BTreeMap<Box<str>, Vec<Cells>>,
 }
 
 impl Origin {
-    /// Reads the current state.
+    /// Reads the current version.
     pub(super) fn read(far: &Db) -> Result<Origin, StoreError> {
         far.one(nodes_sql::STATE, [], |row| {
             Ok(Origin { version: row.get(0)?, stamp: row.get(1)?, identity: row.get(2)? })
         })
     }
 
-    /// How `now` follows from this state. Must run in the transaction in which `now` was read.
+    /// Returns the difference to `now`. Must run in the transaction that read `now`.
     pub(super) fn step(&self, far: &Db, now: &Origin) -> Result<Step, StoreError> {
         if self.identity != now.identity || now.version < self.version {
             return Ok(Step::Apart);
@@ -85,7 +85,7 @@ impl Origin {
 }
 
 impl Fetched {
-    /// Reads a symbol. Rows whose version is already known are not read again.
+    /// Reads a symbol. Skips the blocks of series and days whose version is known.
     pub(super) fn read(far: &Db, symbol: &Symbol, known: &FetchedRows) -> Result<Fetched, StoreError> {
         let key = [Value::Text(symbol.as_str())];
         let mut small: [Vec<Cells>; 4] = Default::default();
@@ -106,7 +106,7 @@ impl Fetched {
         Ok(Fetched { symbol: symbol.clone(), small, rows, directories, trades })
     }
 
-    /// The empty state of a symbol, for removing it.
+    /// Returns an empty symbol, for removing it from the copy.
     pub(super) fn nothing(symbol: &Symbol, known: &FetchedRows) -> Fetched {
         let trades =
             known.days.iter().filter_map(|day| Some((day.get(DAY)?.text()?.into(), Vec::new()))).collect();
@@ -114,7 +114,7 @@ impl Fetched {
         Fetched { symbol: symbol.clone(), small: Default::default(), rows, directories: Vec::new(), trades }
     }
 
-    /// The approximate disk size of its rows.
+    /// Returns the approximate size of the rows on disk, in bytes.
     pub(super) fn row_bytes(&self) -> u64 {
         let small: usize = self.small.iter().map(Vec::len).sum();
         let blocks = |rows: &[Cells], column: usize| -> u64 {
@@ -127,7 +127,7 @@ impl Fetched {
     }
 }
 
-/// Whether a row with this id is known at the same version.
+/// Returns whether a row with this id is known at the same version.
 fn is_known(known: &[Cells], row: &Cells, id: usize, version: usize) -> bool {
     let same = |other: &&Cells| other.get(id) == row.get(id);
     known.iter().find(same).is_some_and(|other| other.get(version) == row.get(version))
@@ -140,7 +140,7 @@ fn changed_days(
     known: &FetchedRows,
 ) -> Result<BTreeMap<Box<str>, Vec<Cells>>, StoreError> {
     let date = |day: &Cells| -> Option<Box<str>> { Some(day.get(DAY)?.text()?.into()) };
-    // A symbol has thousands of days, so index them by date.
+    // Indexed by date, because a symbol has thousands of days.
     let versions: BTreeMap<&Cell, &Cell> =
         known.days.iter().filter_map(|day| Some((day.get(DAY)?, day.get(DAY_VERSION)?))).collect();
     let is_known = |day: &&Cells| {
@@ -168,19 +168,19 @@ fn changed_days(
     Ok(trades)
 }
 
-/// A body by its id.
+/// A body with its block id.
 pub(crate) type FoundBody = (i64, Box<[u8]>);
 
-/// Which bodies are wanted.
+/// Which bodies to fetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Only bodies of stored blocks.
+    /// Only bodies of current blocks.
     Stored,
-    /// Also recently replaced ones: a local copy may still have their entries.
+    /// Also recently replaced bodies, which an outdated local copy may still refer to.
     Replaced,
 }
 
-/// Bodies by id, as many as exist. At most [`BODIES_MAX`].
+/// Fetches bodies by id; at most [`BODIES_MAX`]. Missing bodies are skipped.
 pub(crate) fn bodies(
     far: &Db,
     (of, wanted): (BodyOf, Wanted),

@@ -1,4 +1,4 @@
-//! The file of the local copy: an ordinary `candles.db` with some of the symbols and some of their
+//! The SQLite file of the local copy: a regular `candles.db` with a subset of the symbols and
 //! bodies, and two additional tables.
 
 use std::path::{Path, PathBuf};
@@ -13,23 +13,23 @@ use crate::StoreError;
 use crate::candles::sql::VERSION;
 use crate::engine::{Db, Fault, Role, ToValue, Value, migrate, migrations, natural, signed};
 
-/// Files are numbered: an abandoned one has readers until they notice.
+/// Files are numbered, because a discarded file may have readers for a while.
 const PREFIX: &str = "candles-";
 const SUFFIX: &str = ".db";
-/// The assumed size of a row, with its seal and its share of indexes. The entries of 400 series
-/// with 20 blocks each take 65 bytes per row.
+/// Estimated size of a row including its seal and index entries, in bytes. Measured: 65 bytes per
+/// row for 400 series with 20 blocks each.
 pub(super) const ROW_BYTES: u64 = 80;
-/// The assumed size of a symbol without rows.
+/// Estimated size of a symbol without rows, in bytes.
 pub(super) const SYMBOL_BYTES: u64 = 256;
 
-/// The local file with its only write connection.
+/// The local file and its only write connection.
 #[derive(Debug)]
 pub(super) struct LocalFile {
     db: Db,
     path: PathBuf,
 }
 
-/// The row of a symbol in the file.
+/// Row of a symbol in the file.
 #[derive(Clone, Debug)]
 pub(super) struct HeldRow {
     pub(super) symbol: Symbol,
@@ -37,10 +37,10 @@ pub(super) struct HeldRow {
     pub(super) size: Size,
 }
 
-/// The disk usage of a symbol.
+/// Disk usage of a symbol, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Size {
-    /// Approximate size of its rows.
+    /// Approximate size of the rows.
     pub(super) rows: u64,
     /// Size of the bodies that are present.
     pub(super) bodies: u64,
@@ -52,7 +52,7 @@ impl Size {
     }
 }
 
-/// The kind of a body: candles and trades have separate ids.
+/// The kind of a body. Candle and trade bodies have separate id spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyOf {
     Candles,
@@ -60,7 +60,7 @@ pub(crate) enum BodyOf {
 }
 
 impl LocalFile {
-    /// The number of the newest file in a directory.
+    /// Returns the number of the newest file in a directory, or `None` if it has none.
     pub(super) fn newest(dir: &Path) -> Result<Option<u64>, StoreError> {
         Ok(numbers(dir)?.into_iter().max())
     }
@@ -69,7 +69,7 @@ impl LocalFile {
         dir.join(format!("{PREFIX}{number}{SUFFIX}"))
     }
 
-    /// Opens an existing file, if it appears intact and was written by this program.
+    /// Opens an existing file. Fails if it is damaged or was not written by this program.
     pub(super) fn open(dir: &Path, number: u64) -> Result<LocalFile, StoreError> {
         let path = LocalFile::path_of(dir, number);
         let db = Db::open(&path, Role::Copy)?;
@@ -80,7 +80,7 @@ impl LocalFile {
         }
     }
 
-    /// Creates an empty file. Earlier files are removed if possible.
+    /// Creates an empty file and removes earlier ones if possible.
     pub(super) fn create(dir: &Path, number: u64, origin: &Origin) -> Result<LocalFile, StoreError> {
         for other in numbers(dir)?.into_iter().filter(|other| *other <= number) {
             remove(dir, other);
@@ -115,7 +115,7 @@ impl LocalFile {
         })
     }
 
-    /// Runs changes atomically.
+    /// Runs `change` in a write transaction.
     pub(super) fn change<T>(&self, change: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
         self.db.begin_write()?;
         let done = change().and_then(|done| self.db.commit().map(|()| done));
@@ -125,12 +125,12 @@ impl LocalFile {
         done
     }
 
-    /// Marks a symbol as changed in the shared database.
+    /// Marks a symbol as outdated.
     pub(super) fn outdate(&self, symbol: &Symbol) -> Result<(), StoreError> {
         self.db.run(sql::OUTDATE, [symbol.as_str()]).map(drop)
     }
 
-    /// The stored series and day versions of a symbol: rows with the same version need not be
+    /// Returns a symbol's stored series and day rows. Rows with the same version need not be
     /// fetched again.
     pub(super) fn known(&self, symbol: &Symbol) -> Result<FetchedRows, StoreError> {
         let key = [Value::Text(symbol.as_str())];
@@ -140,8 +140,8 @@ impl LocalFile {
         })
     }
 
-    /// Replaces the stored rows of a symbol, whose bodies take so many bytes, by the fetched ones.
-    /// Returns its new size.
+    /// Replaces a symbol's rows by the fetched ones. `bodies` is the current size of its bodies in
+    /// bytes. Returns the new size.
     pub(super) fn put(
         &self,
         fetched: &Fetched,
@@ -175,8 +175,8 @@ impl LocalFile {
         Ok(size)
     }
 
-    /// Replaces the entries with a key. Returns the bytes of the bodies that were removed with
-    /// them.
+    /// Replaces the entries with a key. Returns the size of the bodies that were removed with them,
+    /// in bytes.
     fn replace(&self, table: Table, of: BodyOf, key: &[Value<'_>], new: &[Cells]) -> Result<u64, StoreError> {
         let bodies = table.replace(&self.db, table.rows(&self.db, key)?, new)?;
         let drop = match of {
@@ -198,7 +198,7 @@ impl LocalFile {
         self.db.run(sql::FORGET, [symbol.as_str()]).map(drop)
     }
 
-    /// The symbol that a body belongs to, if an entry still refers to it.
+    /// Returns the symbol that a body belongs to, or `None` if no entry refers to the body.
     pub(super) fn symbol_of(&self, of: BodyOf, id: i64) -> Result<Option<Symbol>, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::SYMBOL_OF_BLOCK,
@@ -210,7 +210,7 @@ impl LocalFile {
         })
     }
 
-    /// Stores a body. Returns whether it was absent.
+    /// Stores a body. Returns whether it was absent before.
     pub(super) fn store_bodies(&self, of: BodyOf, id: i64, body: &[u8]) -> Result<bool, StoreError> {
         let sql = match of {
             BodyOf::Candles => sql::KEEP_BODY,
@@ -224,8 +224,8 @@ impl LocalFile {
         self.db.run(sql::PUT_SIZE, (signed(size.bodies), symbol.as_str())).map(drop)
     }
 
-    /// Checkpoints the log when it has grown: active readers prevent SQLite from doing so by
-    /// itself. Does not wait for them; the next round tries again.
+    /// Checkpoints a large WAL, because active readers prevent automatic checkpoints. Does not wait
+    /// for readers; the next round tries again.
     pub(super) fn fold_in_log(&self) {
         self.db.fold_log_at_once();
     }
@@ -243,7 +243,7 @@ fn numbers(dir: &Path) -> Result<Vec<u64>, StoreError> {
     Ok(numbers)
 }
 
-/// A file that cannot be removed only takes space.
+/// Removes a file and ignores errors: a remaining file only takes space.
 fn remove(dir: &Path, number: u64) {
     let path = LocalFile::path_of(dir, number);
     for ending in ["-wal", "-shm", "-journal", ""] {

@@ -1,4 +1,4 @@
-//! In-memory index of the symbols in the local copy. Every query uses it.
+//! In-memory index of the symbols in the local copy. Every query reads it.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,32 +8,32 @@ use market::Symbol;
 
 use super::file::{HeldRow, Size};
 
-/// Symbols of one local file.
+/// The symbols of one local file.
 #[derive(Debug, Default)]
 pub(super) struct HeldSymbols(RwLock<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     held: HashMap<Symbol, HeldSymbol>,
-    /// The version at which a reader has seen a symbol that is not in the copy. An earlier copy
-    /// must not be used, or data would disappear again.
+    /// Versions at which readers have seen symbols that are not in the copy. An older copy must not
+    /// be served, or data would disappear again.
     seen: HashMap<Symbol, i64>,
 }
 
-/// Maximum symbols in `seen`. An entry is only needed until the symbol is fetched.
+/// Maximum number of symbols in `seen`. An entry is needed only until the symbol is fetched.
 const SEEN_MAX: usize = 16_384;
 
 #[derive(Debug)]
 struct HeldSymbol {
-    /// Changes each time its rows are fetched; `None` while they are known to be outdated.
+    /// Changes each time the rows are fetched; `None` while they are outdated.
     mark: Option<Mark>,
-    /// The last use, counted in polls of the shared database.
+    /// Time of the last use, counted in polls of the shared database.
     last_used: AtomicU64,
     size: Size,
 }
 
-/// A state of a symbol in the local copy. A query that sees the same mark before and after has read
-/// this state, or a later one committed to the file meanwhile.
+/// Identifies a state of a symbol in the local copy. A query that sees the same mark before and
+/// after has read this state, or a later one that was committed to the file in the meantime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mark(pub(super) u64);
 
@@ -46,18 +46,18 @@ pub(super) struct Sum {
 }
 
 impl HeldSymbols {
-    /// The mark of a symbol that may be used; counts as a use.
+    /// Returns the mark of a symbol if it is current, and updates its last use.
     pub(super) fn mark(&self, symbol: &Symbol, now: u64) -> Option<Mark> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let held = table.held.get(symbol)?;
-        // Written only if it changes, to avoid contention for the cache line.
+        // Written only on change, to avoid contention on the cache line.
         if held.last_used.load(Ordering::Relaxed) != now {
             held.last_used.store(now, Ordering::Relaxed);
         }
         held.mark
     }
 
-    /// Whether a symbol still has a mark. Does not count as a use.
+    /// Returns whether a symbol still has this mark. Does not update its last use.
     pub(super) fn same(&self, symbol: &Symbol, mark: Mark) -> bool {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         table.held.get(symbol).is_some_and(|held| held.mark == Some(mark))
@@ -67,8 +67,8 @@ impl HeldSymbols {
         self.0.read().unwrap_or_else(PoisonError::into_inner).held.get(symbol).map(|held| held.size)
     }
 
-    /// Marks symbols that have changed in the shared database, before the file does. Returns those
-    /// in the copy.
+    /// Marks symbols as outdated in memory, before the file is updated. Returns those that are in
+    /// the copy.
     pub(super) fn outdate(&self, symbols: Vec<Symbol>) -> Vec<Symbol> {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let here = |symbol: &Symbol| table.held.get_mut(symbol).map(|held| held.mark = None).is_some();
@@ -77,8 +77,8 @@ impl HeldSymbols {
         symbols
     }
 
-    /// Records a symbol that the file now has as of a version. Returns whether it may be used: not
-    /// if a reader has seen a later one.
+    /// Records that the file has a symbol at `version`. Returns whether the symbol may be served:
+    /// `false` if a reader has seen a later version.
     pub(super) fn put(&self, symbol: &Symbol, (mark, version): (Mark, i64), size: Size, now: u64) -> bool {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         let is_newest = table.seen.get(symbol).is_none_or(|seen| *seen <= version);
@@ -91,8 +91,8 @@ impl HeldSymbols {
         is_newest
     }
 
-    /// Records that a reader has seen a symbol in the shared database at `version` or earlier. The
-    /// copy has another version.
+    /// Records that a reader has seen a symbol in the shared database at `version` or earlier.
+    /// `here` is the version of the copy.
     pub(super) fn saw(&self, symbol: &Symbol, version: i64, here: i64) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if version <= here && table.held.get(symbol).is_some_and(|held| held.mark.is_some()) {
@@ -124,8 +124,8 @@ impl HeldSymbols {
             Table { held: held.collect(), seen: HashMap::new() };
     }
 
-    /// Removes symbols from the table. Call this before their rows are deleted from the file, so that
-    /// no query relies on deleted rows.
+    /// Removes symbols. Call this before their rows are deleted from the file, so that no query
+    /// relies on deleted rows.
     pub(super) fn forget(&self, symbols: &[Symbol]) {
         let mut table = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for symbol in symbols {
@@ -144,7 +144,8 @@ impl HeldSymbols {
         sum
     }
 
-    /// Symbols that add up to `bytes`, least recently used first.
+    /// Returns the least recently used symbols with a total size of at least `bytes`, except those
+    /// that match `but_not`.
     pub(super) fn oldest(&self, bytes: u64, but_not: impl Fn(&Symbol) -> bool) -> Vec<Symbol> {
         let table = self.0.read().unwrap_or_else(PoisonError::into_inner);
         let requested = |held: &HeldSymbol| held.last_used.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Lock of a cache directory, which one process uses at a time.
+//! Lock of a cache directory, which only one process may use.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -8,9 +8,8 @@ use crate::StoreError;
 
 const FILE: &str = "cache.lock";
 
-/// An exclusive lock of a directory across processes. The system releases it with the process,
-/// however that ends. The file stays: removing it would let two processes lock two files of one
-/// name.
+/// An exclusive lock of a directory across processes. The OS releases it when the process ends. The
+/// file is not removed, because two processes could then lock two files with the same name.
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     file: File,
@@ -33,7 +32,7 @@ impl DirectoryLock {
             }
             Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
         }
-        // The process id is for people; the lock does not depend on it.
+        // The process id is only informational; the lock does not depend on it.
         let signed = file
             .set_len(0)
             .and_then(|()| file.rewind())
@@ -46,7 +45,8 @@ impl DirectoryLock {
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
         self.file.set_len(0).ok();
-        // Closing is not enough while a process that is just being started has inherited the file.
+        // Closing the file is not enough while a child process that is being spawned has inherited
+        // it.
         self.file.unlock().ok();
     }
 }
@@ -58,7 +58,7 @@ fn pid(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// Creates a directory that only this user can read. An existing one is unchanged.
+/// Creates a directory that only this user can read. Does not change an existing one.
 pub(super) fn make_private(dir: &Path) -> Result<(), StoreError> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);

@@ -1,15 +1,14 @@
-//! A node's local copy of candles: a SQLite file of the ordinary schema with the symbols that this
-//! node serves, filled on demand from the shared database.
+//! A node's local copy of candles: a SQLite file with the regular schema that holds the symbols
+//! served by this node, filled on demand from the shared database.
 //!
-//! The copy has all rows of a symbol except the bodies of its blocks, which are fetched on first
-//! use. The copy has a version: it always equals the shared database at that version, as far as it
-//! goes. A commit there outdates symbols (`touched` lists them), all of them atomically, so no
-//! reader sees half of it. Symbols that are missing here are read from the shared database and
-//! fetched for the next query by a background thread ([`worker`]): no request waits for writes to
-//! this file.
+//! The copy has all rows of a symbol except block bodies, which are fetched on first use. The copy
+//! has a version, and its contents equal the shared database at that version. A commit there
+//! outdates the symbols listed in `touched` atomically, so no reader sees half of it. Symbols that
+//! are missing here are read from the shared database, and a background thread ([`worker`]) fetches
+//! them for later queries: no request waits for writes to this file.
 //!
-//! The file is disposable. It is discarded and recreated when it is damaged, when it belongs to
-//! another database, or when the shared database has gone back to an earlier state.
+//! The file is disposable. It is recreated when it is damaged, when it belongs to another database,
+//! or when the shared database was rolled back to an earlier state.
 
 mod fetch;
 mod file;
@@ -46,22 +45,22 @@ use lock::DirectoryLock;
 use queue::{FetchedBody, Queue};
 use worker::Worker;
 
-/// Poll interval of the shared database's version, in addition to its notifications.
+/// Interval at which the shared database's version is polled, in addition to notifications.
 const POLL: Duration = Duration::from_millis(500);
-/// A poll without a response for this long has failed.
+/// Time after which a poll without a response has failed.
 const LOOK_MAX: Duration = Duration::from_secs(5);
 const THREAD: &str = "start a thread for the copy in";
-/// The folder of the copy within the cache directory.
+/// Subdirectory of the cache directory.
 const FOLDER: &str = "candles";
 
 /// Location and limits of a node's local copy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopySettings {
-    /// The cache directory. One process uses it at a time; the copy has a folder in it.
+    /// The cache directory, which only one process may use. The copy is in a subdirectory.
     pub dir: PathBuf,
-    /// Maximum size of the copy, without its log of up to about 40 MB.
+    /// Maximum size of the copy in bytes, without its WAL of up to about 40 MB.
     pub bytes_max: u64,
-    /// The offline window: how long symbols are served from the copy while the shared database is
+    /// Offline window: how long symbols are served from the copy while the shared database is
     /// unreachable.
     pub offline_window: Duration,
 }
@@ -69,34 +68,34 @@ pub struct CopySettings {
 /// State and counters of the local copy, for metrics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CopyLoad {
-    /// Symbols in it, including outdated ones.
+    /// Number of symbols in the copy, including outdated ones.
     pub symbols: u64,
-    /// Symbols that are served from it.
+    /// Number of symbols that can be served from the copy.
     pub current: u64,
-    /// Their size, and its limit.
+    /// Size of the copy and its limit, in bytes.
     pub bytes: u64,
     pub bytes_max: u64,
-    /// Symbols waiting to be fetched.
+    /// Number of symbols waiting to be fetched.
     pub waiting: u64,
-    /// Queries answered from the copy, and queries sent to the shared database.
+    /// Queries served from the copy, and queries sent to the shared database.
     pub hits: u64,
     pub misses: u64,
-    /// Blocks fetched, and their bytes.
+    /// Number of blocks fetched, and their total size.
     pub blocks_fetched: u64,
     pub bytes_fetched: u64,
-    /// Symbols evicted to make room for others.
+    /// Number of symbols evicted to free space.
     pub evicted: u64,
-    /// How often it was discarded and recreated.
+    /// Number of times the copy was discarded and recreated.
     pub begun_anew: u64,
-    /// The version of the shared database that it is a copy of.
+    /// Version of the shared database that the copy matches.
     pub version: i64,
     /// Time since the last poll of the shared database.
     pub looked_ago: Duration,
     /// Whether the last poll succeeded.
     pub is_reachable: bool,
-    /// Whether symbols are served from it: not after the offline window.
+    /// Whether symbols are served from the copy; `false` after the offline window.
     pub is_serving: bool,
-    /// The last error.
+    /// The last error, if any.
     pub last_error: Option<String>,
 }
 
@@ -105,7 +104,7 @@ pub(crate) struct LocalCopy {
     shared: Arc<Shared>,
     _watch: Option<Watch>,
     thread: Option<JoinHandle<()>>,
-    // After the thread, which writes until it has ended.
+    // Declared after the thread, which writes until it has ended.
     _lock: DirectoryLock,
 }
 
@@ -116,19 +115,19 @@ struct Shared {
     offline_window: Duration,
     held: HeldSymbols,
     queue: Queue,
-    /// The number of the file. Each recreated file gets the next one.
+    /// Number of the current file; incremented when it is recreated.
     number: AtomicU64,
-    /// The number of a damaged file; 0 for none.
+    /// Number of a damaged file; 0 if none.
     damaged: AtomicU64,
     version: AtomicI64,
     /// The latest version at which a reader has seen a list of symbols.
     seen: AtomicI64,
-    /// The last known version of the shared database. It detects an import even while the worker is
-    /// busy with the file.
+    /// The last known version of the shared database. Detects an import even while the worker is
+    /// busy writing.
     announced: AtomicI64,
-    /// Counts the worker's rounds, as a clock for evicting the least recently used.
+    /// Counts the worker's rounds; the clock for LRU eviction.
     turn: AtomicU64,
-    /// When the shared database last responded, in milliseconds since `began`.
+    /// Time of the last response from the shared database, in milliseconds since `began`.
     began: Instant,
     reached: AtomicU64,
     is_reachable: AtomicBool,
@@ -151,14 +150,14 @@ impl Drop for LocalCopy {
     fn drop(&mut self) {
         self.shared.queue.end();
         if let Some(thread) = self.thread.take() {
-            // A panic was already reported.
+            // A panic has already been reported.
             thread.join().ok();
         }
     }
 }
 
 impl LocalCopy {
-    /// Opens the copy of a database, or creates one. It is up to date on return.
+    /// Opens or creates the copy of a database, and brings it up to date.
     pub(crate) fn open(far: &Home, settings: &CopySettings) -> Result<LocalCopy, StoreError> {
         let lock = DirectoryLock::take(&settings.dir)?;
         let dir = settings.dir.join(FOLDER);
@@ -172,22 +171,22 @@ impl LocalCopy {
         Ok(LocalCopy { shared, _watch: watch, thread: Some(thread), _lock: lock })
     }
 
-    /// The number of the file, which changes when it is recreated.
+    /// Returns the number of the current file, which changes when it is recreated.
     pub(crate) fn number(&self) -> u64 {
         self.shared.number.load(Ordering::Acquire)
     }
 
-    /// A read connection to the file with a number.
+    /// Opens a read connection to the file with this number.
     pub(crate) fn reader(&self, number: u64) -> Result<Db, StoreError> {
         Db::open(&LocalFile::path_of(&self.shared.dir, number), Role::Reader)
     }
 
-    /// The version of the shared database that it is a copy of.
+    /// Returns the version of the shared database that the copy matches.
     pub(crate) fn version(&self) -> i64 {
         self.shared.version.load(Ordering::Acquire)
     }
 
-    /// The mark of a symbol that may be used, in the file with a number.
+    /// Returns a symbol's mark if it may be served from the file with this number.
     pub(crate) fn mark(&self, symbol: &Symbol, number: u64) -> Option<Mark> {
         let shared = &self.shared;
         let is_damaged = shared.damaged.load(Ordering::Acquire) == number;
@@ -200,32 +199,32 @@ impl LocalCopy {
         self.shared.held.mark(symbol, self.shared.turn.load(Ordering::Relaxed))
     }
 
-    /// Whether a symbol still has this mark: then the data read meanwhile is of this state or a
-    /// later one.
+    /// Returns whether a symbol still has this mark. If so, data read in the meantime is from this
+    /// state or a later one.
     pub(crate) fn is_still(&self, symbol: &Symbol, mark: Mark, number: u64) -> bool {
         self.number() == number && self.shared.held.same(symbol, mark)
     }
 
-    /// Requests that a symbol be fetched.
+    /// Queues a symbol to be fetched.
     pub(crate) fn want(&self, symbol: &Symbol) {
         self.shared.queue.want(symbol);
     }
 
-    /// Records that a symbol was read from the shared database, at `version` or earlier.
+    /// Records that a symbol was read from the shared database at `version` or earlier.
     pub(crate) fn saw(&self, symbol: &Symbol, version: i64) {
         self.shared.held.saw(symbol, version, self.version());
         self.shared.queue.want(symbol);
     }
 
-    /// Records that a list of symbols was read from the shared database. Later queries about one of
-    /// them must not return older data, or a cache of both would be inconsistent.
+    /// Records that a list of symbols was read from the shared database. Later queries for one of
+    /// them must not return older data, or a client that caches both would be inconsistent.
     pub(crate) fn saw_all(&self, version: i64) {
         if self.shared.seen.fetch_max(version, Ordering::AcqRel).max(version) > self.version() {
             self.shared.queue.look();
         }
     }
 
-    /// Queues fetched bodies to be stored for the next query.
+    /// Queues fetched bodies to be stored for later queries.
     pub(crate) fn store_bodies<'b>(&self, of: BodyOf, bodies: impl Iterator<Item = (i64, &'b [u8])>) {
         let (mut count, mut sum) = (0, 0);
         let bodies = bodies.map(|(id, bytes)| {
@@ -238,12 +237,12 @@ impl LocalCopy {
         self.shared.bytes_fetched.fetch_add(sum, Ordering::Relaxed);
     }
 
-    /// Reports inconsistent data of a symbol: it is fetched again as a whole.
+    /// Reports inconsistent data of a symbol, which is then fetched again completely.
     pub(crate) fn doubt(&self, symbol: &Symbol) {
         self.shared.queue.doubt(symbol);
     }
 
-    /// Reports that the file with a number is damaged.
+    /// Reports that the file with this number is damaged.
     pub(crate) fn damaged(&self, number: u64) {
         self.shared.damaged.store(number, Ordering::Release);
         self.shared.queue.damaged(number);
@@ -257,12 +256,12 @@ impl LocalCopy {
         self.shared.misses.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits until all work requested so far is done and the shared database has been polled.
+    /// Waits until all work queued so far is done and the shared database has been polled.
     pub(crate) fn settle(&self) {
         self.shared.queue.settle();
     }
 
-    /// Whether the symbols it has are served from it.
+    /// Returns whether symbols are served from the copy.
     pub(crate) fn is_serving(&self) -> bool {
         self.shared.is_serving()
     }
@@ -297,8 +296,8 @@ fn watch(server: &Arc<Server>, shared: Arc<Shared>) -> std::io::Result<Watch> {
     let subject = Subject { channels, question: crate::candles::sql::VERSION.text, every: POLL };
     Watch::start(server.clone(), subject, move |news| match news {
         News::Number(version) => shared.announce(version),
-        // Anyone may send a notification, so its content is not trusted: the watch polls the
-        // version immediately.
+        // Any client can send a notification, so its content is not trusted and the version is
+        // polled instead.
         News::Notice { .. } | News::Listening => shared.queue.look(),
         News::Away(_) => {}
     })
@@ -331,14 +330,14 @@ impl Shared {
         }
     }
 
-    /// Records the version of the shared database. It may decrease, if the database has gone back
-    /// to an earlier state.
+    /// Records the version of the shared database. It decreases if the database was rolled back to
+    /// an earlier state.
     fn announce(&self, version: i64) {
         self.announced.store(version, Ordering::Release);
         self.queue.look();
     }
 
-    /// Records a response of the shared database.
+    /// Records a response from the shared database.
     fn reach(&self) {
         let at = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.reached.store(at, Ordering::Release);
@@ -349,7 +348,7 @@ impl Shared {
         self.began.elapsed().saturating_sub(Duration::from_millis(self.reached.load(Ordering::Acquire)))
     }
 
-    /// Whether the copy may be used. After the offline window it may be outdated.
+    /// Returns whether the copy may be used; after the offline window it may be outdated.
     fn is_serving(&self) -> bool {
         let allowed = match self.is_reachable.load(Ordering::Acquire) {
             true => self.offline_window.max(LOOK_MAX),

@@ -1,4 +1,4 @@
-//! The work queue from queries to the worker thread of the local copy.
+//! Work queue from queries to the worker thread of the local copy.
 
 use std::collections::BTreeSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -8,15 +8,17 @@ use market::Symbol;
 
 use super::file::BodyOf;
 
-/// Maximum symbols waiting to be fetched. Beyond this, the next query requests the symbol again.
+/// Maximum number of symbols waiting to be fetched. Beyond this, requests are dropped; the next
+/// query for the symbol repeats them.
 const SYMBOLS_MAX: usize = 4_096;
-/// Maximum bytes of bodies waiting to be written.
+/// Maximum number of body bytes waiting to be written.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// Maximum work per round: polls of the shared database must not wait for long.
+/// Maximum number of symbols and bodies per round, so that polls of the shared database are not
+/// delayed.
 const SYMBOLS_AT_ONCE: usize = 32;
 const BODIES_AT_ONCE: usize = 256;
 
-/// A body that was fetched for a query, to be stored for the next one.
+/// A body that was fetched for a query, to be stored for later ones.
 #[derive(Debug)]
 pub(super) struct FetchedBody {
     pub(super) of: BodyOf,
@@ -30,7 +32,7 @@ pub(super) struct Work {
     pub(super) bodies: Vec<FetchedBody>,
     /// Symbols with inconsistent data.
     pub(super) doubted: Vec<Symbol>,
-    /// The number of a damaged file.
+    /// Number of a damaged file.
     pub(super) damaged: Option<u64>,
 }
 
@@ -52,7 +54,7 @@ struct Waiting {
     damaged: Option<u64>,
     look: bool,
     has_ended: bool,
-    /// The last ticket issued, and the last one for which all work is done.
+    /// The last ticket issued, and the last one whose work is done.
     given: u64,
     answered: u64,
 }
@@ -107,8 +109,8 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// Waits for work, or until `due`, when a poll of the shared database is due. `None` after the
-    /// end.
+    /// Waits for work, or until `due`, when the shared database must be polled. Returns `None`
+    /// after `end`.
     pub(super) fn take(&self, due: Instant) -> Option<(Work, u64)> {
         let mut waiting = self.waiting();
         loop {
@@ -124,7 +126,7 @@ impl Queue {
         }
     }
 
-    /// Completes a ticket if no work is left, and wakes the waiters.
+    /// Completes a ticket if the queue is empty, and wakes the waiters.
     pub(super) fn answer(&self, ticket: u64) {
         let mut waiting = self.waiting();
         if !waiting.has_work() {
@@ -134,7 +136,8 @@ impl Queue {
         self.done.notify_all();
     }
 
-    /// Drops the waiting symbols, which cannot be fetched now: the next query requests them again.
+    /// Drops the queued symbols when the shared database is unreachable. The next query for a
+    /// symbol requests it again.
     pub(super) fn give_up(&self) {
         self.waiting().symbols.clear();
     }
@@ -173,8 +176,8 @@ impl Waiting {
     fn take(&mut self) -> Work {
         self.look = false;
         let symbols = first_of(&mut self.symbols);
-        // A body is stored only if its symbol is in the copy, so symbols come first while there is
-        // room to wait.
+        // A body is stored only if its symbol is in the copy, so symbols are fetched first, unless
+        // too many bodies are waiting.
         let is_next = self.symbols.is_empty() || self.body_bytes > BODY_BYTES_MAX / 2;
         let count = if is_next { self.bodies.len().min(BODIES_AT_ONCE) } else { 0 };
         let bodies: Vec<FetchedBody> = self.bodies.drain(..count).collect();
@@ -183,7 +186,7 @@ impl Waiting {
     }
 }
 
-/// Takes at most `SYMBOLS_AT_ONCE`.
+/// Removes and returns at most `SYMBOLS_AT_ONCE` symbols.
 fn first_of(symbols: &mut BTreeSet<Symbol>) -> Vec<Symbol> {
     let mut first = Vec::with_capacity(symbols.len().min(SYMBOLS_AT_ONCE));
     while first.len() < SYMBOLS_AT_ONCE

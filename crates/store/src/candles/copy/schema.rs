@@ -1,10 +1,10 @@
-//! The schema of the local copy's file.
+//! Schema of the local copy's file.
 
 use crate::engine::migrations::{self, Migration};
 
-/// The additional tables of the local file: the database it is a copy of, and the symbols in it. A
-/// symbol that has changed since is not current: its rows stay until they are fetched again,
-/// because most of its blocks are still the same.
+/// Additional tables of the local file: the origin of the copy, and its symbols. A symbol that
+/// changes in the shared database is marked as not current, but its rows stay until they are
+/// fetched again, because most of its blocks are unchanged.
 const OWN: Migration = Migration {
     version: 1_000_000,
     name: "copy",
@@ -12,7 +12,8 @@ const OWN: Migration = Migration {
              seal bigint not null default 0);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null, seal bigint not null default 0) without rowid;",
-    // A copy is always SQLite. This is for a test that checks the statements on both engines.
+    // A copy is always SQLite. The PostgreSQL text is for a test that checks the statements on both
+    // engines.
     postgres: "create table origin (place bigint not null primary key, identity text not null, stamp text);
          create table held (symbol text not null primary key, is_current bigint not null, row_bytes bigint not null, \
              body_bytes bigint not null);",
@@ -20,8 +21,8 @@ const OWN: Migration = Migration {
     replaces: &[],
 };
 
-/// The tables that the shared database has for its nodes (`migrations/postgres`), for tests without
-/// a server.
+/// Tables that the shared database has for its nodes (`migrations/postgres`), for tests without a
+/// PostgreSQL server.
 #[cfg(test)]
 pub(crate) const SHARED: &str =
     "create table touched (symbol text not null primary key, version bigint not null);
@@ -30,12 +31,12 @@ pub(crate) const SHARED: &str =
     create table identity (id text not null primary key);
     insert into identity (id) values (lower(hex(randomblob(16))));";
 
-/// The migrations of the local file: those of the candles, and its own.
+/// Returns the migrations of the local file: those of the candles, and `OWN`.
 pub(super) fn steps() -> Vec<Migration> {
     migrations::ALL.iter().copied().chain([OWN]).collect()
 }
 
-/// All tables that statements of the copy use.
+/// Returns all tables that the copy's statements use.
 #[cfg(test)]
 pub(crate) fn schema() -> Vec<Migration> {
     let shared = Migration { version: OWN.version + 1, name: "shared", sqlite: SHARED, postgres: "", ..OWN };

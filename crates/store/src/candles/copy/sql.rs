@@ -1,5 +1,5 @@
-//! SQL statements of the local copy: the state of the shared database, the rows of a symbol, and
-//! the additional tables of the local file. See `sql.rs` of the candles for the dialect.
+//! SQL statements for the local copy: reading the shared database's state and a symbol's rows, and
+//! the additional tables of the local file. The dialect is described in `candles/sql.rs`.
 
 use crate::engine::statements::statements;
 
@@ -43,9 +43,8 @@ macro_rules! stored_trade_bodies {
 statements! {
     for &crate::candles::copy::schema::schema();
 
-    // Statements on the shared database.
-    // As many ids as placeholders; a shorter list repeats its last one. A node also needs recently
-    // replaced bodies.
+    // Statements on the shared database. A list shorter than the number of placeholders repeats its
+    // last id. A node also needs recently replaced bodies.
     BODIES_1: "fetch blocks", bodies!("($1)");
     BODIES_8: "fetch blocks", bodies!("($1, $2, $3, $4, $5, $6, $7, $8)");
     BODIES_64: "fetch blocks", concat!("select id, body from block_body where id in ", ids_64!());
@@ -72,8 +71,8 @@ statements! {
          on conflict (place) do update set identity = excluded.identity, stamp = excluded.stamp";
     SET_VERSION: "write the version of the copy", "update counter set next = $1 where name = 'version'";
     HELD: "list the copied symbols", "select symbol, is_current, row_bytes, body_bytes from sealed_held";
-    // Does not verify the seal, which would double the cost: memory already has the symbol as
-    // current.
+    // Does not verify the seal, which would double the cost: the index in memory already shows the
+    // symbol as current.
     IS_CURRENT: "look for a copied symbol", "select is_current from held where symbol = $1";
     PUT_HELD: "note a copied symbol",
         "insert into held (symbol, is_current, row_bytes, body_bytes) values ($1, $2, $3, $4) \

@@ -1,4 +1,4 @@
-//! Copies rows from one database to the other, independent of their contents.
+//! Copies rows between databases without interpreting their contents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,7 @@ use super::sql;
 use crate::StoreError;
 use crate::engine::{Db, Fault, Row, Sql, ToValue, Value};
 
-/// An owned value of a row.
+/// An owned column value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
     Null,
@@ -53,17 +53,16 @@ impl ToValue for Cell {
 
 pub(super) type Cells = Vec<Cell>;
 
-/// A table whose rows are copied, with its statements. Both databases read it with the same
-/// statement.
+/// A table whose rows are copied. Both databases use the same statements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Table {
     pub(super) read: Sql,
     add: Sql,
     remove: Sql,
     columns: usize,
-    /// The number of leading key columns.
+    /// Number of leading key columns.
     keys: usize,
-    /// The column with the id of a body, if any.
+    /// Column that contains a body id, if any.
     body: Option<usize>,
 }
 
@@ -131,28 +130,28 @@ pub(super) const TRADE_BLOCKS: Table = Table {
     keys: 3,
     body: Some(7),
 };
-/// The blocks of one day.
+/// The blocks of a single day.
 pub(super) const TRADE_BLOCKS_OF_DAY: Table = Table { read: sql::TRADE_BLOCKS_OF_DAY, ..TRADE_BLOCKS };
 
-/// Tables in which a symbol has few rows, each read as a whole.
+/// Tables with few rows per symbol, which are read completely.
 pub(super) const SMALL: [Table; 4] = [SECURITY, ACTIONS, FACTORS, MARGIN];
-/// Columns of a series row.
+/// Column indexes of a series row.
 pub(super) const SERIES_ID: usize = 0;
 pub(super) const SERIES_BLOCKS: usize = 5;
 pub(super) const SERIES_VERSION: usize = 9;
-/// Columns of a day row.
+/// Column indexes of a day row.
 pub(super) const DAY: usize = 1;
 pub(super) const DAY_BLOCKS: usize = 3;
 pub(super) const DAY_VERSION: usize = 7;
 
 impl Table {
-    /// The rows whose key starts with `key`.
+    /// Returns the rows whose key starts with `key`.
     pub(super) fn rows(&self, db: &Db, key: &[Value<'_>]) -> Result<Vec<Cells>, StoreError> {
         db.all(self.read, key, |row| cells(row, self.columns))
     }
 
-    /// Replaces rows, writing only those that differ. Returns the bodies that no row refers to any
-    /// more.
+    /// Replaces rows, and writes only those that differ. Returns the ids of bodies that are no
+    /// longer referenced.
     pub(super) fn replace(&self, db: &Db, old: Vec<Cells>, new: &[Cells]) -> Result<Vec<i64>, StoreError> {
         let mut gone: BTreeMap<Vec<Cell>, Cells> =
             old.into_iter().map(|row| (row.iter().take(self.keys).cloned().collect(), row)).collect();
@@ -176,7 +175,7 @@ impl Table {
             let values: Vec<Value<'_>> = row.iter().map(ToValue::to_value).collect();
             db.run(self.add, values.as_slice())?;
         }
-        // An entry may change while its body stays.
+        // An entry may change while its body stays the same.
         let stored: BTreeSet<i64> = came.into_iter().filter_map(|row| self.body_of(row)).collect();
         let bodies = gone.values().filter_map(|row| self.body_of(row));
         Ok(bodies.filter(|body| !stored.contains(body)).collect())

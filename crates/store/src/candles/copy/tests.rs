@@ -1,4 +1,5 @@
-//! Tests of the local copy with a shared database that needs no server. They hold for every engine.
+//! Tests of the local copy. A SQLite store takes the role of the shared database, so no PostgreSQL
+//! server is needed.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -22,7 +23,7 @@ use crate::{
 const NOW: Timestamp = Timestamp(1_763_200_000);
 const UNTIL: Timestamp = Timestamp(i64::MAX);
 
-/// A shared database and the cache of a node, in temporary directories.
+/// A shared database and a node's cache, in temporary directories.
 struct House {
     far_dir: tempfile::TempDir,
     cache: tempfile::TempDir,
@@ -49,12 +50,12 @@ impl House {
         self.far.clone().with_copy(settings).unwrap()
     }
 
-    /// Makes the shared database reject every query about a symbol.
+    /// Makes the shared database fail every query for a symbol.
     fn lose(&self) {
         script(self.far_dir.path(), "alter table security rename to lost");
     }
 
-    /// The file of the copy.
+    /// Returns the database files of the copy.
     fn files(&self) -> Vec<std::path::PathBuf> {
         let files = std::fs::read_dir(self.settings().dir.join("candles")).unwrap();
         let files = files.map(|file| file.unwrap().path());
@@ -85,7 +86,7 @@ fn minutes(text: &str) -> Series {
     Series { symbol: symbol(text), grain: Grain::Minute, lane: Lane::Regular }
 }
 
-/// A block of ten rows whose bytes identify it.
+/// A block of ten rows with recognizable bytes.
 fn block(first: i64, word: &str) -> NewBlock {
     let bytes = format!("{first} {word}").into_bytes();
     NewBlock { first: Timestamp(first), last: Timestamp(first + 9), rows: 10, bytes }
@@ -99,7 +100,7 @@ fn put(store: &Store, series: &Series, removed: &[i64], added: &[NewBlock]) -> V
     entries.iter().map(|entry| entry.id).collect()
 }
 
-/// All bodies of a series, newest first.
+/// Returns all bodies of a series, newest first.
 fn bodies(store: &Store, series: &Series) -> Result<String, StoreError> {
     let mut all = Vec::new();
     store.reader()?.view().bodies_back(series, UNTIL, |body| {
@@ -161,7 +162,7 @@ fn a_requested_symbol_is_served_without_the_shared_database() {
 }
 
 #[test]
-fn everything_about_a_symbol_is_copied() {
+fn all_rows_of_a_symbol_are_copied() {
     let house = House::new();
     let name = symbol("700.HK");
     let date = |text: &str| -> Date { text.parse().unwrap() };
@@ -188,7 +189,7 @@ fn everything_about_a_symbol_is_copied() {
     batch.commit().unwrap();
     let node = house.node();
     hold(&node, &["700.HK"]);
-    // Derived data is copied too.
+    // Derived data is copied, too.
     let mut batch = writer.begin().unwrap();
     batch.put_factors(&name, b"factors").unwrap();
     let sizes = TradeSizes { large_percent: 30, medium_percent: 30, large_from: 5, medium_from: 2 };
@@ -224,7 +225,7 @@ fn everything_about_a_symbol_is_copied() {
 }
 
 #[test]
-fn the_copy_remembers_that_a_symbol_does_not_exist() {
+fn the_copy_caches_that_a_symbol_does_not_exist() {
     let house = House::new();
     let node = house.node();
     hold(&node, &["700.HK"]);
@@ -285,7 +286,7 @@ fn unchanged_blocks_of_a_symbol_are_not_fetched_again() {
     hold(&node, &["700.HK"]);
     assert_eq!(bodies(&node, &series).unwrap(), "30 d, 20 c2, 10 b, 0 a");
     assert_eq!(load(&node).blocks_fetched, 5);
-    // The replaced body is removed.
+    // The replaced body is removed from the copy.
     node.settle_copy();
     let stored: i64 = near_number(&house, "select count(*) from block_body");
     assert_eq!(stored, 4);
@@ -297,7 +298,7 @@ fn near_number(house: &House, text: &'static str) -> i64 {
 }
 
 #[test]
-fn a_snapshot_is_unchanged_while_blocks_are_replaced() {
+fn a_snapshot_does_not_see_replaced_blocks() {
     let house = House::new();
     let series = minutes("700.HK");
     let ids = put(&house.far, &series, &[], &[block(0, "a"), block(10, "b")]);
@@ -316,7 +317,7 @@ fn a_snapshot_is_unchanged_while_blocks_are_replaced() {
     let mut bytes = Vec::new();
     snapshot.block(&entries[0], &mut bytes).unwrap();
     assert_eq!(bytes, b"0 a");
-    // SQLite removes replaced bodies immediately. Other engines retain them for a while.
+    // SQLite removes replaced bodies immediately. PostgreSQL retains them for a while.
     let gone = snapshot.block(&entries[1], &mut bytes).unwrap_err();
     assert!(matches!(gone, StoreError::Replaced { .. }), "{gone}");
     assert_eq!(snapshot.version().unwrap(), 1);
@@ -325,7 +326,7 @@ fn a_snapshot_is_unchanged_while_blocks_are_replaced() {
 }
 
 #[test]
-fn snapshots_of_all_symbols_and_lists_read_the_shared_database() {
+fn full_snapshots_and_lists_read_the_shared_database() {
     let house = House::new();
     for text in ["1.HK", "2.HK"] {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
@@ -343,7 +344,7 @@ fn snapshots_of_all_symbols_and_lists_read_the_shared_database() {
     assert_eq!(snapshot.blocks(&minutes("1.HK"), None, None).unwrap().len(), 1);
     assert_eq!(snapshot.version().unwrap(), 2);
     drop(snapshot);
-    // A second symbol in the snapshot of a first has its own state.
+    // Another symbol in a snapshot of `1.HK` may be at a later version.
     put(&house.far, &minutes("2.HK"), &[], &[block(10, "b")]);
     node.settle_copy();
     let snapshot = reader.snapshot_of(&symbol("1.HK")).unwrap();
@@ -365,7 +366,7 @@ fn the_least_recently_used_symbols_are_evicted() {
         hold(&node, &[series.symbol.as_str()]);
         bodies(&node, series).unwrap();
         node.settle_copy();
-        // The first one is used again and again.
+        // The first symbol is used in every round.
         bodies(&node, &all[0]).unwrap();
         node.settle_copy();
     }
@@ -418,7 +419,7 @@ fn a_body_larger_than_the_copy_is_still_served() {
 }
 
 #[test]
-fn a_reopened_copy_notices_changes_made_meanwhile() {
+fn a_reopened_copy_detects_missed_changes() {
     let house = House::new();
     for text in ["1.HK", "2.HK"] {
         put(&house.far, &minutes(text), &[], &[block(0, "a")]);
@@ -451,11 +452,11 @@ fn a_copy_of_another_database_is_not_used() {
 }
 
 #[test]
-fn a_copy_is_recreated_when_the_shared_database_has_gone_back_or_was_restored() {
+fn a_copy_is_recreated_after_a_rollback_of_the_shared_database() {
     for change in [
         // A backup from before the last commit.
         "update counter set next = 1 where name = 'version'; delete from lineage where version > 1",
-        // The same, with other commits since.
+        // The same backup, followed by other commits.
         "update counter set next = 5 where name = 'version'; delete from lineage where version > 1;
          insert into lineage values (2, 'b'), (3, 'c'), (4, 'd'), (5, 'e')",
     ] {
@@ -515,7 +516,7 @@ fn a_damaged_copy_is_never_used() {
         hold(&node, &["1.HK"]);
         bodies(&node, &minutes("1.HK")).unwrap();
         node.settle_copy();
-        // As another program would: without updating seals and counts.
+        // Modified without updating seals and row counts.
         let conn = rusqlite::Connection::open(house.files().last().unwrap()).unwrap();
         conn.execute_batch(&format!("pragma foreign_keys = off; {damage}")).unwrap();
         drop(conn);
@@ -566,7 +567,7 @@ fn an_inconsistent_symbol_is_fetched_again() {
 }
 
 #[test]
-fn a_directory_is_private_to_one_process() {
+fn a_cache_directory_is_locked_by_one_process() {
     let house = House::new();
     let node = house.node();
     let refused = house.far.clone().with_copy(&house.settings()).unwrap_err();
@@ -584,7 +585,7 @@ fn a_directory_is_private_to_one_process() {
 }
 
 #[test]
-fn a_copy_serves_during_the_offline_window() {
+fn a_copy_is_served_during_the_offline_window() {
     for (offline_window, answers) in [(Duration::from_secs(3_600), true), (Duration::ZERO, false)] {
         let house = House::new();
         put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
@@ -600,7 +601,7 @@ fn a_copy_serves_during_the_offline_window() {
         let misses = load(&node).misses;
         reader.view().security(&symbol("1.HK")).unwrap().unwrap();
         assert_eq!(load(&node).misses == misses, answers);
-        // It recovers by itself.
+        // The copy recovers when the shared database is reachable again.
         script(house.far_dir.path(), "alter table gone rename to lineage");
         node.settle_copy();
         assert_eq!((load(&node).is_reachable, load(&node).is_serving), (true, true));
@@ -608,10 +609,11 @@ fn a_copy_serves_during_the_offline_window() {
 }
 
 #[test]
-fn readers_in_many_threads_see_one_state_of_each_symbol_while_it_changes() {
+fn concurrent_readers_see_a_consistent_symbol_during_changes() {
     let house = House::new();
     let series = minutes("1.HK");
-    // Each state has one block more than the last, all with the same word.
+    // Each state has one more block than the previous one; all blocks of a state have the same
+    // bytes.
     let mut ids = put(&house.far, &series, &[], &[block(0, "0")]);
     let node = house.node();
     let stop = std::sync::atomic::AtomicBool::new(false);
@@ -673,7 +675,7 @@ fn readers_in_many_threads_see_one_state_of_each_symbol_while_it_changes() {
 }
 
 #[test]
-fn symbols_beyond_one_batch_are_all_fetched() {
+fn symbols_are_fetched_in_several_batches() {
     let house = House::new();
     let mut writer = house.far.writer().unwrap();
     let mut batch = writer.begin().unwrap();
@@ -688,7 +690,7 @@ fn symbols_beyond_one_batch_are_all_fetched() {
 }
 
 #[test]
-fn a_newer_reported_version_is_read_from_the_shared_database() {
+fn an_announced_version_is_read_from_the_shared_database() {
     let house = House::new();
     put(&house.far, &minutes("1.HK"), &[], &[block(0, "a")]);
     hold(&house.node(), &["1.HK"]);
@@ -697,16 +699,16 @@ fn a_newer_reported_version_is_read_from_the_shared_database() {
     let has = || copy.mark(&symbol("1.HK"), copy.number()).is_some();
     let version = copy.version();
     assert!(has());
-    // Independent of the worker thread, which may be busy.
+    // Takes effect without the worker thread, which may be busy.
     copy.shared.announce(version + 1);
     assert!(!has());
-    // A reported version is not final: the database may have gone back.
+    // The announced version may decrease, if the database was rolled back.
     copy.shared.announce(version);
     assert!(has());
 }
 
 #[test]
-fn eviction_takes_several_rounds_and_polls_the_shared_database_in_each() {
+fn eviction_polls_the_shared_database_between_rounds() {
     let house = House::new();
     let all: Vec<String> = (1..=100).map(|number| format!("{number}.HK")).collect();
     for text in &all {
@@ -729,7 +731,7 @@ fn eviction_takes_several_rounds_and_polls_the_shared_database_in_each() {
         let evicted = shared.evicted.load(Ordering::Relaxed);
         assert!((1..=32).contains(&(evicted - gone)), "{evicted} after {gone}");
         gone = evicted;
-        // Eviction continues in the next round without a request.
+        // Eviction continues in the next round without a new request.
         let goes_on = shared.held.sum().symbols > 0;
         assert_eq!(shared.queue.has_work(), goes_on);
         shared.queue.take(std::time::Instant::now()).unwrap();

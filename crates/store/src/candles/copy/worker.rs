@@ -1,5 +1,5 @@
 //! The thread that fills and updates the local copy. It is the only writer of the file, so no
-//! request waits for the disk of the copy.
+//! request waits for the copy's disk writes.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -17,28 +17,28 @@ use super::{POLL, Shared};
 use crate::StoreError;
 use crate::engine::Db;
 
-/// Delay before another attempt if a file could not be created.
+/// Delay before retrying when the file could not be created.
 const TRY_AGAIN: Duration = Duration::from_secs(10);
-/// Maximum symbols and bytes evicted per round, beyond the first symbol: a poll of the shared
-/// database waits for it.
+/// Maximum number of symbols and bytes evicted per round, after the first symbol. Polls of the
+/// shared database wait for the round to end.
 const FORGOTTEN_AT_ONCE: usize = 32;
 const FREED_AT_ONCE: u64 = 64 << 20;
-/// From this size on the log is checkpointed, and restarted if no reader uses it.
+/// WAL size in bytes from which it is checkpointed, and restarted if no reader uses it.
 const LOG_BYTES: u64 = 32 << 20;
 
 pub(super) struct Worker {
     shared: Arc<Shared>,
     far: Db,
-    /// `None` while none can be created, as on a full disk. All queries then go to the shared
-    /// database.
+    /// `None` while the file cannot be created, for example on a full disk. All queries then go to
+    /// the shared database.
     file: Option<LocalFile>,
     origin: Origin,
     marks: u64,
-    /// When a file was last created, or failed to be.
+    /// Time of the last attempt to create a file.
     tried: Instant,
 }
 
-/// Which of the two databases failed.
+/// An error, by the database that failed.
 #[derive(Debug)]
 pub(super) enum Trouble {
     Far(StoreError),
@@ -46,8 +46,8 @@ pub(super) enum Trouble {
 }
 
 impl Worker {
-    /// Opens the existing file if it is a copy of this database, else creates one. It is up to date
-    /// on return.
+    /// Opens the existing file if it is a copy of this database, or creates one, and brings it up
+    /// to date.
     pub(super) fn open(shared: Arc<Shared>, far: Db) -> Result<Worker, StoreError> {
         let now = Origin::read(&far)?;
         let number = LocalFile::newest(&shared.dir)?.unwrap_or_default();
@@ -61,7 +61,8 @@ impl Worker {
                 shared.number.store(number, Ordering::Release);
                 (file, origin)
             }
-            // Whatever is wrong with it, the shared database has all of the data.
+            // Any problem with the file is solved by recreating it: the shared database has all of
+            // the data.
             _ => {
                 let number = number.saturating_add(1);
                 let file = LocalFile::create(&shared.dir, number, &now)?;
@@ -123,7 +124,7 @@ impl Worker {
         }
     }
 
-    /// Updates the copy to the current state of the shared database, and fetches some symbols.
+    /// Updates the copy to the current version of the shared database, and fetches `symbols`.
     fn follow(&mut self, symbols: &[Symbol]) -> Result<(), Trouble> {
         if symbols.is_empty() && Origin::read(&self.far).map_err(Trouble::Far)? == self.origin {
             self.shared.reach();
@@ -149,7 +150,7 @@ impl Worker {
             }
             Ok((now, step, fetched))
         })();
-        // Nothing was written. If this fails, the next transaction fails and reports why.
+        // Nothing was written. If the connection is broken, the next transaction reports it.
         self.far.commit().ok();
         let (now, step, fetched) = read.map_err(Trouble::Far)?;
         self.shared.reach();
@@ -161,7 +162,7 @@ impl Worker {
             self.origin = now;
             return Ok(());
         };
-        // In memory first, so that queries for these symbols go to the shared database from now on.
+        // In memory first, so that queries for these symbols immediately go to the shared database.
         let outdated = self.shared.held.outdate(touched);
         let written = file.change(|| {
             outdated.iter().try_for_each(|symbol| file.outdate(symbol))?;
@@ -187,7 +188,7 @@ impl Worker {
         Ok(())
     }
 
-    /// Stores bodies of symbols in the copy.
+    /// Stores bodies whose symbols are in the copy.
     fn store_bodies(&mut self, bodies: &[FetchedBody]) -> Result<(), Trouble> {
         let Some(file) = self.file.as_ref().filter(|_| !bodies.is_empty()) else { return Ok(()) };
         let mut stored: Vec<(Symbol, &FetchedBody)> = Vec::with_capacity(bodies.len());
@@ -200,7 +201,7 @@ impl Worker {
         let bytes = stored.iter().map(|(_, body)| body.bytes.len() as u64).sum();
         let symbols: BTreeSet<Symbol> = stored.iter().map(|(symbol, _)| symbol.clone()).collect();
         if !self.make_room(bytes, &symbols)? {
-            // Larger than the whole copy: the next query fetches them again.
+            // Larger than the whole copy; queries will fetch them each time.
             return Ok(());
         }
         let Some(file) = &self.file else { return Ok(()) };
@@ -224,16 +225,16 @@ impl Worker {
         Ok(())
     }
 
-    /// Evicts the least recently used symbols until there is room for `bytes`, up to the limit per
-    /// round: the next round continues, after a poll of the shared database. Returns whether there
-    /// is room.
+    /// Evicts the least recently used symbols until `bytes` fit, but at most a limited amount per
+    /// round; the next round continues after polling the shared database. Returns whether `bytes`
+    /// fit.
     fn make_room(&mut self, bytes: u64, but_not: &BTreeSet<Symbol>) -> Result<bool, Trouble> {
         let max = self.shared.bytes_max;
         let taken = self.shared.held.sum().bytes.saturating_add(bytes);
         if taken <= max || bytes > max {
             return Ok(taken <= max);
         }
-        // Frees a little more, so that not every following query has to evict.
+        // Frees a little more than needed, so that not every query causes an eviction.
         let excess = (taken - max).saturating_add(max / 16).min(FREED_AT_ONCE);
         let mut oldest = self.shared.held.oldest(excess, |symbol| but_not.contains(symbol));
         oldest.truncate(FORGOTTEN_AT_ONCE);
@@ -253,19 +254,19 @@ impl Worker {
         forgotten.map_err(Trouble::File)
     }
 
-    /// Discards the file and creates an empty one, as a copy of this state.
+    /// Discards the file and creates an empty one for the version in `origin`.
     fn begin_anew(&mut self, origin: Origin) -> Result<(), StoreError> {
         self.tried = Instant::now();
         self.shared.held.load(Vec::new(), Mark(0));
         self.shared.begun_anew.fetch_add(1, Ordering::Relaxed);
         let number = self.shared.number.load(Ordering::Acquire).saturating_add(1);
-        // Closed before it is removed.
+        // The file must be closed before it is removed.
         self.file = None;
         self.origin = origin;
         let made = LocalFile::create(&self.shared.dir, number, &self.origin);
         // Versions seen before may belong to a state that no longer exists.
         self.shared.seen.store(0, Ordering::Release);
-        // Readers of the old file release it either way.
+        // Updated even if the creation failed, so that readers close the old file.
         self.shared.number.store(number, Ordering::Release);
         self.shared.version.store(self.origin.version, Ordering::Release);
         self.file = Some(made?);

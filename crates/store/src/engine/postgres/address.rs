@@ -1,5 +1,5 @@
-//! The address of a server with connection parameters:
-//! `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. It never contains a password.
+//! PostgreSQL connection URL: `postgres://USER@HOST:PORT,HOST2:PORT2/DATABASE?parameters`. It never
+//! contains a password.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -9,16 +9,16 @@ use std::time::Duration;
 
 use super::Schema;
 
-/// The address of a database on one server or on several replicas. Displayed in the syntax it is
+/// Address of a database on one server or on several replicas. Displayed in the syntax that it is
 /// parsed from, without defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     pub(super) user: String,
     pub(super) database: String,
-    /// Tried in this order. Never empty.
+    /// Hosts in the order in which they are tried. Never empty.
     pub(super) hosts: Vec<Host>,
     pub(super) target: Target,
-    /// `None` lets the host decide: see [`Address::speaks_tls`].
+    /// `None` selects TLS by host; see [`Address::speaks_tls`].
     tls: Option<Tls>,
     pub(super) roots: Roots,
     schema: String,
@@ -36,13 +36,13 @@ pub(super) struct Host {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum HostAt {
-    /// A name, or an IP address.
+    /// A host name or an IP address.
     Network(String),
-    /// The directory of a Unix socket.
+    /// Directory of a Unix socket.
     Socket(PathBuf),
 }
 
-/// The acceptable role of a server.
+/// Required role of the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Target {
     ReadWrite,
@@ -52,7 +52,7 @@ pub(super) enum Target {
     Any,
 }
 
-/// TLS without certificate verification is not offered: it would not stop a man in the middle.
+/// Unverified TLS is not offered, because it does not prevent man-in-the-middle attacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Tls {
     Off,
@@ -66,19 +66,19 @@ pub(super) enum Roots {
     File(PathBuf),
 }
 
-/// The source of the password, read when a connection is made.
+/// Source of the password, read for each new connection.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) enum PasswordFrom {
-    /// PGPASSWORD, or the file that PGPASSFILE names.
+    /// `PGPASSWORD`, or the file that `PGPASSFILE` names.
     Environment,
-    /// Lines of `host:port:database:user:password`, as libpq reads them.
+    /// A file with lines of `host:port:database:user:password`, as used by libpq.
     Passfile(PathBuf),
-    /// Only the password.
+    /// A file that contains only the password.
     File(PathBuf),
 }
 
-/// An error in an address, with the correct syntax. Never repeats anything that could be a
-/// password.
+/// An error in an address. The message shows the correct syntax, and never repeats text that could
+/// be a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
     #[error("the address of a PostgreSQL server begins with another word: write {SHAPE}")]
@@ -139,11 +139,11 @@ const PARAMETERS: [&str; 10] = [
     "host",
 ];
 const PORT: u16 = 5432;
-/// The system's trusted authorities on Debian and derivatives.
+/// The system's trusted certificate authorities on Debian and derivatives.
 const DEBIAN_ROOTS: &str = "/etc/ssl/certs/ca-certificates.crt";
 const LENGTH_MAX: usize = 4_096;
 const HOSTS_MAX: usize = 8;
-/// PostgreSQL truncates longer names, which could make two names equal.
+/// PostgreSQL truncates longer names, so two names could become equal.
 const NAME_BYTES_MAX: usize = 63;
 /// Leaves room for the suffix `_candles` or `_accounts`.
 const SCHEMA_BYTES_MAX: usize = 40;
@@ -152,19 +152,19 @@ const APPLICATION: &str = "chandler";
 const CONNECT_TIMEOUT_S: u16 = 3;
 const CONNECT_TIMEOUT_S_MAX: u16 = 60;
 const POOL: usize = 16;
-/// A writer holds one during a change, and reads on others.
+/// A writer holds one connection during a change, and reads on others.
 const POOL_MIN: usize = 4;
 const POOL_MAX: usize = 64;
 const _: () = assert!(SCHEMA_BYTES_MAX + "_accounts".len() <= NAME_BYTES_MAX);
 
 impl Address {
-    /// Whether a text is intended as an address, even if the rest of it is invalid.
+    /// Returns whether a text is intended as an address, even if it is invalid.
     pub(crate) fn is_meant(text: &str) -> bool {
         text.split_once("://").is_some_and(|(word, _)| word.to_ascii_lowercase().starts_with("postgres"))
             || ["postgres:", "postgresql:"].iter().any(|word| text.starts_with(word))
     }
 
-    /// The schemas of candles and accounts.
+    /// Returns the names of the schemas for candles and accounts.
     pub fn schemas(&self) -> [String; 2] {
         [Schema::Candles, Schema::Accounts].map(|schema| self.schema(schema))
     }
@@ -177,30 +177,30 @@ impl Address {
         &self.user
     }
 
-    /// Maximum connections of a process in each of its pools.
+    /// Returns the maximum number of connections in each pool of a process.
     pub fn pool(&self) -> usize {
         self.pool
     }
 
-    /// Each host with its port, in the order in which they are tried.
+    /// Returns the hosts with their ports, in the order in which they are tried.
     pub fn hosts(&self) -> Vec<String> {
         self.hosts.iter().map(Host::name).collect()
     }
 
-    /// The same address with only one of the hosts, of any role.
+    /// Returns the address with only one of the hosts and without a required role.
     #[must_use]
     pub fn of_host(&self, place: usize) -> Option<Address> {
         let host = self.hosts.get(place)?.clone();
         Some(Address { hosts: vec![host], target: Target::Any, ..self.clone() })
     }
 
-    /// The same address with another database.
+    /// Returns the address with another database.
     #[must_use]
     pub fn in_database(&self, database: &str) -> Address {
         Address { database: database.to_owned(), ..self.clone() }
     }
 
-    /// A file that contains only the password.
+    /// Returns the path of the file that contains only the password, if one is configured.
     pub fn password_file(&self) -> Option<&Path> {
         match &self.password {
             PasswordFrom::File(path) => Some(path),
@@ -208,8 +208,8 @@ impl Address {
         }
     }
 
-    /// The address for PostgreSQL's own tools, which support fewer parameters. They do not support
-    /// [`Address::password_file`].
+    /// Returns the address for PostgreSQL's own tools, which support fewer parameters. They do not
+    /// support [`Address::password_file`].
     pub fn for_tools(&self) -> String {
         let hosts: Vec<String> = self.hosts.iter().map(ToString::to_string).collect();
         let mut text = format!(
@@ -227,7 +227,7 @@ impl Address {
         let path = |path: &Path| encoded(&path.to_string_lossy(), "/");
         match &self.roots {
             Roots::File(file) => parameters.push(format!("sslrootcert={}", path(file))),
-            // Before version 16 the tools cannot use the system's authorities.
+            // The tools support `sslrootcert=system` only since version 16.
             Roots::System if speaks_tls && Path::new(DEBIAN_ROOTS).exists() => {
                 parameters.push(format!("sslrootcert={DEBIAN_ROOTS}"));
             }
@@ -254,8 +254,9 @@ impl Address {
         Duration::from_secs(self.connect_timeout_s.into())
     }
 
-    /// Connections between machines are encrypted unless `sslmode=disable` is set. Local
-    /// connections cannot be intercepted, and PostgreSQL seldom has a certificate for `localhost`.
+    /// Returns whether connections to a host use TLS. Without `sslmode`, only local connections are
+    /// unencrypted: they cannot be intercepted, and PostgreSQL seldom has a certificate for
+    /// `localhost`.
     pub(super) fn speaks_tls(&self, host: &Host) -> bool {
         match self.tls {
             Some(tls) => tls == Tls::Verified,
@@ -277,7 +278,7 @@ impl Target {
 }
 
 impl Host {
-    /// For messages.
+    /// Returns the host for error messages.
     pub(super) fn name(&self) -> String {
         match &self.at {
             HostAt::Network(_) => self.to_string(),
@@ -317,8 +318,8 @@ impl FromStr for Address {
         }
         let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);
-        // The last one: anything before it that contains a colon may be a password with an `@` in
-        // it.
+        // Split at the last `@`: a colon anywhere before it may belong to a password that contains
+        // an `@`.
         let (user, hosts) = authority.rsplit_once('@').ok_or(AddressError::NoUser)?;
         if user.contains(':') {
             return Err(AddressError::Password);
@@ -340,7 +341,7 @@ impl FromStr for Address {
             database,
             hosts: hosts_of(hosts, parameters.socket.as_deref())?,
             target: parameters.target.unwrap_or(Target::ReadWrite),
-            // Naming trusted certificates implies verification.
+            // Naming a certificate authority implies verification.
             tls: parameters.tls.or(parameters.roots.is_some().then_some(Tls::Verified)),
             roots: parameters.roots.unwrap_or(Roots::System),
             schema: parameters.schema.unwrap_or_else(|| SCHEMA.to_owned()),
@@ -487,7 +488,8 @@ impl Parameters {
             "sslmode" => {
                 self.tls = Some(match value {
                     "disable" => Tls::Off,
-                    // libpq's `require` accepts any certificate, which protects nothing.
+                    // Stricter than libpq, whose `require` accepts any certificate and so protects
+                    // nothing.
                     "require" | "verify-full" => Tls::Verified,
                     "allow" | "prefer" | "verify-ca" => {
                         return Err(refused(

@@ -12,7 +12,7 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
-fn an_address_is_displayed_as_it_is_parsed() {
+fn an_address_round_trips() {
     for text in [
         "postgres://chandler@db.example:5432/market",
         "postgres://chandler@one:5432,two:6432,[fd00::7]:5432/market?target_session_attrs=any&sslmode=disable",
@@ -39,7 +39,7 @@ fn omitted_parts_have_defaults() {
 }
 
 #[test]
-fn a_unix_socket_has_two_notations() {
+fn a_unix_socket_can_be_written_in_two_ways() {
     let one = address("postgres://u@%2Frun%2Fpostgresql/d");
     assert_eq!(one, address("postgres://u@/d?host=/run/postgresql"));
     assert_eq!(
@@ -51,7 +51,7 @@ fn a_unix_socket_has_two_notations() {
 }
 
 #[test]
-fn a_password_in_an_address_is_refused_and_never_repeated() {
+fn a_password_in_an_address_is_refused_and_not_shown() {
     for text in [
         "postgres://u:hunter2@h/d",
         "postgres://u:@h/d",
@@ -63,7 +63,7 @@ fn a_password_in_an_address_is_refused_and_never_repeated() {
         assert!(actual.contains("PGPASSWORD") && actual.contains("passfile="), "{actual}");
         assert!(actual.contains("password_file=") && !actual.contains("ter2"), "{actual}");
     }
-    // Characters that end the part that is searched for a password.
+    // Characters that end the part of the address that is searched for a password.
     for text in ["postgres://u:hun/ter2@h/d", "postgres://u:hun?ter2@h/d", "postgres://u:hun#ter2@h/d"] {
         let actual = refused(text);
         assert!(!actual.contains("hun") && !actual.contains("ter2"), "{actual}");
@@ -167,7 +167,7 @@ fn tls_is_verified_for_remote_hosts() {
 }
 
 #[test]
-fn an_address_is_distinguished_from_a_directory() {
+fn addresses_and_directories_are_distinguished() {
     for text in
         ["postgres://", "postgresql://u@h/d", "postgres:u", "PostgreSQL://h", "postgresql+ssl://u@h/d"]
     {

@@ -1,4 +1,4 @@
-//! Connecting: checks of a server, session settings, and reasons for rejection.
+//! Establishing a connection: server checks, session settings, and error messages.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -30,13 +30,13 @@ const VERSION_MIN: u32 = 150_000;
 const VERIFY: &str = "select current_setting('server_version_num'), current_setting('server_version'), \
     current_setting('server_encoding'), current_setting('transaction_read_only'), pg_is_in_recovery(), \
     current_setting('synchronous_commit', true)";
-/// TCP keep-alive: detects a server that has disappeared silently.
+/// TCP keep-alive settings, to detect a server that has disappeared.
 const KEEPALIVE_AFTER: Duration = Duration::from_secs(10);
 const KEEPALIVE_EVERY: Duration = Duration::from_secs(5);
 const KEEPALIVES_MAX: u32 = 3;
 
-/// Connects to one host, applies our settings, and rejects an unsuitable server. Runs on the
-/// runtime.
+/// Connects to one host, applies the session settings, and rejects an unsuitable server. Must run
+/// on the runtime.
 pub(super) async fn connect(
     way: &Way,
     host: &Host,
@@ -62,7 +62,8 @@ pub(super) async fn connect(
     };
     let silent =
         || Trouble::Away { at: at.clone(), reason: format!("no answer within {} s", within.as_secs()) };
-    // A name may resolve to several addresses, and the handshakes follow the connection.
+    // Twice the connect timeout: a name may resolve to several addresses, and the handshakes
+    // follow.
     let (client, task) = tokio::time::timeout(within * 2, made)
         .await
         .map_err(|_| silent())?
@@ -163,7 +164,8 @@ fn aims(target: Target, at: &str, is_read_only: bool, is_standby: bool) -> Resul
     if fits { Ok(()) } else { Err(Trouble::ReadOnly { reason: format!("{at} {found}: {wanted}") }) }
 }
 
-/// Settings that we rely on, whatever the defaults of the server, the database and the role are.
+/// Returns the session settings that this program relies on, regardless of the defaults of server,
+/// database and role.
 fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> {
     let limits = way.pace.limits();
     let mut settings = vec![
@@ -172,7 +174,7 @@ fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> 
         ("lock_timeout", limits.lock_ms.to_string()),
         ("idle_in_transaction_session_timeout", limits.idle_in_transaction_ms.to_string()),
         ("default_transaction_isolation", "read committed".to_owned()),
-        // Stops work on a request whose client has gone.
+        // Cancels statements whose client has disconnected.
         ("client_connection_check_interval", "5s".to_owned()),
     ];
     match (way.pace, synchronous_commit) {
@@ -185,7 +187,7 @@ fn settings(way: &Way, synchronous_commit: &str) -> Vec<(&'static str, String)> 
     settings
 }
 
-/// The reason of a failed connection, with advice.
+/// Returns the reason for a failed connection, with advice.
 fn connect_error(error: tokio_postgres::Error, at: &str) -> Trouble {
     let refused = |reason: String| Trouble::Refused { at: at.to_owned(), reason };
     if let Some(reason) = tls::untrusted(&error) {
@@ -224,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_must_be_new_enough_and_speak_utf_8() {
+    fn an_old_or_non_utf_8_server_is_refused() {
         assert!(verify("150000", "15.0", "UTF8").is_ok());
         assert!(verify("180001", "18.1", "UTF8").is_ok());
         assert_eq!(
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_must_have_the_role_that_the_address_requires() {
+    fn a_server_with_another_role_is_refused() {
         let describe = |target, is_read_only, is_standby| {
             aims(target, "one:5432", is_read_only, is_standby).map_err(|trouble| trouble.to_string())
         };
@@ -264,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn commits_are_synchronous_except_on_the_fleeting_pace() {
+    fn only_fleeting_commits_are_asynchronous() {
         let set = |pace, found: &str| {
             let address: Address = "postgres://u@h/d?schema=own".parse().unwrap();
             let way = Way { address, schema: "own_candles".to_owned(), pace, tls: None };

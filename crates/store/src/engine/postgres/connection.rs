@@ -1,5 +1,5 @@
-//! A database handle on a pool: it holds no connection, or the one of its transaction. A statement
-//! outside a transaction borrows a connection for itself.
+//! A database handle on top of a pool. A statement outside a transaction borrows a connection; a
+//! transaction holds one until it ends.
 
 use std::cell::{RefCell, RefMut};
 use std::collections::VecDeque;
@@ -14,12 +14,12 @@ use super::session::{Failure, Rows, Session};
 use crate::engine::params::Value;
 use crate::engine::{Fault, Role, Row};
 
-/// Handles each row of a query.
+/// Callback that receives each row of a query.
 pub(crate) type Read<'a> = dyn FnMut(&Row<'_>) -> Result<ControlFlow<()>, Fault> + 'a;
-/// The same for one of several queries, with its index.
+/// Callback that receives each row of several queries, with the index of the query.
 pub(crate) type ReadOfAll<'a> = dyn FnMut(usize, &Row<'_>) -> Result<ControlFlow<()>, Fault> + 'a;
 
-/// For one thread at a time.
+/// A handle for one thread at a time.
 #[derive(Debug)]
 pub(crate) struct Connection {
     server: Arc<Server>,
@@ -27,14 +27,14 @@ pub(crate) struct Connection {
     turn: RefCell<Option<Turn>>,
 }
 
-/// A transaction.
+/// An open transaction.
 #[derive(Debug)]
 struct Turn {
     lease: Lease,
     mode: Mode,
     state: State,
     /// Queries that are being read, each nested in the previous one. Only the last may have rows
-    /// that have not arrived.
+    /// that have not been received yet.
     readings: Vec<Reading>,
 }
 
@@ -46,16 +46,16 @@ enum Mode {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// `BEGIN` is not sent yet: it goes with the first query.
+    /// `BEGIN` has not been sent yet: it is sent together with the first query.
     Begun,
     Open,
-    /// A statement failed, and the server accepts no more.
+    /// A statement failed, and the server rejects further ones.
     Failed,
     Ended,
 }
 
 struct Reading {
-    /// `None` once all rows have arrived.
+    /// `None` once all rows have been received.
     rows: Option<Rows>,
     arrived: VecDeque<ServerRow>,
 }
@@ -66,8 +66,8 @@ impl std::fmt::Debug for Reading {
     }
 }
 
-/// Maximum rows that are read and discarded after a query was stopped. If there are more, the
-/// connection is closed instead.
+/// Maximum number of rows that are read and discarded after a query was stopped early. If there are
+/// more, the connection is closed instead.
 const UNREAD_MAX: usize = 64;
 const HAS_SCHEMA: &str = "select 1 from pg_catalog.pg_namespace where nspname = $1";
 const NESTED: Trouble = Trouble::Misuse("a statement began within another one that cannot be interrupted");
@@ -82,7 +82,7 @@ impl Connection {
         &self.server
     }
 
-    /// Runs a statement and ignores its rows; returns how many it changed.
+    /// Runs a statement and ignores its result rows. Returns the number of changed rows.
     pub(crate) fn run(&self, text: &str, values: &[Value<'_>]) -> Result<usize, Fault> {
         self.check_right(text)?;
         let changed = match &mut *self.turn()? {
@@ -92,8 +92,8 @@ impl Connection {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// Passes each row to `read`, until it breaks. Within a transaction `read` may run other
-    /// statements.
+    /// Passes each row to `read` until it returns `Break`. Inside a transaction `read` may run
+    /// other statements.
     pub(crate) fn each(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         self.check_right(text)?;
         match self.in_transaction() {
@@ -106,7 +106,7 @@ impl Connection {
         let depth = self.turn()?.as_mut().ok_or(NO_TURN)?.read(text, values)?;
         let end = EndOfReading { connection: self, depth };
         loop {
-            // The borrow ends before `read` is called, so that it can run other statements.
+            // The borrow must end before `read` is called, because `read` may run other statements.
             let row = self.turn()?.as_mut().ok_or(NO_TURN)?.next(depth)?;
             let Some(row) = row else { break };
             if read(&Row::Postgres(&row))?.is_break() {
@@ -119,9 +119,9 @@ impl Connection {
 
     fn each_alone(&self, text: &str, values: &[Value<'_>], read: &mut Read<'_>) -> Result<(), Fault> {
         let harmless = is_question(text);
-        // The first row is part of the retryable step: most errors come with it. A statement that
-        // changes something is only complete with its last row: it may still fail. After the last
-        // row, the stream must not be polled again.
+        // The first row is part of the retryable step, because most errors arrive with it. A
+        // statement with changes may still fail until its last row has been received. The stream
+        // must not be polled after the last row.
         let ((mut rows, mut arrived), mut lease) = self.alone(text, |session| {
             let mut rows = session.rows(text, values)?;
             let mut arrived = VecDeque::<ServerRow>::new();
@@ -163,8 +163,8 @@ impl Connection {
         done.map(drop)
     }
 
-    /// Runs one statement with many rows of values in a pipeline, all or nothing. Returns how many
-    /// rows it changed.
+    /// Runs one statement with many rows of values in a pipeline, atomically. Returns the number of
+    /// changed rows.
     pub(crate) fn run_all(&self, text: &str, all: &[&[Value<'_>]]) -> Result<usize, Fault> {
         self.check_right(text)?;
         if !self.in_transaction() {
@@ -185,8 +185,8 @@ impl Connection {
         Ok(usize::try_from(changed).unwrap_or(usize::MAX))
     }
 
-    /// Runs one query with many rows of values in a pipeline. `read` gets the index of the values
-    /// with each result row. All results are buffered before they are read.
+    /// Runs one query with many rows of values in a pipeline. Passes each result row to `read`,
+    /// with the index of its values. All results are buffered first.
     pub(crate) fn each_of_all(
         &self,
         text: &str,
@@ -228,9 +228,9 @@ impl Connection {
         Ok(())
     }
 
-    /// Creates the schema of the pool if it does not exist. Safe to call concurrently. "if not
-    /// exists" alone requires the right to create schemas even if the schema exists, made by a role
-    /// with that right.
+    /// Creates the pool's schema if it does not exist. Safe to call concurrently. Checks for
+    /// existence first, because `create schema if not exists` requires the right to create schemas
+    /// even if the schema exists.
     pub(crate) fn create_schema(&self) -> Result<(), Fault> {
         let mut is_there = false;
         self.each(HAS_SCHEMA, &[Value::Text(self.server.schema())], &mut |_| {
@@ -243,16 +243,16 @@ impl Connection {
         self.create(&format!("create schema if not exists \"{}\"", self.server.schema()))
     }
 
-    /// Runs a "create ... if not exists", which PostgreSQL does not make safe under concurrency.
+    /// Runs a `create ... if not exists`, which PostgreSQL does not make safe under concurrency.
     pub(super) fn create(&self, text: &str) -> Result<(), Fault> {
         match self.alone(text, |session| session.script(text)) {
-            // Another session created it concurrently.
+            // Another session created the object concurrently.
             Err(trouble) if matches!(trouble.code(), Some("23505" | "42710" | "42P06" | "42P07")) => Ok(()),
             created => Ok(created.map(drop)?),
         }
     }
 
-    /// Begins a transaction. In a read-only one, all queries see the state of the first.
+    /// Begins a transaction. In a read-only transaction, all queries see the snapshot of the first.
     pub(crate) fn begin(&self, write: bool) -> Result<(), Fault> {
         let mode = if write { Mode::Write } else { Mode::Read };
         if mode == Mode::Write && self.is_reader() {
@@ -268,8 +268,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Commits the transaction. After an error nothing of it remains, unless the error says that
-    /// this is unknown.
+    /// Commits the transaction. After an error nothing was committed, unless the error says that
+    /// the outcome is unknown.
     pub(crate) fn commit(&self) -> Result<(), Fault> {
         let turn = self.turn()?.take();
         Ok(turn.ok_or(NO_TURN)?.commit()?)
@@ -282,7 +282,7 @@ impl Connection {
     }
 
     pub(crate) fn in_transaction(&self) -> bool {
-        // If it is borrowed right now, it exists.
+        // If the cell is currently borrowed, there is a transaction.
         self.turn.try_borrow().map_or(true, |turn| turn.is_some())
     }
 
@@ -301,8 +301,8 @@ impl Connection {
         }
     }
 
-    /// Runs something on a borrowed connection. A broken connection is replaced, and a statement
-    /// that was not sent, or that changes nothing, is repeated once.
+    /// Runs `run` on a borrowed connection. If the connection is broken, retries once on another
+    /// one, provided that the statement was not sent or is read-only.
     fn alone<T>(
         &self,
         text: &str,
@@ -343,7 +343,7 @@ impl Connection {
     }
 }
 
-/// Whether a statement is read-only, so that it may be repeated.
+/// Returns whether a statement is read-only, so that it can be retried.
 fn is_question(text: &str) -> bool {
     let mut words =
         text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty());
@@ -365,7 +365,7 @@ impl Turn {
         }
     }
 
-    /// Sends `BEGIN`, if it was not sent yet.
+    /// Sends `BEGIN`, if it has not been sent yet.
     fn open(&mut self) -> Result<(), Trouble> {
         self.arrive()?;
         match self.state {
@@ -395,7 +395,7 @@ impl Turn {
         self.attempt(|session| session.run(text, values))
     }
 
-    /// Starts a query, and returns its depth among those being read.
+    /// Starts a query. Returns its nesting depth.
     fn read(&mut self, text: &str, values: &[Value<'_>]) -> Result<usize, Trouble> {
         let rows = if self.state == State::Begun && is_question(text) {
             let begin = self.begin();
@@ -423,8 +423,8 @@ impl Turn {
         Ok(row)
     }
 
-    /// Buffers the remaining rows of a query that is being read: results arrive in the order of the
-    /// statements.
+    /// Buffers the remaining rows of queries that are being read, because results arrive in the
+    /// order of the statements.
     fn arrive(&mut self) -> Result<(), Trouble> {
         for depth in 0..self.readings.len() {
             let Some(mut rows) = self.readings.get_mut(depth).and_then(|reading| reading.rows.take()) else {
@@ -437,7 +437,7 @@ impl Turn {
         Ok(())
     }
 
-    /// Sends the first message of a transaction. Nothing can be lost yet: a broken connection is
+    /// Sends the first message of a transaction. Nothing can be lost yet, so a broken connection is
     /// replaced.
     fn first<T>(&mut self, mut run: impl FnMut(&mut Session) -> Result<T, Failure>) -> Result<T, Trouble> {
         let mut done = run(self.lease.session()?);
@@ -447,7 +447,7 @@ impl Turn {
         {
             let server = self.lease.server().clone();
             server.distrust();
-            // Return the broken one first, or an exhausted pool would wait for it.
+            // Return the broken connection first, or an exhausted pool would wait for it.
             self.lease.give_back();
             self.lease = server.lease().inspect_err(|_| self.state = State::Failed)?;
             self.lease.session()?.begin_request();
@@ -488,7 +488,7 @@ impl Turn {
         }
         let session = self.lease.session()?;
         match self.mode {
-            // Nothing can be lost, so the response is not awaited.
+            // A read-only transaction has nothing to lose, so the response is not awaited.
             Mode::Read => {
                 session.send_off("commit");
                 session.in_transaction = false;
@@ -496,8 +496,8 @@ impl Turn {
             }
             Mode::Write => {
                 session.begin_request();
-                // A server reports success for the commit of a failed transaction; a query before
-                // it returns the error.
+                // PostgreSQL reports success when a failed transaction is committed; the query
+                // before it returns the error.
                 let done = session.script("select 1; commit");
                 session.in_transaction = false;
                 let (sent, at, warning) = (session.sent, session.at().to_owned(), session.warning());
@@ -513,7 +513,7 @@ impl Turn {
                         match session.is_usable() {
                             false => self.lease.server().distrust(),
                             true if matches!(trouble, Trouble::Aborted) => session.send_off("rollback"),
-                            // Whether the transaction has ended is unknown here.
+                            // It is unknown whether the transaction has ended.
                             true => session.give_up(),
                         }
                         Err(trouble)
@@ -535,7 +535,7 @@ impl Drop for Turn {
     }
 }
 
-/// Discards the rows of a query, however its reading ends.
+/// Discards the remaining rows of a query on drop.
 struct EndOfReading<'a> {
     connection: &'a Connection,
     depth: usize,
@@ -556,7 +556,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_query_is_distinguished_from_a_change() {
+    fn queries_and_changes_are_distinguished() {
         for text in [
             "select 1",
             "\n  Select x from y for update",

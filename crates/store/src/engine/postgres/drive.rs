@@ -1,4 +1,4 @@
-//! The runtime's side of a connection: I/O, and asynchronous messages of the server.
+//! The runtime's side of a connection: I/O, and asynchronous messages from the server.
 
 use std::future::poll_fn;
 use std::sync::mpsc::SyncSender;
@@ -17,13 +17,13 @@ pub(super) enum Signal {
         channel: String,
         payload: String,
     },
-    /// Notifications arrived faster than they were read, and some were dropped.
+    /// Notifications were dropped because they arrived faster than they were read.
     Missed,
     Ended,
     Stop,
 }
 
-/// Events seen by the driving side of a connection.
+/// Warnings and the end of a connection, as seen by the task that drives it.
 #[derive(Default)]
 pub(super) struct Course {
     warnings: Mutex<(u64, String)>,
@@ -31,18 +31,18 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// The number of warnings, and the last of them.
+    /// Returns the number of warnings, and the last one.
     pub(super) fn warnings(&self) -> MutexGuard<'_, (u64, String)> {
         self.warnings.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Why the connection ended, if known.
+    /// Returns why the connection ended, if known.
     pub(super) fn end(&self) -> MutexGuard<'_, Option<String>> {
         self.end.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// Runs I/O until the connection ends, and records why.
+/// Runs I/O until the connection ends, and records the reason.
 pub(super) async fn drive<S, T>(
     mut connection: Connection<S, T>,
     course: Arc<Course>,

@@ -1,10 +1,10 @@
-//! Reads small files named by an address.
+//! Reads small files that an address refers to.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// The contents of a file, or a message why it cannot be read.
+/// Returns the contents of a file, or a message why it cannot be read.
 pub(super) fn read(path: &Path, bytes_max: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let read = File::open(path).and_then(|file| file.take(bytes_max + 1).read_to_end(&mut bytes));

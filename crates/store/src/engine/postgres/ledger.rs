@@ -1,4 +1,4 @@
-//! The owner of a schema, and its ledger of migrations.
+//! Ownership of a schema, and its migration ledger.
 
 use std::ops::ControlFlow;
 
@@ -6,8 +6,8 @@ use super::Connection;
 use crate::engine::params::Value;
 use crate::engine::{Fault, Owner};
 
-/// The number of objects in the schema, and of our columns in the ledger. From the catalogue, which
-/// is readable without rights on the schema.
+/// Number of objects in the schema, and of our columns in the ledger. Uses the system catalog,
+/// which is readable without rights on the schema.
 const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'migration' then \
     (select count(*) from pg_catalog.pg_attribute a where a.attrelid = c.oid and \
     cast(a.attname as text) in ('version', 'name', 'digest', 'applied_at', 'oldest')) else 0 end), 0) as bigint) \
@@ -16,7 +16,8 @@ const FOUND: &str = "select count(*), cast(coalesce(sum(case when c.relname = 'm
 const COLUMNS: i64 = 5;
 const LEDGER: &str = "create table if not exists migration (version bigint not null primary key, name text not null, \
     digest bytea not null, applied_at bigint not null, oldest bigint not null)";
-/// A migrating session holds this row until the end: others wait, and then find that it is done.
+/// A migration holds this row lock until it ends. Concurrent migrations wait, and then find that
+/// nothing is left to do.
 const LOCK: &str = "insert into migration (version, name, digest, applied_at, oldest) values (0, 'lock', '', 0, 0) \
     on conflict (version) do update set name = excluded.name";
 
@@ -34,8 +35,8 @@ impl Connection {
         })
     }
 
-    /// Creates schema and ledger before a migration's transaction, so that two processes that
-    /// create them concurrently both succeed.
+    /// Creates schema and ledger before a migration's transaction, so that two processes can create
+    /// them concurrently.
     pub(crate) fn make_ledger(&self) -> Result<(), Fault> {
         self.create_schema()?;
         self.create(LEDGER)

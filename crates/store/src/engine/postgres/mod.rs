@@ -1,8 +1,8 @@
-//! PostgreSQL: one schema per database, a pool of connections, one thread that drives them all. The
-//! driver is used nowhere else.
+//! PostgreSQL: one schema per database, connection pools, and one thread that drives all
+//! connections. The driver is not used outside this module.
 //!
-//! Start with [`Connection`], the handle of a database. It borrows a [`Server`]'s connections
-//! (`session.rs`): one for each statement, or one for a whole transaction.
+//! Start with [`Connection`], the handle of a database. It borrows connections (`session.rs`) from
+//! a [`Server`]: one per statement, or one for a whole transaction.
 
 pub use address::{Address, AddressError};
 pub(crate) use connection::Connection;
@@ -33,10 +33,10 @@ mod value;
 #[path = "../../../tests/postgres/engine.rs"]
 mod server_tests;
 
-/// A borrowed row.
+/// A result row.
 pub(crate) type Row = tokio_postgres::Row;
 
-/// The database that a pool is for.
+/// The database that a pool connects to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schema {
     Candles,

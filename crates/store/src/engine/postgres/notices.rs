@@ -1,5 +1,5 @@
-//! Notification of changes by other processes: LISTEN if the server supports it, and a polled query
-//! in any case.
+//! Notification of changes by other processes: `LISTEN` if the server supports it, and in any case
+//! polling.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -13,8 +13,8 @@ use super::session::{Failure, Session};
 use super::{Pace, Server, Trouble, column};
 use crate::engine::params::Value;
 
-/// A thread with its own connection that reports changes. It reconnects by itself, for as long as
-/// it takes.
+/// A thread with its own connection that reports changes. Reconnects automatically and never gives
+/// up.
 #[derive(Debug)]
 pub(crate) struct Watch {
     stop: SyncSender<Signal>,
@@ -23,14 +23,14 @@ pub(crate) struct Watch {
     thread: Option<JoinHandle<()>>,
 }
 
-/// The subject of a watch.
+/// What a watch observes.
 #[derive(Clone, Debug)]
 pub(crate) struct Subject {
     /// Channel names: letters from a to z, digits and `_`.
     pub(crate) channels: Vec<String>,
     /// A query for one number that changes with every relevant change.
     pub(crate) question: &'static str,
-    /// The poll interval, with or without notifications.
+    /// Poll interval, with or without notifications.
     pub(crate) every: Duration,
 }
 
@@ -44,15 +44,15 @@ pub(crate) enum News<'a> {
         channel: &'a str,
         payload: &'a str,
     },
-    /// Notifications arrive from now on. Earlier ones may have been missed.
+    /// Notifications are received from now on. Earlier ones may have been missed.
     Listening,
-    /// The server is unreachable. Reported once, until it is reachable again.
+    /// The server is unreachable. Reported once until it is reachable again.
     Away(#[allow(dead_code, reason = "shown where news are printed")] &'a Trouble),
 }
 
 #[derive(Debug, Default)]
 struct Sight {
-    /// 0 until known.
+    /// `LISTENS` or `POLLS`; 0 until known.
     listens: AtomicU8,
     checked_at: Mutex<Option<Instant>>,
     stopped: AtomicBool,
@@ -60,10 +60,10 @@ struct Sight {
 
 const LISTENS: u8 = 1;
 const POLLS: u8 = 2;
-/// Maximum queued notifications; further ones are dropped, and the loss is reported instead.
+/// Maximum number of queued notifications. Further ones are dropped, and the loss is reported.
 const WAITING_MAX: usize = 1_024;
 const PAUSE_MIN: Duration = Duration::from_millis(100);
-/// Short, so that a recovered server is noticed soon.
+/// Maximum delay between attempts. Short, so that a recovered server is noticed soon.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
 
 impl Watch {
@@ -88,7 +88,8 @@ impl Watch {
         Ok(Watch { stop, sight, thread: Some(thread) })
     }
 
-    /// Whether notifications are received, or the server only supports polling; `None` until known.
+    /// Returns whether notifications are received (`true`) or the server only supports polling
+    /// (`false`); `None` until known.
     #[cfg(test)]
     pub(crate) fn listens(&self) -> Option<bool> {
         match self.sight.listens.load(Ordering::Relaxed) {
@@ -98,7 +99,8 @@ impl Watch {
         }
     }
 
-    /// Time since the last response to the query: the known number is not older.
+    /// Returns the time since the last response to the query, which is the maximum age of the known
+    /// number.
     pub(crate) fn age(&self) -> Option<Duration> {
         let requested = self.sight.checked_at.lock().unwrap_or_else(PoisonError::into_inner);
         requested.map(|at| at.elapsed())
@@ -116,7 +118,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.sight.stopped.store(true, Ordering::Relaxed);
-        // If the queue is full, the thread is awake already.
+        // If the queue is full, the thread is already awake.
         self.stop.try_send(Signal::Stop).ok();
     }
 }
@@ -132,7 +134,7 @@ struct Watcher {
     away: bool,
 }
 
-/// Why a connection was left.
+/// Why the watcher left a connection.
 enum Left {
     Stopped,
     Broken(Trouble),
@@ -161,7 +163,7 @@ impl Watcher {
             }
             let until = Instant::now() + pause;
             pause = (pause * 2).min(PAUSE_MAX);
-            // Drains signals of the broken connection until the next attempt.
+            // Drains the signals of the broken connection until the next attempt.
             loop {
                 match self.signals.recv_timeout(until.saturating_duration_since(Instant::now())) {
                     Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return,
@@ -177,7 +179,7 @@ impl Watcher {
         self.sight.stopped.load(Ordering::Relaxed)
     }
 
-    /// Listens and polls, as long as the connection lasts.
+    /// Listens and polls until the connection breaks.
     fn stay(&mut self, session: &mut Session) -> Left {
         match self.listen(session) {
             Ok(()) => {}
@@ -189,8 +191,8 @@ impl Watcher {
             }
             let next = Instant::now() + self.subject.every;
             let mut signal = self.signals.recv_timeout(self.subject.every);
-            // Pending notifications are reported before the next poll, but they do not delay it
-            // forever.
+            // Pending notifications are reported before the next poll, but must not delay it
+            // indefinitely.
             loop {
                 if self.is_stopped() {
                     return Left::Stopped;
@@ -219,7 +221,7 @@ impl Watcher {
         let listens = match session.script(&text) {
             Ok(()) => LISTENS,
             Err(failure) if !session.is_usable() => return Err(failure.trouble),
-            // Databases that only implement PostgreSQL's protocol often reject it.
+            // Databases that only implement PostgreSQL's protocol often reject `LISTEN`.
             Err(_) => POLLS,
         };
         self.sight.listens.store(listens, Ordering::Relaxed);

@@ -4,25 +4,26 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
     Usual,
-    /// A client waits for the response.
+    /// For queries that a client is waiting for.
     Quick,
-    /// Like `Quick`, for data that may be lost in a crash of the server: commits are asynchronous.
+    /// Like `Quick`, but with asynchronous commits: for data that may be lost if the server
+    /// crashes.
     Fleeting,
-    /// For account locks, which are optional. A holder that disappears silently loses the lock
-    /// soon.
+    /// For account locks, which are optional. A holder that disappears loses the lock soon.
     Turn,
-    /// Migrations, moves and checks: a single statement may scan everything.
+    /// For migrations, moves and checks, where a single statement may scan everything.
     Long,
 }
 
 pub(super) struct Limits {
-    /// Timeout of a statement on the server, in milliseconds; 0 is none.
+    /// Timeout of a statement on the server, in milliseconds; 0 for none.
     pub(super) statement_ms: u32,
     pub(super) lock_ms: u32,
     pub(super) idle_in_transaction_ms: u32,
-    /// Timeout of a request on this side: a server silent for longer is considered gone.
+    /// Timeout of a request on the client side. A server that does not respond in time is
+    /// considered dead.
     pub(super) request: Duration,
-    /// How long the system resends unacknowledged data.
+    /// How long the OS retransmits unacknowledged data.
     pub(super) unacknowledged: Duration,
 }
 
@@ -66,7 +67,8 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// The server must time out first: then it reports why, and the connection remains usable.
+    /// The server must time out first, because it reports the reason and the connection remains
+    /// usable.
     #[test]
     fn the_statement_timeout_is_below_the_request_timeout() {
         for pace in [Pace::Usual, Pace::Quick, Pace::Fleeting, Pace::Turn, Pace::Long] {

@@ -1,4 +1,4 @@
-//! The password of a connection, read from a file or the environment for each connection, so that a
+//! Password of a connection. Read from a file or the environment for each connection, so that a
 //! change needs no restart.
 
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use super::address::{Address, Host, HostAt, PasswordFrom};
 use super::file;
 
-/// Bytes that are not printed.
+/// A password; its debug output is redacted.
 #[derive(PartialEq, Eq)]
 pub(super) struct Password(pub(super) Vec<u8>);
 
@@ -22,7 +22,8 @@ impl fmt::Debug for Password {
 const PASSWORD_BYTES_MAX: u64 = 4_096;
 const PASSFILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The password for one host, if one is configured. The error is a message for people.
+/// Returns the password for a host, or `None` if none is configured. The error is a user-facing
+/// message.
 pub(super) fn password(
     address: &Address,
     host: &Host,
@@ -44,7 +45,7 @@ pub(super) fn password(
     }
 }
 
-/// A file that contains only the password; one trailing line break is ignored.
+/// Reads a file that contains only the password. One trailing line break is ignored.
 fn alone(path: &Path) -> Result<Password, String> {
     let mut bytes = file::read(path, PASSWORD_BYTES_MAX)?;
     for end in [b'\n', b'\r'] {
@@ -61,7 +62,7 @@ fn alone(path: &Path) -> Result<Password, String> {
     }
 }
 
-/// The first matching line of libpq's password file.
+/// Returns the password from the first matching line of libpq's password file.
 fn listed(path: &Path, address: &Address, host: &Host) -> Result<Option<Password>, String> {
     let open_to_others = std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.mode() & 0o077 != 0);
     if open_to_others {
@@ -95,7 +96,7 @@ fn is_usual(directory: &Path) -> bool {
 #[derive(Default)]
 struct Field {
     bytes: Vec<u8>,
-    /// An unescaped star matches anything, an escaped one is literal.
+    /// An unescaped `*` matches anything; an escaped one is literal.
     is_escaped: bool,
 }
 
@@ -105,7 +106,8 @@ impl Field {
     }
 }
 
-/// Four fields and the rest, which is the password. A backslash escapes the next character.
+/// Splits a line into five fields, of which the last is the password. A backslash escapes the next
+/// character.
 fn fields(line: &[u8]) -> Vec<Field> {
     let mut fields = vec![];
     let mut field = Field::default();
@@ -197,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_password_is_not_shown() {
+    fn debug_output_does_not_show_the_password() {
         assert_eq!(format!("{:?}", Password(b"hunter2".to_vec())), "Password");
     }
 }

@@ -1,5 +1,5 @@
-//! One thread of the process drives all connections. Callers wait on their own threads, with a
-//! deadline: the driver has no timeouts, and a network failure would block them forever.
+//! A single thread of the process drives all connections. Callers block on their own threads with a
+//! deadline: the driver has no timeouts, so a network failure would block them forever.
 
 use std::future::Future;
 use std::io;
@@ -12,18 +12,18 @@ use std::time::Instant;
 use tokio::runtime::{Builder, Handle};
 
 static RUNTIME: Mutex<Option<Handle>> = Mutex::new(None);
-/// Threads for blocking host name lookups.
+/// Number of threads for blocking host name lookups.
 const LOOKUPS_MAX: usize = 4;
 
-/// The runtime, whose thread is started on first use.
+/// Returns the runtime. Its thread is started on first use.
 pub(super) fn handle() -> io::Result<Handle> {
     let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(handle) = &*runtime {
         return Ok(handle.clone());
     }
     let (sender, receiver) = mpsc::sync_channel(1);
-    // Built on its own thread: a runtime must not be dropped inside another one, as on a worker of
-    // the server.
+    // Built on its own thread, because a runtime must not be dropped inside another one, such as
+    // the server's.
     thread::Builder::new().name("postgres".to_owned()).spawn(move || {
         let built =
             Builder::new_current_thread().enable_io().enable_time().max_blocking_threads(LOOKUPS_MAX).build();
@@ -40,8 +40,8 @@ pub(super) fn handle() -> io::Result<Handle> {
     Ok(handle)
 }
 
-/// Runs a future on the runtime and waits for its output; `None` on timeout, and then the future is
-/// dropped.
+/// Runs a future on the runtime and waits for its output. Returns `None` on timeout, and cancels
+/// the future.
 pub(super) fn run<T: Send + 'static>(
     future: impl Future<Output = T> + Send + 'static,
     until: Instant,
@@ -53,7 +53,7 @@ pub(super) fn run<T: Send + 'static>(
     Ok(answer)
 }
 
-/// Waits for a future of the driver's client; `None` on timeout. No tokio resource is polled here,
+/// Waits for a future of the driver's client. Returns `None` on timeout. Polls no tokio resource,
 /// so the caller may be on a worker of another runtime: a resource that has used up the coop budget
 /// of that worker's task would never wake up.
 pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
@@ -75,7 +75,7 @@ pub(super) fn wait<F: Future>(future: F, until: Instant) -> Option<F::Output> {
     }
 }
 
-/// Polls a client future once, which sends its request, and ignores the response.
+/// Polls a client future once, which sends its request. Ignores the response.
 pub(super) fn send_off<F: Future>(future: F) {
     let _: Poll<F::Output> = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
 }
@@ -87,7 +87,7 @@ struct Signal {
 }
 
 impl Signal {
-    /// Whether it was woken before the deadline.
+    /// Waits until woken. Returns `false` if the deadline passes first.
     fn wait(&self, until: Instant) -> bool {
         let mut woken = self.woken.lock().unwrap_or_else(PoisonError::into_inner);
         while !*woken {
@@ -113,8 +113,8 @@ impl Wake for Signal {
     }
 }
 
-/// A pending request: it is sent on construction, and its response is read later. Responses arrive
-/// in the order of the requests, and must be read in that order.
+/// A pending request. It is sent on construction, and its response is read later. Responses arrive
+/// and must be read in the order of the requests.
 pub(super) enum Sent<F: Future> {
     Waiting(Pin<Box<F>>),
     Answered(F::Output),
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(run(std::future::pending::<()>(), now).unwrap(), None);
     }
 
-    /// A future, and a function that completes it.
+    /// Returns a future, and a function that completes it.
     fn futures_channel() -> (impl FnOnce() + Send + 'static, impl Future<Output = ()>) {
         let shared = Arc::new(Mutex::new((false, None::<Waker>)));
         let receiver = shared.clone();

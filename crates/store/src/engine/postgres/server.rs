@@ -1,4 +1,4 @@
-//! A pool of connections to one schema of one database.
+//! A connection pool for one schema of a database.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -13,39 +13,39 @@ use super::{Address, Pace, Schema, Trouble, password, runtime, tls};
 use crate::engine::params::Value;
 use crate::engine::{patience, sooner};
 
-/// Connections are made on demand and handed out last-in first-out, so that surplus ones become
-/// idle and are closed.
+/// A connection pool. Connections are made on demand and reused last-in first-out, so that surplus
+/// ones become idle and are closed.
 ///
-/// A thread that holds a transaction and leases a second connection of the same pool can deadlock
-/// with itself: use another pool for that.
+/// A thread that holds a transaction and leases a second connection from the same pool can deadlock
+/// with itself; use another pool for that.
 pub(crate) struct Server {
     way: Way,
     pool: Mutex<Pool>,
     changed: Condvar,
-    /// The last good host, which is tried first.
+    /// Index of the last working host, which is tried first.
     host: AtomicUsize,
-    /// How often connections were found broken. The next one may be to another server.
+    /// Number of connections found broken. The next connection may be to another server.
     losses: AtomicU64,
 }
 
 #[derive(Default)]
 struct Pool {
     idle: Vec<Session>,
-    /// All connections: idle, leased, and being made.
+    /// Number of all connections: idle, leased, and being made.
     open: usize,
-    /// The last attempt to connect, if it failed.
+    /// Time and error of the last attempt to connect, if it failed.
     failed: Option<(Instant, Trouble)>,
-    /// Whether a thread is reconnecting after that.
+    /// Whether a thread is reconnecting after a failure.
     trying: bool,
 }
 
 /// Properties of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
-    /// In the form 150018.
+    /// Server version as a number, such as 150018.
     pub(crate) version: i64,
     pub(crate) has_schema: bool,
-    /// Whether the server detects damaged pages on its disk; `None` if it does not report that.
+    /// Whether the server detects damaged pages on disk; `None` if it does not report it.
     pub(crate) checks_pages: Option<bool>,
 }
 
@@ -53,7 +53,7 @@ pub(crate) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Need {
     Read,
-    /// To change data, and to create the schema if it is empty.
+    /// Rights to change data, and to create tables if the schema is empty.
     Write,
 }
 
@@ -63,11 +63,11 @@ pub(super) struct Lease {
     session: Option<Session>,
 }
 
-/// How long a caller waits for a connection in use.
+/// Maximum time that a caller waits for a connection.
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How long a failed attempt to connect also fails later ones.
+/// Time for which a failed attempt to connect also fails further attempts immediately.
 const FAILURE_STANDS: Duration = Duration::from_millis(250);
-/// Connections idle for this long are closed.
+/// Time after which an idle connection is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
 const SCHEMA: &str = "select has_schema_privilege(oid, 'usage'), has_schema_privilege(oid, 'create') or exists (select \
@@ -77,7 +77,8 @@ const DATABASE: &str = "select has_database_privilege(current_database(), 'creat
     current_setting('server_version_num')::bigint, current_setting('data_checksums', true)";
 
 impl Server {
-    /// Does not connect yet. Fails if TLS is required and there are no trusted authorities.
+    /// Creates a pool. Does not connect yet. Fails if TLS is required and no certificate authority
+    /// is trusted.
     pub(crate) fn open(address: &Address, schema: Schema, pace: Pace) -> Result<Arc<Server>, Trouble> {
         let wants_tls = address.hosts.iter().find(|host| address.speaks_tls(host));
         let tls = wants_tls.map(|host| {
@@ -99,7 +100,7 @@ impl Server {
         })
     }
 
-    /// A pool of one connection to the same server, independent of this pool.
+    /// Creates a separate pool of one connection to the same server.
     pub(crate) fn alone(&self) -> Arc<Server> {
         let mut way = self.way.clone();
         way.address.pool = 1;
@@ -110,18 +111,18 @@ impl Server {
         &self.way.address
     }
 
-    /// How often connections were found broken so far.
+    /// Returns the number of connections found broken so far.
     pub(crate) fn losses(&self) -> u64 {
         self.losses.load(Ordering::Acquire)
     }
 
-    /// The name of the schema, and of the channel for notifications of its changes.
+    /// Returns the name of the schema, which is also the notification channel for its changes.
     pub(crate) fn schema(&self) -> &str {
         &self.way.schema
     }
 
     /// Connects if needed, and checks that the server is suitable: a primary (or the role that the
-    /// address requires), new enough, in UTF-8, with the needed rights.
+    /// address requires), a supported version, UTF-8 encoding, and the required rights.
     pub(crate) fn check(self: &Arc<Server>, need: Need) -> Result<Found, Trouble> {
         let mut lease = self.lease()?;
         let session = lease.session()?;
@@ -187,8 +188,8 @@ impl Server {
             if let Some((at, trouble)) = &pool.failed
                 && (pool.trying || at.elapsed() < FAILURE_STANDS)
             {
-                // Hundreds of threads may need an unreachable server: one at a time waits for it,
-                // and the others fail immediately.
+                // Hundreds of threads may need an unreachable server. Only one at a time tries to
+                // connect; the others fail immediately.
                 return Err(trouble.clone());
             }
             if pool.open < size {
@@ -207,8 +208,8 @@ impl Server {
                     }
                     Err(trouble) => {
                         pool.open -= 1;
-                        // The server's connection limit is lower than our pool size: use the
-                        // existing connections.
+                        // The server's connection limit is lower than the pool size: make do with
+                        // the existing connections.
                         let must_do = matches!(trouble, Trouble::Crowded { .. }) && pool.open > 0;
                         if !must_do {
                             pool.failed = Some((Instant::now(), trouble.clone()));
@@ -232,8 +233,8 @@ impl Server {
         Lease { server: self.clone(), session: Some(session) }
     }
 
-    /// Closes idle connections: a restart or a network failure that broke one has probably broken
-    /// the others too.
+    /// Closes all idle connections: a restart or network failure that broke one has probably broken
+    /// the others, too.
     pub(super) fn distrust(&self) {
         self.losses.fetch_add(1, Ordering::AcqRel);
         let mut pool = self.pool();
@@ -268,15 +269,15 @@ impl Server {
         self.pool.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A connection to the first suitable host.
+    /// Connects to the first suitable host.
     pub(super) fn connect(&self, pace: Pace, hear: Option<SyncSender<Signal>>) -> Result<Session, Trouble> {
         let way = Way { pace, ..self.way.clone() };
         let hosts = &way.address.hosts;
         let first = self.host.load(Ordering::Relaxed).min(hosts.len().saturating_sub(1));
         let order: Vec<usize> = (first..hosts.len()).chain(0..first).collect();
         let mut tried = Vec::new();
-        // Three times per host: twice for connecting, as a name may resolve to several addresses,
-        // and once for settings.
+        // Three times the timeout per host: twice for connecting, because a name may resolve to
+        // several addresses, and once for the settings.
         let all = way.address.connect_timeout() * 3;
         for index in order {
             let Some(host) = hosts.get(index).cloned() else { continue };
@@ -316,7 +317,7 @@ fn together(mut tried: Vec<(String, Trouble)>) -> Trouble {
     if tried.len() > 1 && tried.iter().all(|(_, trouble)| is_standby(trouble)) {
         return Trouble::ReadOnly { reason: reasons() };
     }
-    // An unreachable primary may be among them, so a standby is no reason to fail permanently.
+    // An unreachable host may be the primary, so the failure is treated as temporary.
     if tried.len() > 1 && tried.iter().any(|(_, trouble)| matches!(trouble, Trouble::Away { .. })) {
         let hosts: Vec<&str> = tried.iter().map(|(at, _)| at.as_str()).collect();
         return Trouble::Away { at: hosts.join(", "), reason: reasons() };
@@ -341,12 +342,12 @@ impl Lease {
         &self.server
     }
 
-    /// Present until the lease is dropped.
+    /// Returns the connection. Fails after `give_back`.
     pub(super) fn session(&mut self) -> Result<&mut Session, Trouble> {
         self.session.as_mut().ok_or(Trouble::Misuse("a connection was used after it was given back"))
     }
 
-    /// Returns the connection early.
+    /// Returns the connection to the pool before the lease is dropped.
     pub(super) fn give_back(&mut self) {
         if let Some(session) = self.session.take() {
             self.server.take_back(session);
@@ -382,7 +383,7 @@ mod tests {
         let all = describe(&[("one:1", standby("one:1")), ("two:2", standby("two:2"))]);
         assert!(matches!(all, Trouble::ReadOnly { .. }));
         assert_eq!(all.to_string(), "one:1 is a standby; two:2 is a standby");
-        // The primary is gone and its standby not promoted yet.
+        // The primary is unreachable, and its standby has not been promoted yet.
         let half = describe(&[("one:1", away("one:1")), ("two:2", standby("two:2"))]);
         assert!(matches!(half, Trouble::Away { .. }));
         assert_eq!(
@@ -400,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_output_of_a_server_shows_its_address_and_schema() {
+    fn debug_output_shows_address_and_schema() {
         let address = "postgres://u@127.0.0.1/d?password_file=/secret".parse().unwrap();
         let server = Server::open(&address, Schema::Candles, Pace::Usual).unwrap();
         let shown = format!("{server:?}");

@@ -1,4 +1,4 @@
-//! One connection to a server: the statements it has prepared, and requests with their deadlines.
+//! One connection to a server: its prepared statements, and requests with deadlines.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -27,7 +27,7 @@ pub(super) struct Session {
     task: AbortHandle,
     at: String,
     pace: Pace,
-    /// In a transaction, a failed statement cannot simply be repeated.
+    /// Whether a transaction is open. If so, a failed statement cannot simply be retried.
     pub(super) in_transaction: bool,
     /// Whether the current request was sent to the server.
     pub(super) sent: bool,
@@ -40,7 +40,7 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) trouble: Trouble,
-    /// Whether a change that was sent may have been applied anyway.
+    /// Whether a change that was sent may have been applied.
     pub(super) doubt: bool,
     /// Whether the request timed out.
     pub(super) late: bool,
@@ -54,7 +54,7 @@ impl From<Trouble> for Failure {
 
 pub(super) struct Rows {
     stream: Pin<Box<RowStream>>,
-    /// The driver reports a poll after the end as a closed connection.
+    /// Set after the last row. The driver reports a later poll as a closed connection.
     is_over: bool,
 }
 
@@ -64,7 +64,7 @@ impl From<RowStream> for Rows {
     }
 }
 
-/// Both bound the memory of a pipeline, here and at the server.
+/// Limits of a pipeline, which bound memory here and on the server.
 const PIPELINE_REQUESTS_MAX: usize = 256;
 const PIPELINE_BYTES_MAX: usize = 4 << 20;
 
@@ -99,7 +99,7 @@ impl Session {
         !self.broken && !self.client.is_closed()
     }
 
-    /// Marks the connection as unusable. The peer may not know yet.
+    /// Marks the connection as unusable and closes it. The server may not have noticed yet.
     pub(super) fn give_up(&mut self) {
         self.broken = true;
         self.task.abort();
@@ -111,8 +111,8 @@ impl Session {
         self.warnings_before = self.course.warnings().0;
     }
 
-    /// A warning of the server since `begin_request`. For a commit it means reduced durability:
-    /// most likely the wait for a synchronous standby was cancelled.
+    /// Returns a warning that the server has sent since `begin_request`. For a commit it means
+    /// reduced durability: most likely the wait for a synchronous standby was cancelled.
     pub(super) fn warning(&self) -> Option<String> {
         let warnings = self.course.warnings();
         (warnings.0 > self.warnings_before).then(|| warnings.1.clone())
@@ -125,12 +125,13 @@ impl Session {
         self.answered(answer)
     }
 
-    /// Sends a statement and ignores the response: later statements on this connection follow it.
+    /// Sends a statement and ignores the response. The server runs later statements on this
+    /// connection after it.
     pub(super) fn send_off(&mut self, text: &str) {
         send_off(self.client.batch_execute(text));
     }
 
-    /// Prepared statements may not match the tables any more.
+    /// Drops all prepared statements, because they may no longer match the tables.
     pub(super) fn forget_statements(&mut self) {
         self.statements = Statements::default();
     }
@@ -153,8 +154,8 @@ impl Session {
         })
     }
 
-    /// Sends the first query of a transaction together with `BEGIN`. It must be read-only: if
-    /// `BEGIN` fails, the query ran outside a transaction.
+    /// Sends the first query of a transaction together with `BEGIN`. The query must be read-only:
+    /// if `BEGIN` fails, it runs outside a transaction.
     pub(super) fn begin_with(
         &mut self,
         begin: &str,
@@ -188,8 +189,8 @@ impl Session {
         Ok(row)
     }
 
-    /// Runs one statement with many rows of values, all sent before the first response is awaited.
-    /// Returns how many rows it changed.
+    /// Runs one statement with many rows of values in a pipeline. Returns the number of changed
+    /// rows.
     pub(super) fn run_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<u64, Failure> {
         self.prepared(text, |session, statement| {
             all.iter().try_for_each(|values| fit(values, statement.params()))?;
@@ -219,8 +220,8 @@ impl Session {
         })
     }
 
-    /// Runs one query with many rows of values, all sent before the first response is awaited.
-    /// Returns the rows of each.
+    /// Runs one query with many rows of values in a pipeline. Returns the result rows for each row
+    /// of values.
     pub(super) fn rows_of_all(&mut self, text: &str, all: &[&[Value<'_>]]) -> Result<Vec<Vec<Row>>, Failure> {
         self.prepared(text, |session, statement| {
             all.iter().try_for_each(|values| fit(values, statement.params()))?;
@@ -243,8 +244,9 @@ impl Session {
         })
     }
 
-    /// Runs something with a cached prepared statement. One that the server has dropped, or that no
-    /// longer matches its tables after a migration, is prepared again: the server has not run it.
+    /// Runs `run` with a cached prepared statement. Outside a transaction, a statement that the
+    /// server has dropped, or that no longer matches its tables after a migration, is prepared
+    /// again: the server has not executed it.
     fn prepared<T>(
         &mut self,
         text: &str,
@@ -285,7 +287,7 @@ impl Session {
         sooner(Instant::now() + self.pace.limits().request)
     }
 
-    /// The result of a request; `None` is a timeout.
+    /// Converts the result of a request; `None` is a timeout.
     fn answered<T>(&mut self, answer: Option<Result<T, tokio_postgres::Error>>) -> Result<T, Failure> {
         let Some(answer) = answer else {
             self.give_up();
@@ -321,7 +323,7 @@ fn params<'a>(values: &'a [Value<'a>]) -> impl ExactSizeIterator<Item = Param<'a
     values.iter().map(|value| Param(*value))
 }
 
-/// The approximate encoded size of values, in bytes.
+/// Returns the approximate encoded size of values, in bytes.
 fn weight(values: &[Value<'_>]) -> usize {
     let of = |value: &Value<'_>| match value {
         Value::Null | Value::Int(_) => 12,
@@ -342,14 +344,14 @@ fn is_stale(trouble: &Trouble) -> bool {
     }
 }
 
-/// Prepared statements by text; the least recently used are evicted.
+/// LRU cache of prepared statements, by text.
 #[derive(Default)]
 struct Statements {
     held: HashMap<Box<str>, (Statement, u64)>,
     uses: u64,
 }
 
-/// More than we have statements for one schema.
+/// Capacity of the statement cache; more than the number of statements for one schema.
 const STATEMENTS_MAX: usize = 256;
 
 impl Statements {

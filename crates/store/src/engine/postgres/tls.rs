@@ -14,10 +14,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 use super::address::Roots;
 use super::file;
 
-/// A bundle of all public authorities is a quarter of a megabyte.
+/// Maximum size of a certificate file. A bundle of all public authorities has a quarter of a
+/// megabyte.
 const ROOTS_BYTES_MAX: u64 = 4 << 20;
 
-/// A connector that trusts the given authorities. The error is a message for people.
+/// Creates a connector that trusts the given certificate authorities. The error is a user-facing
+/// message.
 pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider.clone())
@@ -25,7 +27,8 @@ pub(super) fn connector(roots: &Roots) -> Result<MakeRustlsConnect, String> {
         .map_err(|error| error.to_string())?;
     let config = match roots {
         Roots::File(path) => builder.with_root_certificates(read(path)?).with_no_client_auth(),
-        // A private authority is often known to the system only.
+        // The platform verifier is used, because a private authority is often installed only in the
+        // system.
         Roots::System => {
             let verifier = Verifier::new(provider).map_err(|_| {
                 "no authority is trusted here: install the certificates of the system (ca-certificates), or name a file with \
@@ -52,8 +55,8 @@ fn read(path: &Path) -> Result<RootCertStore, String> {
     }
 }
 
-/// The TLS problem behind an error, if any, with advice. Never suggests turning TLS off, because an
-/// attacker could have caused it.
+/// Returns the TLS problem behind an error, if any, with advice. Never suggests disabling TLS,
+/// because an attacker could have caused the error.
 pub(super) fn untrusted(error: &(dyn Error + 'static)) -> Option<String> {
     let found = cause(error)?;
     let rustls::Error::InvalidCertificate(certificate) = found else {
@@ -111,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_untrusted_certificate_is_distinguished_from_a_broken_connection() {
+    fn untrusted_certificates_and_broken_connections_are_distinguished() {
         let of = |error: rustls::Error| untrusted(&io::Error::new(io::ErrorKind::InvalidData, error));
         let report = of(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)).unwrap();
         assert!(report.contains("sslrootcert=PATH"), "{report}");

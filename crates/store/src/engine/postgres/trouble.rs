@@ -1,4 +1,4 @@
-//! Server errors, classified by their remedy.
+//! PostgreSQL errors, classified by remedy.
 
 use std::error::Error;
 use std::io;
@@ -9,21 +9,21 @@ use tokio_postgres::error::{DbError, Severity, SqlState};
 use crate::engine::trouble::Kind;
 use crate::engine::{self, Fault};
 
-/// One line each. The caller adds the attempted action and the place.
+/// A server error with a one-line message. The caller adds the attempted action and the location.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(crate) enum Trouble {
-    /// Unreachable, or the connection broke before anything could be changed.
+    /// The server is unreachable, or the connection broke before anything could be changed.
     #[error("{at} cannot be reached: {reason}")]
     Away { at: String, reason: String },
-    /// The connection broke after a change was sent: the outcome is unknown.
+    /// The connection broke after a change was sent, so the outcome is unknown.
     #[error(
         "the answer of {at} was lost ({reason}), so that the change may or may not have been made: look before it is made again"
     )]
     Lost { at: String, reason: String },
-    /// The server is reachable and rejects the connection.
+    /// The server is reachable but rejects the connection.
     #[error("{at} refuses the connection: {reason}")]
     Refused { at: String, reason: String },
-    /// A file that the address names for connecting cannot be used.
+    /// A file that the address refers to cannot be used.
     #[error("no connection to {at} can be made: {reason}")]
     Unprepared { at: String, reason: String },
     #[error(
@@ -53,10 +53,10 @@ pub(crate) enum Trouble {
     /// A lock was held for longer than the timeout.
     #[error("{}", line(.0))]
     Locked(Box<DbError>),
-    /// A conflict with another transaction: a retry may succeed.
+    /// A conflict with another transaction; a retry may succeed.
     #[error("{}", line(.0))]
     Conflict(Box<DbError>),
-    /// A statement of the transaction failed, and nothing of it can be committed.
+    /// A statement of the transaction failed, so it cannot be committed.
     #[error("an earlier statement of the transaction failed, so nothing of it was stored")]
     Aborted,
     /// A value that PostgreSQL cannot store.
@@ -73,16 +73,16 @@ pub(crate) enum Trouble {
     Thread(Arc<io::Error>),
 }
 
-/// The remedy for missing rights in a schema.
+/// The remedy for missing rights on a schema.
 const GRANTS: &str = "as the owner of the schema, `grant select, insert, update, delete on all tables in schema SCHEMA to ROLE` and \
     `grant usage, select, update on all sequences in schema SCHEMA to ROLE`; what changes tables is run as the owner";
 
 impl Trouble {
-    /// Classifies an error of a statement, from the server or the connection.
+    /// Classifies a statement error from the server or the connection.
     pub(super) fn of(error: tokio_postgres::Error, at: &str) -> Trouble {
         let reason = || chain(&error);
         let Some(found) = error.as_db_error() else {
-            // Closed, or a socket error.
+            // The connection was closed, or its socket failed.
             let of_socket = error.source().is_some_and(|source| source.is::<io::Error>());
             return match error.is_closed() || of_socket {
                 true => Trouble::Away { at: at.to_owned(), reason: reason() },
@@ -99,7 +99,8 @@ impl Trouble {
             &SqlState::TOO_MANY_CONNECTIONS => Trouble::Crowded { at: at.to_owned(), reason: line(found) },
             &SqlState::READ_ONLY_SQL_TRANSACTION => Trouble::ReadOnly { reason: line(found) },
             &SqlState::INSUFFICIENT_PRIVILEGE => {
-                // Other rights (to create a database, to replicate) have other remedies.
+                // Other missing rights, such as to create a database or to replicate, have other
+                // remedies.
                 let of_schema = ["table", "sequence", "relation", "schema"];
                 let is_of_schema =
                     of_schema.iter().any(|kind| found.message().contains(&format!("for {kind} ")));
@@ -125,7 +126,7 @@ impl Trouble {
         }
     }
 
-    /// Whether the connection is unusable.
+    /// Returns whether the error makes the connection unusable.
     pub(super) fn ends_connection(error: &tokio_postgres::Error) -> bool {
         match error.as_db_error() {
             Some(found) => matches!(found.parsed_severity(), Some(Severity::Fatal | Severity::Panic)),
@@ -133,8 +134,8 @@ impl Trouble {
         }
     }
 
-    /// Whether a change that was sent may have been made despite this error: a server reports so at
-    /// the end of a transaction when it was stopped while waiting for its standby.
+    /// Returns whether a change that was sent may have been applied despite this error. PostgreSQL
+    /// reports this at a commit if it was stopped while waiting for its standby.
     pub(super) fn leaves_doubt(error: &tokio_postgres::Error) -> bool {
         let Some(found) = error.as_db_error() else {
             return true;
@@ -151,7 +152,7 @@ impl Trouble {
         Trouble::Lost { at: at.to_owned(), reason }
     }
 
-    /// The five-character SQLSTATE code.
+    /// Returns the five-character SQLSTATE code, if the error has one.
     pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Trouble::Full(error)
@@ -197,7 +198,7 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// A server's message in one line, in our style: lowercase first letter, no full stop.
+/// Formats a server's message as one line in our style: lowercase first letter, no full stop.
 pub(super) fn line(error: &DbError) -> String {
     let parts = [Some(error.message()), error.detail(), error.hint()];
     let parts: Vec<String> = parts.into_iter().flatten().map(one_line).collect();
@@ -207,14 +208,14 @@ pub(super) fn line(error: &DbError) -> String {
 const DRIVER_WORDS: [&str; 3] =
     ["db error", "error connecting to server", "error communicating with the server"];
 
-/// An error and its causes in one line.
+/// Formats an error and its causes as one line.
 pub(super) fn chain(error: &(dyn Error + 'static)) -> String {
     if let Some(found) = error.downcast_ref::<DbError>() {
         return line(found);
     }
     let text = one_line(&error.to_string());
     match error.source() {
-        // The driver's own message, which adds nothing.
+        // The driver's own message, which adds no information.
         Some(source) if DRIVER_WORDS.contains(&text.as_str()) => chain(source),
         Some(source) => format!("{text}: {}", chain(source)),
         None => text,

@@ -1,4 +1,4 @@
-//! Conversion of values to and from a server.
+//! Conversion between parameter values, columns and PostgreSQL types.
 
 use std::error::Error;
 use std::fmt;
@@ -11,10 +11,10 @@ use super::Trouble;
 use crate::engine::Fault;
 use crate::engine::params::Value;
 
-/// A statement value, as the driver needs it.
+/// A parameter value in the form that the driver needs.
 pub(super) struct Param<'a>(pub(super) Value<'a>);
 
-/// The driver logs values at its most verbose level, and one may be a secret.
+/// Does not show the value: the driver logs parameters at trace level, and one may be a secret.
 impl fmt::Debug for Param<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(kind(self.0))
@@ -86,7 +86,7 @@ fn kind(value: Value<'_>) -> &'static str {
     }
 }
 
-/// A column of a row, in place.
+/// Returns a column of a row, borrowed from the row.
 pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
     let Some(column) = row.columns().get(index) else {
         return Err(Fault::value("column", &format!("{} columns", row.len())));
@@ -102,7 +102,7 @@ pub(crate) fn column(row: &Row, index: usize) -> Result<Value<'_>, Fault> {
             row.try_get::<_, Option<&str>>(index).map(|text| text.map(Value::Text))
         }
         Type::BYTEA => row.try_get::<_, Option<&[u8]>>(index).map(|bytes| bytes.map(Value::Blob)),
-        // The result of a function without one.
+        // The result of a function that returns nothing.
         Type::VOID => Ok(None),
         _ => return Err(Fault::value("number, text or blob", given.name())),
     };

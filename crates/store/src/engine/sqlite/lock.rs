@@ -7,19 +7,19 @@ use crate::StoreError;
 use crate::engine::Place;
 
 const FILE: &str = "writer.lock";
-/// The lock file of [`JobFile`].
+/// Name of the lock file of [`JobFile`].
 const JOBS_FILE: &str = "jobs.lock";
-/// The lock file of [`ServerLock`].
+/// Name of the lock file of [`ServerLock`].
 const SERVER_FILE: &str = "server.lock";
-/// Exists while a restore replaces the files of a store, and names the backup.
+/// Exists while a restore replaces the files of a store. Contains the path of the backup.
 pub(crate) const RESTORE_FILE: &str = "restore.unfinished";
-/// Number and interval of attempts for a lock whose file has no process id.
+/// Number and interval of attempts to take a lock whose file contains no process id.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// The write lock of a store, held across processes. The system releases it with the process,
-/// however that ends, so a dead writer needs no cleanup. The file itself stays: removing it would
-/// let two writers lock two files of one name.
+/// The write lock of a store across processes. The OS releases it when the process ends in any way,
+/// so a dead writer needs no cleanup. The file is not removed, because two writers could then lock
+/// two files with the same name.
 #[derive(Debug)]
 pub(crate) struct Lock {
     file: File,
@@ -36,8 +36,8 @@ impl Lock {
             match file.try_lock() {
                 Ok(()) => break,
                 Err(TryLockError::WouldBlock) => match pid(&mut file) {
-                    // The holder has released it and erased its process id. A child process that it
-                    // was just starting still has the file open, until it executes another program.
+                    // The holder has released the lock and erased its process id, but a child
+                    // process that it has forked still has the file open until `exec`.
                     None if tries < TRIES => {
                         tries += 1;
                         std::thread::sleep(PAUSE);
@@ -54,23 +54,24 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // A stale number would only mislead; failing to clear it is harmless.
+        // A stale process id would only be misleading, so an error is ignored.
         self.file.set_len(0).ok();
-        // Closing is not enough while a process that is just being started has inherited the file.
+        // Closing the file is not enough while a child process that is being spawned has inherited
+        // it.
         self.file.unlock().ok();
     }
 }
 
-/// The lock for background jobs that change a store, such as removing expired rows: one of several
-/// servers of a store holds it. The system releases it with the process, as with [`Lock`]; the file
-/// stays, and is empty.
+/// Lock for background jobs that change a store, such as removing expired rows. Only one of several
+/// servers holds it. The OS releases it when the process ends. The file is empty and is not
+/// removed.
 #[derive(Debug)]
 pub(crate) struct JobFile {
     file: File,
 }
 
 impl JobFile {
-    /// `None` if another process holds it.
+    /// Takes the lock. Returns `None` if another process holds it.
     pub(crate) fn try_take(dir: &Path) -> Result<Option<JobFile>, StoreError> {
         let path = dir.join(JOBS_FILE);
         let fail = |what| {
@@ -89,25 +90,26 @@ impl JobFile {
 
 impl Drop for JobFile {
     fn drop(&mut self) {
-        // As for the writer's lock.
+        // Closing the file is not enough while a child process that is being spawned has inherited
+        // it.
         self.file.unlock().ok();
     }
 }
 
-/// Held by every server that has a store open, and exclusively by a restore. The system releases it
-/// with the process, as with [`Lock`].
+/// A shared lock held by every server that has a store open; a restore holds it exclusively. The OS
+/// releases it when the process ends.
 #[derive(Debug)]
 pub(crate) struct ServerLock {
     file: File,
 }
 
 impl ServerLock {
-    /// For a server.
+    /// Takes the shared lock, for a server.
     pub(crate) fn join(dir: &Path) -> Result<ServerLock, StoreError> {
         ServerLock::take(dir, File::try_lock_shared, |place, pid| StoreError::Restoring { place, pid })
     }
 
-    /// For a restore: no server has the store open, and none can open it.
+    /// Takes the exclusive lock, for a restore: no server has the store open, and none can open it.
     pub(crate) fn exclude(dir: &Path) -> Result<ServerLock, StoreError> {
         ServerLock::take(dir, File::try_lock, |place, pid| StoreError::Served { place, pid })
     }
@@ -125,7 +127,7 @@ impl ServerLock {
             Err(TryLockError::WouldBlock) => return Err(held(dir.into(), pid(&mut file))),
             Err(TryLockError::Error(source)) => return Err(fail("lock")(source)),
         }
-        // Of several servers, the last one is named.
+        // If there are several servers, the file names the last one.
         sign(&mut file).map_err(fail("write to the lock file"))?;
         Ok(ServerLock { file })
     }
@@ -140,19 +142,20 @@ impl Drop for ServerLock {
     }
 }
 
-/// Refuses a store of which a restore has replaced only a part.
+/// Fails if a restore has replaced only a part of the store.
 pub(crate) fn refuse_half_restored(dir: &Path) -> Result<(), StoreError> {
     match std::fs::read(dir.join(RESTORE_FILE)) {
         Ok(from) => {
             let from = String::from_utf8_lossy(&from).into_owned();
             Err(StoreError::HalfRestored { place: dir.into(), from })
         }
-        // If it cannot be read, neither can the databases.
+        // Usually the file does not exist. If it exists but cannot be read, opening the databases
+        // fails, too.
         Err(_) => Ok(()),
     }
 }
 
-/// The process id is for people; the lock does not depend on it.
+/// Writes the process id to the file. It is only informational; the lock does not depend on it.
 fn sign(file: &mut File) -> io::Result<()> {
     file.set_len(0)?;
     file.rewind()?;

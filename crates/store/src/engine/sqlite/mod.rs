@@ -1,4 +1,4 @@
-//! SQLite: one file per database, with its own features: seals, page copies, a write-ahead log.
+//! SQLite engine: one file per database, with row seals, page copies, and a write-ahead log (WAL).
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -36,11 +36,12 @@ pub(crate) struct Database {
     seals: Cell<Seals>,
 }
 
-/// Whether a connection has the views and triggers of sealed tables. Creating them takes most of
-/// the time of opening one, and many connections only check a version or read a little.
+/// Whether a connection has the temporary views and triggers of sealed tables. Creating them takes
+/// most of the time of opening a connection, and many connections read only a version or a few
+/// rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seals {
-    /// Only the views that statements have named so far. The rest is created before the first
+    /// Has only the views that statements have used so far. The others are created before the first
     /// transaction or change.
     AtFirstUse,
     Attached,
@@ -48,27 +49,28 @@ enum Seals {
     Detached,
 }
 
-/// Writers of candles never collide (they hold the lock) and readers never wait for them; what
-/// remains is another process recovering or checkpointing the log. Writers of accounts alternate,
-/// each with one short transaction.
+/// Candle writers never conflict, because they hold the writer lock, and readers never wait for
+/// them; only another process that recovers or checkpoints the WAL is waited for. Account writers
+/// alternate, each with one short transaction.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-/// More than the number of statements, so that none is prepared twice.
+/// Capacity of the statement cache; more than the number of statements, so that none is prepared
+/// twice.
 const STATEMENTS_MAX: usize = 192;
-/// Maximum row size: a damaged length must not cause a huge allocation.
+/// Maximum row size in bytes: a corrupt length must not cause a huge allocation.
 const LENGTH_MAX: i32 = BLOB_BYTES_MAX as i32 + 65_536;
-/// Pages of a copy between two progress reports: 8 MB.
+/// Number of pages that are copied between two progress reports (8 MB).
 const PAGES_A_STEP: i32 = 2_048;
-/// How often a copy waits for the same lock, each time as long as a statement would.
+/// Maximum number of waits for the same lock during a copy, each as long as the busy timeout.
 const WAITS_MAX: u32 = 3;
-/// Marks the file as ours in its header (`CHND`), so that another program's database is never
+/// Application id in the file header (`CHND`), so that a database of another program is never
 /// modified.
 const APPLICATION_ID: i64 = 0x4348_4e44;
 const LEDGER: &str = "create table if not exists migration (
     version bigint not null primary key, name text not null, digest blob not null, applied_at bigint not null)";
 const REFERENCES: &str = "select \"table\", parent, count(*) from pragma_foreign_key_check group by 1, 2";
-/// The attempted action in the error for a file that is not a database.
+/// The attempted action, in the error for a file that is not a database.
 const HEADER: &str = "read the header of the database";
-/// SQLite's own catalogue: 0 in an empty file.
+/// Number of entries in SQLite's schema table: 0 in an empty file.
 pub(crate) const TABLES: &str = "select count(*) from sqlite_schema";
 
 impl Database {
@@ -98,17 +100,18 @@ impl Database {
         };
         let db = Database { conn, path: path.to_owned(), mode, seals: Cell::new(Seals::AtFirstUse) };
         db.configure(role).map_err(|error| StoreError::of(what, &Place::from(path), error.into()))?;
-        // Refuses a file that is not a database, or whose schema is damaged.
+        // Fails if the file is not a database, or if its schema is damaged.
         let schema = db.conn.query_row(TABLES, [], |_| Ok(()));
         schema.map_err(|error| db.fail(HEADER)(error.into()))?;
         if role == Role::Draft {
-            // Another database is copied into it, so seals created later would describe that one.
+            // Another database is copied into this file, and seals attached later would be derived
+            // from its schema.
             db.attach_seals()?;
         }
         Ok(db)
     }
 
-    /// Creates views and triggers of the sealed tables for the current schema.
+    /// Creates the views and triggers of the sealed tables for the current schema.
     pub(crate) fn attach_seals(&self) -> Result<(), StoreError> {
         self.attach_now().map_err(|error| self.fail(HEADER)(error.into()))
     }
@@ -120,12 +123,13 @@ impl Database {
         Ok(())
     }
 
-    /// Must run before any change and before a transaction, whose rollback would remove them.
+    /// Creates the views and triggers if necessary. Must run before any change, and before a
+    /// transaction, whose rollback would remove them.
     fn attach_at_first_use(&self) -> rusqlite::Result<()> {
         if self.seals.get() == Seals::AtFirstUse { self.attach_now() } else { Ok(()) }
     }
 
-    /// Prepares a statement that may return rows, with the views that it names.
+    /// Prepares a statement that may return rows, and creates the views that it uses.
     fn prepare(&self, text: &str) -> rusqlite::Result<CachedStatement<'_>> {
         let statement = match self.conn.prepare_cached(text) {
             Err(_) if self.seals.get() == Seals::AtFirstUse => {
@@ -135,14 +139,14 @@ impl Database {
             prepared => prepared?,
         };
         if !statement.readonly() {
-            // SQLite prepares the statement again when it runs, as after every schema change.
+            // The triggers change the schema, so SQLite prepares the statement again when it runs.
             self.attach_at_first_use()?;
         }
         Ok(statement)
     }
 
-    /// For a migration, which changes tables and rows freely: call [`Database::seal_all`]
-    /// afterwards.
+    /// Removes views and triggers for a migration, which changes tables and rows freely. Call
+    /// [`Database::seal_all`] afterwards.
     pub(crate) fn detach_seals(&self) -> Result<(), StoreError> {
         seal::detach(&self.conn).map_err(|error| self.fail("migrate the database")(error.into()))?;
         self.seals.set(Seals::Detached);
@@ -161,7 +165,7 @@ impl Database {
         seal::found(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
 
-    /// The recorded sealed tables, for comparison.
+    /// Returns the tables recorded in `sealed_table`, for comparison with the schema.
     pub(crate) fn listed_tables(&self) -> Result<Vec<Listed>, StoreError> {
         seal::list(&self.conn).map_err(|error| self.fail("list the sealed tables")(error.into()))
     }
@@ -170,7 +174,7 @@ impl Database {
         !self.conn.is_autocommit()
     }
 
-    /// All rows of a generated statement, which is not cached.
+    /// Returns all rows of a generated statement, which is not cached.
     pub(crate) fn all_of<T>(
         &self,
         what: &'static str,
@@ -191,9 +195,8 @@ impl Database {
         conn.busy_timeout(BUSY_TIMEOUT)?;
         conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
         conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
-        // Without this, SQLite uses the value bound to `first_at < $4` for planning, and prepares
-        // the statement again whenever rusqlite clears its bindings: 30 us instead of 3 for a
-        // directory lookup.
+        // Otherwise SQLite plans `first_at < $4` with the bound value, and prepares the statement
+        // again whenever rusqlite clears its bindings: 30 us instead of 3 for a directory lookup.
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
         // Only `seal.rs` creates temporary objects.
         conn.execute_batch(
@@ -201,34 +204,35 @@ impl Database {
         )?;
         seal::define(conn)?;
         match role {
-            // Pages are read, not mapped: a mapped file that is truncated ends the process with
-            // SIGBUS, where a read returns an error (docs/decisions/0005-read-not-mapped.md). The
-            // system caches the file; this cache holds little more than the inner pages of the
-            // trees.
+            // Pages are read, not memory-mapped: access to a truncated mapped file kills the
+            // process with SIGBUS, whereas a read returns an error
+            // (docs/decisions/0005-read-not-mapped.md). The OS caches the file; this cache holds
+            // little more than the inner B-tree pages.
             Role::Reader | Role::Onlooker => conn.execute_batch(
                 "pragma mmap_size = 0; pragma cache_size = -2048; pragma cell_size_check = on;",
             ),
-            // Pages of 4 KB: with blocks of 10 to 30 KB the file is 4 % larger than its contents,
-            // with 8 KB pages 7 %, with 16 KB pages 16 %. FULL: a commit is on the disk before it
-            // is acknowledged; NORMAL loses acknowledged commits.
+            // 4 KB pages: with blocks of 10 to 30 KB the file is 4 % larger than its contents,
+            // compared to 7 % with 8 KB and 16 % with 16 KB pages. FULL makes a commit durable
+            // before it is acknowledged; NORMAL may lose acknowledged commits.
             Role::Writer => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;
                  pragma cell_size_check = on; pragma cache_size = -16384;
                  pragma wal_autocheckpoint = 4000; pragma journal_size_limit = 67108864;",
             ),
-            // NORMAL: after a power loss the file has the state of some earlier commit, which is
-            // enough for a copy.
+            // With NORMAL, the file may lose the last commits after a power loss, which is
+            // acceptable for a copy.
             Role::Copy => conn.execute_batch(
                 "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = off;
                  pragma cell_size_check = on; pragma cache_size = -4096;
                  pragma wal_autocheckpoint = 2000; pragma journal_size_limit = 8388608;",
             ),
-            // The caller syncs the finished draft as a whole.
+            // The caller syncs the finished file as a whole.
             Role::Draft => conn.execute_batch("pragma journal_mode = off; pragma synchronous = off;"),
         }
     }
 
-    /// Changes when other connections commit. Only comparable on one connection.
+    /// Returns a number that changes when other connections commit. Comparable only on one
+    /// connection.
     pub(super) fn data_version(&self) -> Result<i64, Fault> {
         Ok(self.conn.prepare_cached("pragma data_version")?.query_row([], |row| row.get(0))?)
     }
@@ -266,12 +270,12 @@ impl Database {
         Ok(found)
     }
 
-    /// Checkpoints the log, as far as readers allow it.
+    /// Checkpoints the WAL, as far as readers allow.
     pub(crate) fn checkpoint(&self) -> Result<(), Fault> {
         self.each("pragma wal_checkpoint(truncate)", &[], |_| Ok(ControlFlow::Continue(())))
     }
 
-    /// The same without waiting for readers.
+    /// Checkpoints the WAL without waiting for readers.
     pub(crate) fn checkpoint_at_once(&self) -> Result<(), Fault> {
         self.conn.busy_timeout(Duration::ZERO)?;
         let folded = self.checkpoint();
@@ -320,11 +324,11 @@ impl Database {
         Ok(self.conn.execute_batch(text)?)
     }
 
-    /// Replaces all contents by the pages of another database, in one transaction: a reader sees
-    /// the old contents or the new, never a mixture. If the other database has a transaction open,
-    /// the state of that transaction is copied, however long this takes. `watch` gets the pages
-    /// done and the total, and may stop the copy, which leaves everything unchanged; the result
-    /// says whether the copy completed.
+    /// Replaces all contents by the pages of another database, in one transaction: readers see
+    /// either the old contents or the new. If the other database has an open transaction, its
+    /// snapshot is copied, regardless of how long this takes. `watch` receives the number of copied
+    /// pages and the total, and may stop the copy, which leaves the contents unchanged. Returns
+    /// whether the copy completed.
     pub(crate) fn fill_from(
         &mut self,
         what: &'static str,
@@ -360,12 +364,12 @@ impl Database {
     }
 }
 
-/// A column of a row, in place.
+/// Returns a column of a row, borrowed from the row.
 pub(super) fn column<'a>(row: &'a Row<'a>, column: usize) -> Result<Value<'a>, Fault> {
     match row.get_ref(column)? {
         ValueRef::Null => Ok(Value::Null),
         ValueRef::Integer(number) => Ok(Value::Int(number)),
-        // None of our columns has one.
+        // None of our columns contains floating-point numbers.
         ValueRef::Real(number) => Err(Fault::value("value", &number.to_string())),
         ValueRef::Text(text) => match std::str::from_utf8(text) {
             Ok(text) => Ok(Value::Text(text)),
@@ -398,8 +402,8 @@ impl rusqlite::ToSql for Value<'_> {
     }
 }
 
-/// Seals every row of a database with its current contents. Only for tests, which write rows that
-/// no working program would: it would hide damage, so no command does it.
+/// Seals every row of a database with its current contents. Only for tests that write invalid rows.
+/// No command does this, because it would hide damage.
 pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     let db = Database::open(path, Role::Writer)?;
     let sealed = db.begin(true).map_err(db.fail("begin writing")).and_then(|()| db.detach_seals());
@@ -407,15 +411,16 @@ pub fn seal_as_it_is(path: &Path) -> Result<(), StoreError> {
     db.commit().map_err(db.fail("commit"))
 }
 
-/// Whether a database file is empty. SQLite treats an empty file as a new database and deletes its
-/// log (WAL), even on a read-only connection: opening it would lose the contents of the log.
+/// Returns whether a database file is empty. SQLite treats an empty file as a new database and
+/// deletes its WAL, even on a read-only connection, so opening it would lose the contents of the
+/// WAL.
 pub(crate) fn is_emptied(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.len() == 0)
 }
 
-/// Rolls back a hot journal: a change that was interrupted before the database had a log, during
-/// its creation. A read-only connection cannot do that. If this process has no write permission
-/// either, the next statement fails and reports it.
+/// Rolls back a hot journal: a change that was interrupted during the creation of the database,
+/// before it was in WAL mode. A read-only connection cannot do that. If this process has no write
+/// permission either, the next statement reports it.
 fn roll_back(path: &Path) {
     if !with_ending(path, "-journal").exists() {
         return;
@@ -423,7 +428,7 @@ fn roll_back(path: &Path) {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(conn) = Connection::open_with_flags(path, flags) else { return };
     conn.busy_timeout(BUSY_TIMEOUT).ok();
-    // SQLite does it with the first read, under its own locks, and only if no other process is
+    // SQLite rolls back on the first read, under its own locks, and only if no other process is
     // writing.
     conn.query_row(TABLES, [], |_| Ok(())).ok();
 }
@@ -434,10 +439,10 @@ fn with_ending(path: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The URI that opens a database as immutable, which creates no files next to it. Only for a
-/// database that no process has open: opening it normally creates a log and an index first. So
-/// `None` if a log exists, if a change was interrupted (its partial state would be read), or if the
-/// path cannot be a URI.
+/// Returns the URI that opens a database as immutable, without creating files next to it. This is
+/// safe only if no process has the database open, which would have created a WAL. Returns `None` if
+/// there is a WAL, if there is a hot journal (partial changes would be read), or if the path cannot
+/// be a URI.
 fn untouched(path: &Path) -> Option<String> {
     if ["-wal", "-journal"].iter().any(|ending| with_ending(path, ending).exists()) {
         return None;
@@ -464,7 +469,7 @@ mod tests {
     use crate::engine::{Db, Sql, migrate, migrations};
 
     #[test]
-    fn a_statement_with_a_time_range_is_prepared_only_once() {
+    fn a_range_query_is_prepared_once() {
         let dir = tempfile::tempdir().unwrap();
         let db = Db::open(&dir.path().join("candles.db"), Role::Writer).unwrap();
         migrate::migrate(&db, migrations::ALL, market::Timestamp(0)).unwrap();
@@ -477,7 +482,7 @@ mod tests {
         assert_eq!(status, [3, 0]);
     }
 
-    /// The number of views and triggers of a connection.
+    /// Returns the number of temporary views and triggers of a connection.
     fn attached(db: &Db) -> i64 {
         db.sqlite()
             .unwrap()
@@ -487,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_change_of_a_connection_is_sealed_for_every_kind_of_statement() {
+    fn the_first_change_of_a_connection_is_sealed() {
         const ADD: Sql =
             Sql::new("count", "insert into counter (name, next) values ('new', 1) returning next");
         const RAISE: Sql = Sql::new("count", "update counter set next = next + 1");
@@ -512,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn views_are_created_on_first_use_and_all_of_them_for_a_transaction() {
+    fn views_are_created_on_first_use() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("candles.db");
         migrate::migrate(&Db::open(&path, Role::Writer).unwrap(), migrations::ALL, market::Timestamp(0))

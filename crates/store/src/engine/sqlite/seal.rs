@@ -1,16 +1,16 @@
-//! Seals: a checksum in each row, over its table name and all of its columns.
+//! Seals: each row has a checksum over its table name and all of its columns.
 //!
-//! SQLite detects few flipped bits, and no changes by other programs. A table with a column `seal`
-//! is sealed: writing a row seals it, and reads go through the view `sealed_…`, which rejects a row
-//! with a wrong seal. Both are created for each connection from the schema itself, on first use, as
-//! temporary triggers and views: nothing of them is in the file, so any tool can read it. A row
-//! that another tool has written is not sealed, and no command seals it: it is repaired from a
-//! backup, or from the imported files.
+//! SQLite detects few bit flips, and no changes by other programs. A table with a column `seal` is
+//! sealed: writing a row updates its seal, and reads go through the view `sealed_…`, which rejects
+//! a row with a wrong seal. The triggers and views are temporary objects, created for each
+//! connection from the schema on first use. They are not stored in the file, so any tool can read
+//! it. A row that another tool has written has a wrong seal, and no command fixes it: it is
+//! restored from a backup or from the imported files.
 //!
-//! Missing rows are detected by the row count (`sealed_table.row_count`), and for queries that read
-//! a few rows of many, by links between rows. `sealed_table` itself has no seal: it must match the
-//! schema, and which tables are sealed never depends on it. There is no key: this protects against
-//! disks, bugs and careless edits, not against an attacker, who could compute the checksum too.
+//! Missing rows are detected by the row count (`sealed_table.row_count`), and by links between rows
+//! for queries that read a few rows of many. `sealed_table` itself has no seal: it must match the
+//! schema, and which tables are sealed does not depend on it. The checksum has no key: it protects
+//! against disk errors, bugs and careless edits, not against an attacker.
 
 use std::collections::HashSet;
 
@@ -29,11 +29,11 @@ pub(crate) enum SealMode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SealedTable {
     pub(crate) name: String,
-    /// The columns of its primary key.
+    /// Primary key columns.
     pub(crate) keys: Vec<String>,
-    /// All columns except the seal, in the order of the seal.
+    /// All columns except the seal, in the order in which they are hashed.
     pub(crate) columns: Vec<String>,
-    /// Columns in an index or the primary key.
+    /// Columns of an index or the primary key.
     indexed: Vec<String>,
 }
 
@@ -49,24 +49,24 @@ const HAS_LIST: &str =
     "select exists (select 1 from sqlite_schema where type = 'table' and name = 'sealed_table')";
 const LIST: &str =
     "select name, key_columns, columns, row_count, indexed_columns from sealed_table order by name";
-/// All columns of all tables, or of one table, in order of creation.
+/// All columns of one table, or of all tables, in the order of creation.
 const COLUMNS: &str = "select t.name, c.name, c.pk > 0 from sqlite_schema t join pragma_table_info(t.name) c \
     where t.type = 'table' and ($1 is null or t.name = $1) order by t.name, c.cid";
-/// Columns in an index.
+/// Columns of indexes.
 const INDEXED: &str = "select t.name, i.name from sqlite_schema t join pragma_index_list(t.name) l \
     join pragma_index_info(l.name) i \
     where t.type = 'table' and ($1 is null or t.name = $1) and i.name is not null";
-/// The prefix of a view's name.
+/// Name prefix of the views.
 const VIEW: &str = "sealed_";
 
 /// Defines the SQL functions `seal` and `whole` on a new connection.
 pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8
         | FunctionFlags::SQLITE_DETERMINISTIC
-        // Triggers and views may call it although the schema is not trusted.
+        // Temporary triggers and views may call the functions although `trusted_schema` is off.
         | FunctionFlags::SQLITE_INNOCUOUS;
     conn.create_scalar_function(c"seal", -1, flags, |context| Ok(seal(context, 0)))?;
-    // Its second argument is the table name, the first argument of `seal`.
+    // The first argument of `whole` is the stored seal; the others are the arguments of `seal`.
     conn.create_scalar_function(c"whole", -1, flags, |context| {
         let stored = context.get_raw(0);
         if stored == ValueRef::Integer(seal(context, 1)) {
@@ -76,14 +76,14 @@ pub(crate) fn define(conn: &Connection) -> rusqlite::Result<()> {
     })
 }
 
-/// Creates views of the sealed tables, and for a writer the triggers that update the seals.
+/// Creates the views of the sealed tables, and for a writer the triggers that update the seals.
 pub(crate) fn attach(conn: &Connection, mode: SealMode) -> rusqlite::Result<()> {
     let script: String = found(conn)?.iter().map(|table| table.script(mode)).collect();
     conn.execute_batch(&script)
 }
 
-/// Creates the views that a statement names, unless they exist. For connections that read a little:
-/// views of all tables take a few milliseconds.
+/// Creates the missing views that a statement uses. For connections that run few queries: creating
+/// the views of all tables takes a few milliseconds.
 pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusqlite::Result<()> {
     for rest in statement.split(VIEW).skip(1) {
         let end = rest.find(|letter: char| !is_of_name(letter)).unwrap_or(rest.len());
@@ -99,7 +99,7 @@ pub(crate) fn attach_views_named_in(conn: &Connection, statement: &str) -> rusql
     Ok(())
 }
 
-/// Removes views and triggers, for a change of the tables themselves.
+/// Removes views and triggers, so that the tables can be altered.
 pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     let objects = "select 'drop ' || type || ' temp.' || name || ';' from sqlite_temp_schema \
         where type in ('view', 'trigger') and (name like 'sealed\\_%' escape '\\' or name like 'seal\\_%' escape '\\')";
@@ -109,7 +109,7 @@ pub(crate) fn detach(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch(&drops.concat())
 }
 
-/// The entries of `sealed_table`. Unreadable rows are skipped, and so reported as missing.
+/// Returns the entries of `sealed_table`. Unreadable rows are skipped, and so reported as missing.
 pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(Vec::new());
@@ -123,8 +123,8 @@ pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// Seals all rows and records the sealed tables: the last step of a migration, which may have
-/// changed any table or row. The caller has verified all seals before, and has detached them.
+/// Seals all rows and records the sealed tables. This is the last step of a migration, which may
+/// have changed any table or row. The caller must have verified all seals and detached them before.
 pub(crate) fn seal_all(conn: &Connection) -> rusqlite::Result<()> {
     if !conn.query_row(HAS_LIST, [], |row| row.get(0))? {
         return Ok(());
@@ -151,19 +151,19 @@ fn note_all(conn: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The sealed tables according to the schema; empty for an older schema.
+/// Returns the sealed tables according to the schema; empty for a schema without seals.
 pub(crate) fn found(conn: &Connection) -> rusqlite::Result<Vec<SealedTable>> {
     found_of(conn, None)
 }
 
-/// Characters in the names of tables and columns of our migrations.
+/// Returns whether a character may occur in table and column names of our migrations.
 fn is_of_name(letter: char) -> bool {
     letter.is_ascii_lowercase() || letter == '_'
 }
 
-/// The same for one table, or for all if `None`.
+/// Returns the sealed tables, or only `table`.
 fn found_of(conn: &Connection, table: Option<&str>) -> rusqlite::Result<Vec<SealedTable>> {
-    // The names become part of statements, so only names of our migrations are accepted.
+    // The names become part of SQL text, so only names as in our migrations are accepted.
     let is_name = |text: &str| text.chars().all(is_of_name);
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let indexed: HashSet<(String, String)> =
@@ -205,7 +205,7 @@ impl Listed {
 }
 
 impl SealedTable {
-    /// The arguments of `seal` for a row named `of` (`new.`, `old.`, or nothing).
+    /// Returns the arguments of `seal` for a row with the prefix `of` (`new.`, `old.`, or none).
     pub(crate) fn sealed(&self, of: &str) -> String {
         let columns: Vec<String> = self.columns.iter().map(|column| format!("{of}{column}")).collect();
         format!("'{}', {}", self.name, columns.join(", "))
@@ -213,9 +213,9 @@ impl SealedTable {
 
     fn script(&self, mode: SealMode) -> String {
         let (name, columns, row) = (&self.name, self.columns.join(", "), self.sealed(""));
-        // For `column = $1`, SQLite substitutes $1 for the column in all other expressions,
-        // including the arguments of `whole`, and may evaluate those before the comparison. The
-        // unary plus prevents that; an indexed column has that value anyway.
+        // Given `column = $1`, SQLite substitutes $1 for the column in all other expressions,
+        // including the arguments of `whole`, which it may evaluate before the comparison. The
+        // unary plus prevents that; an indexed column is known to have this value.
         let shown = |column: &String| match self.indexed.contains(column) {
             true => column.clone(),
             false => format!("+{column} as {column}"),
@@ -231,8 +231,8 @@ impl SealedTable {
         let [new, old] = ["new.", "old."].map(|of| self.sealed(of));
         let keys: Vec<String> = self.keys.iter().map(|key| format!("{key} = new.{key}")).collect();
         let (keys, count) = (keys.join(" and "), format!("where name = '{name}'"));
-        // A row with a wrong seal is not sealed again, which would hide the damage; it may be
-        // removed.
+        // An update rejects a row with a wrong seal, because a new seal would hide the damage. Such
+        // a row can be deleted.
         format!(
             "{view}create temp trigger seal_insert_{name} after insert on main.{name} begin
                 update {name} set seal = seal({new}) where {keys};
@@ -249,8 +249,8 @@ impl SealedTable {
     }
 }
 
-/// A 64-bit hash of the arguments from `first` on: each with its type and length, so that no two
-/// rows have the same encoding.
+/// Returns a 64-bit hash of the arguments from `first` on. Each is hashed with its type and length,
+/// so that no two rows have the same encoding.
 fn seal(context: &Context<'_>, first: usize) -> i64 {
     let mut bytes = Vec::with_capacity(256);
     for argument in first..context.len() {
@@ -296,7 +296,7 @@ mod tests {
         let conn = rusqlite::Connection::open(dir.path().join("candles.db")).unwrap();
         conn.execute_batch("update security set decimals = 4 where symbol = '700.HK'").unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
-        // Nor if the list of sealed tables lacks the table.
+        // Also refused if the table is missing in `sealed_table`.
         conn.execute_batch("create temp table kept as select * from sealed_table; delete from sealed_table")
             .unwrap();
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
@@ -304,14 +304,14 @@ mod tests {
         assert!(matches!(migrate::migrate(&db, &steps, NOW), Err(StoreError::Damaged { .. })));
         conn.execute_batch("insert into sealed_table select * from kept").unwrap();
         migrate::migrate(&db, &steps, NOW).unwrap();
-        // The rows left by the step are sealed, and so are later ones.
+        // The rows that the migration wrote are sealed, and so are later ones.
         db.run(crate::candles::sql::ADD_COUNTS, (0, 0, "700.HK")).unwrap();
         assert_eq!(crate::engine::sqlite::seal_check::seals(db.sqlite().unwrap()), []);
     }
 
-    /// No other test would notice an unsealed table.
+    /// No other test would detect an unsealed table.
     #[test]
-    fn all_tables_of_accounts_and_all_essential_tables_of_candles_are_sealed() {
+    fn all_essential_tables_are_sealed() {
         let names = |migrations| -> (Vec<String>, Vec<String>) {
             let conn = crate::engine::statements::schema_of(migrations);
             let sealed = super::list(&conn).unwrap().into_iter().map(|listed| listed.table.name).collect();

@@ -1,16 +1,16 @@
-//! Verifies the seals and row counts of the sealed tables.
+//! Verifies the seals and row counts of sealed tables.
 
 use super::{Database, Listed, Row, SealedTable};
 use crate::StoreError;
 use crate::engine::{FINDINGS_MAX, Fault, Flaw};
 
-/// The findings of a part of a check, or why it failed.
+/// The findings of one part of a check, or the error that stopped it.
 type Part = Result<(Vec<Flaw>, ()), StoreError>;
 
 const WHAT: &str = "check the seals";
 
-/// Rows with wrong seals, and tables with missing rows. Each table is checked separately: an
-/// unreadable one does not hide defects of others.
+/// Returns rows with wrong seals and tables with missing rows. Each table is checked separately, so
+/// that an unreadable one does not hide defects of others.
 pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     let (tables, listed, mut found) = noted(db);
     for table in &tables {
@@ -22,8 +22,8 @@ pub(crate) fn seals(db: &Database) -> Vec<Flaw> {
     found
 }
 
-/// Compares the row counts of the named tables with the recorded ones, and the list of sealed
-/// tables with the schema.
+/// Compares the row counts of the named tables with the recorded ones, and `sealed_table` with the
+/// schema.
 pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     let (_, listed, mut found) = noted(db);
     for listed in listed.iter().filter(|listed| names.contains(&listed.table.name.as_str())) {
@@ -32,7 +32,8 @@ pub(crate) fn counts(db: &Database, names: &[&str]) -> Vec<Flaw> {
     found
 }
 
-/// An unreadable part is itself a finding, and the next part may be readable.
+/// Adds the findings of one part of the check. An unreadable part becomes a finding, so that the
+/// check continues with the next part.
 fn absorb(part: Part, found: &mut Vec<Flaw>) {
     match part {
         Ok((of_part, ())) => found.extend(of_part),
@@ -40,7 +41,7 @@ fn absorb(part: Part, found: &mut Vec<Flaw>) {
     }
 }
 
-/// The sealed tables, their entries in `sealed_table`, and the differences.
+/// Returns the sealed tables, their entries in `sealed_table`, and the differences.
 fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     match db.sealed_tables().and_then(|tables| Ok((tables, db.listed_tables()?))) {
         Ok((tables, listed)) => {
@@ -51,7 +52,8 @@ fn noted(db: &Database) -> (Vec<SealedTable>, Vec<Listed>, Vec<Flaw>) {
     }
 }
 
-/// The list of sealed tables is not sealed itself: it must match the schema.
+/// Returns tables whose entry in `sealed_table` differs from the schema. `sealed_table` has no
+/// seal, so it is compared instead.
 fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = String> {
     let missing = tables.iter().filter(|table| !listed.iter().any(|listed| listed.table == **table));
     let strange = listed.iter().filter(|listed| !tables.iter().any(|table| table.name == listed.table.name));
@@ -60,7 +62,7 @@ fn misnoted(tables: &[SealedTable], listed: &[Listed]) -> impl Iterator<Item = S
 
 fn broken_rows(db: &Database, table: &SealedTable) -> Part {
     let SealedTable { name, keys, .. } = table;
-    // Keys that are token hashes are not shown.
+    // Blob keys are not shown, because they may be token hashes.
     let shown =
         |key: &String| format!("case typeof({key}) when 'blob' then '…' else cast({key} as text) end");
     let key: Vec<String> = keys.iter().map(shown).collect();
@@ -82,7 +84,7 @@ fn row_count(db: &Database, listed: &Listed) -> Part {
     Ok((differs.into_iter().collect(), ()))
 }
 
-/// A migration seals rows again, so it must not start with a wrong seal.
+/// Fails if a row has a wrong seal. A migration reseals rows, so it must not start in this case.
 pub(crate) fn refuse_broken_seals(db: &Database) -> Result<(), StoreError> {
     match seals(db).is_empty() {
         true => Ok(()),

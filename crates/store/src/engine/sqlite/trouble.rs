@@ -33,7 +33,7 @@ mod tests {
     use crate::engine::Place;
 
     #[test]
-    fn the_same_error_has_the_same_kind_on_both_paths() {
+    fn errors_have_the_same_kind_on_both_paths() {
         let place = Place::from("/store");
         let sqlite = |code| {
             let error = Error::SqliteFailure(ffi::Error::new(code), None);
