@@ -48,6 +48,7 @@ CHECKED = RUSTC_WORKSPACE_WRAPPER="$(CURDIR)/.ci/clippy" $(CARGO) test --workspa
 lint: page
 	$(CARGO) fmt --all --check
 	$(CHECKED) --no-run
+	RUSTDOC="$(CURDIR)/.ci/rustdoc" $(CHECKED) --doc
 
 # Licences, sources and duplicate versions of dependencies, by the rules of deny.toml; advisories if their database is
 # reachable. The tool is built without optimisation: that takes two minutes, and a run five seconds.
@@ -66,7 +67,7 @@ setup-test:
 
 unit: page setup-test
 	node --test crates/server/page/test/*.test.js
-	$(CHECKED)
+	$(CHECKED) --lib --bins --tests --examples
 
 # Installs a browser, which only the end-to-end tests need, and PostgreSQL.
 setup-e2e:

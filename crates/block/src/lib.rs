@@ -8,7 +8,7 @@
 //! Trades have a separate block format: [`encode_trades`] and [`TradeBlock`],
 //! `docs/trade-block-format.md`.
 //!
-//! Start with [`encode`] and [`Block`]; `docs/block-format.md` specifies the format byte by byte.
+//! Start with [`encode()`] and [`Block`]; `docs/block-format.md` specifies the format byte by byte.
 //! Internally, `residual` converts candles to small numbers and back, `column` passes those to the
 //! codec, and `layout` writes and parses the surrounding bytes.
 //! ```

@@ -40,7 +40,7 @@ pub struct Rejected {
 pub struct RowBatch<R> {
     pub rows: Vec<R>,
     pub rejected: Vec<Rejected>,
-    /// Number of rejected rows beyond the [`REJECTED_MAX`](crate::REJECTED_MAX) that are stored.
+    /// Number of rejected rows beyond the [`REJECTED_MAX`] that are stored.
     pub omitted: u64,
 }
 

@@ -5,7 +5,7 @@ use crate::{
 };
 
 /// Rules of one market: time zone, calendar and session tables. The floors of accounts are
-/// separate: see [`Floors`](crate::Floors).
+/// separate: see [`Floors`].
 #[derive(Clone, Debug)]
 pub struct Venue {
     market: Market,

@@ -2,7 +2,7 @@
 //! numbers, JSON responses and HTTP statuses; the client in `chandler/src/remote` is their
 //! counterpart.
 //!
-//! Every request takes the same route on any transport ([`route`](crate::route)): it is parsed into
+//! Every request takes the same route on any transport (`route.rs`): it is parsed into
 //! a query, the query is admitted, its command answers it, and the answer is encoded. Start with
 //! `route.rs`, then `command/`, one file per command. `link/` is a long connection, `http/`
 //! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.

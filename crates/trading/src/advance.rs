@@ -26,7 +26,7 @@ use crate::work::Work;
 /// actions.
 const HOLDING_COST: u64 = 20;
 
-/// Work limit after which [`advance`] stops at the end of an instant. The limit does not affect the
+/// Work limit after which `advance` stops at the end of an instant. The limit does not affect the
 /// result.
 #[derive(Clone, Copy, Debug)]
 pub struct AdvanceLimit {

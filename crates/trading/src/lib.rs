@@ -8,7 +8,7 @@
 //!
 //! Start with [`Engine`]: [`Engine::advance`] applies all events up to an instant, and
 //! [`Engine::handle`] also executes a [`Command`]. Both return an [`Outcome`]: entries to store,
-//! then pushes to send. [`decide`] returns the events of a command without applying them.
+//! then pushes to send. [`decide()`] returns the events of a command without applying them.
 //!
 //! | subject | files |
 //! |---|---|
