@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{AccountId, NewSlot, Shared};
 
-use crate::random::random;
+use crate::secret::random;
 use crate::{AccessError, Lineage, Slots};
 
 /// Identifies an open connection across all nodes. The server maps it to a socket.

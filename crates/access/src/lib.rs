@@ -65,7 +65,6 @@ mod pace;
 mod password;
 mod password_link;
 mod quota;
-mod random;
 mod rate;
 mod rate_limiter;
 mod refusal_log;

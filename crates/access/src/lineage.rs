@@ -1,5 +1,5 @@
 use crate::AccessError;
-use crate::random::random;
+use crate::secret::random;
 
 /// Identifies the successive connections of one client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -7,7 +7,7 @@ use market::Timestamp;
 use sha1::{Digest, Sha1};
 
 use crate::keys::hmac;
-use crate::random::hex;
+use crate::secret::hex;
 use crate::{Denial, Secret};
 
 /// Maximum difference between the clocks of client and server, in either direction.

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use sha2::{Digest, Sha256};
 use store::GuardKey;
 
-use crate::random::hex;
+use crate::secret::hex;
 
 /// Row keys of a name with an address or known browser.
 #[derive(Clone, Debug)]

@@ -6,7 +6,7 @@ use store::{GuardKey, Hash, StoreError};
 
 use super::rows::Guesses;
 use crate::Region;
-use crate::random::hex;
+use crate::secret::hex;
 
 /// Minimum interval between two polls of a device, in seconds.
 pub const POLL_INTERVAL_S: u64 = 5;

@@ -23,7 +23,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
 use zeroize::Zeroizing;
 
-use crate::random::{hex, random};
+use crate::secret::{hex, random};
 use crate::{AccessError, Secret};
 
 pub use client::{AUTH_METHODS, NewClient, PresentedClient, Registered, Registration};

@@ -3,7 +3,7 @@
 //! number of guesses.
 
 use crate::AccessError;
-use crate::random::random;
+use crate::secret::random;
 
 const LETTERS: &[u8; 20] = b"BCDFGHJKLMNPQRSTVWXZ";
 const LENGTH: usize = 8;
