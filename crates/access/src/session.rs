@@ -23,8 +23,8 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
 use store::AccountId;
 
+use crate::connection::Lineage;
 use crate::keys::{Keys, TAG_BYTES};
-use crate::lineage::Lineage;
 use crate::oauth::Family;
 use crate::scope::Scopes;
 use crate::secret::random;
