@@ -47,15 +47,12 @@ mod identify;
 mod identity;
 mod import_note;
 mod inputs;
-mod instant;
 mod judge;
 mod keys;
 mod level;
 mod levels;
 mod levels_from;
 mod limits;
-mod moment;
-mod month;
 mod net;
 mod oauth;
 mod opening;
@@ -83,6 +80,7 @@ mod sign_in_link;
 mod sign_on;
 mod signature;
 mod standing;
+mod time;
 mod token;
 mod usage;
 mod watchlist;
@@ -103,11 +101,8 @@ pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
 pub use import_note::ImportStep;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
-pub use instant::{ParseInstantError, parse_instant};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
 pub use levels_from::{LevelsFrom, ParseLevelsFromError};
-pub use moment::{Moment, Present};
-pub use month::Month;
 pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
@@ -141,6 +136,7 @@ pub use store::{
     AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
     WatchlistGroup, WatchlistId, Watchlists,
 };
+pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{
     ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, GroupRemains, MembersChange, Pin, PricedSecurity,
