@@ -14,11 +14,10 @@ use crate::cluster::Cluster;
 use crate::health::{Learnt, briefly};
 use crate::identity::Identity;
 use crate::keys::Keys;
-use crate::levels::Levels;
 use crate::limits::Limits;
 use crate::oauth::Family;
 use crate::secret::{hex, random};
-use crate::standing::Standings;
+use crate::standing::{Levels, Standings};
 use crate::token::{Claims, hash_token};
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, Region, Right, Rights,

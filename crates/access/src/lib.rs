@@ -16,7 +16,7 @@
 //! account's usage in a month; levels are determined in `judge.rs` by the rules of `level.rs`.
 //! Persistent state is in `store`.
 //!
-//! In-memory state is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`; `guesses/`
+//! In-memory state is in `identity.rs`, `limits.rs`, `standing.rs` and `cluster.rs`; `guesses/`
 //! limits brute-force attempts at passwords and codes.
 //!
 //! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
@@ -50,8 +50,6 @@ mod inputs;
 mod judge;
 mod keys;
 mod level;
-mod levels;
-mod levels_from;
 mod limits;
 mod net;
 mod oauth;
@@ -102,7 +100,6 @@ pub use identify::Recognized;
 pub use import_note::ImportStep;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
-pub use levels_from::{LevelsFrom, ParseLevelsFromError};
 pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
@@ -131,7 +128,7 @@ pub use shared::SharedConnection;
 pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
 pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
-pub use standing::{Outlook, Standing};
+pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
     AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
     WatchlistGroup, WatchlistId, Watchlists,
