@@ -51,11 +51,9 @@ mod judge;
 mod keys;
 mod level;
 mod limits;
-mod net;
 mod oauth;
 mod opening;
 mod otp;
-mod pace;
 mod password;
 mod password_link;
 mod quota;
@@ -100,7 +98,6 @@ pub use identify::Recognized;
 pub use import_note::ImportStep;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
-pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
     BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
@@ -109,12 +106,11 @@ pub use oauth::{
 };
 pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;
-pub use pace::Pace;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
-pub use rate_limiter::{RateLimit, RateLimiter};
+pub use rate_limiter::{Pace, RateLimit, RateLimiter, network_of};
 pub use refused::Offered;
 pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};

@@ -7,7 +7,7 @@ use store::{AccountId, PaceLimit, PaceTake, StoreError};
 
 use super::rows::Guesses;
 use crate::RateLimit;
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 
 /// Limit of wrong codes per address and per account.
 const OF_ONE: RateLimit = RateLimit { requests: 5, within: Duration::from_secs(600) };

@@ -8,7 +8,7 @@ use store::StoreError;
 use super::keys::SignInKeys;
 use super::queue::{self, Turn};
 use super::rows::{Guesses, Rows, Slope};
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 
 /// Backoff for one address or known browser at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };

@@ -13,7 +13,7 @@ use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, Slope};
 use super::sign_in::{self, AdmittedAttempt};
 use super::{Guesses, SignInAttempt};
 use crate::Region;
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 
 const START: Duration = Duration::from_secs(100_000);
 const HOUR: Duration = Duration::from_secs(3_600);

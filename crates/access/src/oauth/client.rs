@@ -11,7 +11,7 @@ use subtle::ConstantTimeEq;
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
 use crate::hidden::is_hidden;
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 use crate::secret::{hex, random};
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Secret};

@@ -10,7 +10,7 @@ use store::{AccountId, AuditNote, ClientRow, DeviceOutcome, DeviceRow, DeviceSta
 
 use super::user_code::UserCode;
 use super::{ClientInfo, OAuthError, PresentedClient, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Region, Secret};
 
