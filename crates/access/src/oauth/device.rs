@@ -9,7 +9,9 @@ use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, DeviceOutcome, DeviceRow, DeviceState, NewDevice};
 
 use super::user_code::UserCode;
-use super::{ClientInfo, OAuthError, PresentedClient, SECRET_TEXT_MAX, Tokens, grant_type, opaque, scope};
+use super::{
+    ClientInfo, OAuthError, PresentedClient, SECRET_TEXT_MAX, Tokens, grant_type, opaque, parse_scope,
+};
 use crate::rate_limiter::network_of;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Region, Secret};
@@ -57,7 +59,7 @@ impl Access {
         moment: Moment,
     ) -> Result<DeviceStart, OAuthError> {
         let client = self.prove(credentials, grant_type::DEVICE)?;
-        let scope = scope::parse(scope)?;
+        let scope = parse_scope(scope)?;
         let unavailable = |text, retry_after| OAuthError::Unavailable { text, retry_after };
         self.keep_pace(&self.limits.oauth.devices, network_of(from), moment.uptime).map_err(
             |retry_after| unavailable("too many devices ask from one address: try later", retry_after),
