@@ -14,7 +14,6 @@ mod device;
 mod grant;
 mod pkce;
 mod redirect;
-mod user_code;
 
 use std::net::IpAddr;
 use std::time::Duration;
