@@ -61,7 +61,6 @@ mod rate;
 mod rate_limiter;
 mod refusal_log;
 mod refused;
-mod region;
 mod renew;
 mod replay;
 mod report;
@@ -82,7 +81,9 @@ mod usage;
 mod watchlist;
 
 pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
-pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
+pub use account::{
+    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, Terms, TermsChange,
+};
 pub use actor::Actor;
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
@@ -112,7 +113,6 @@ pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
 pub use rate_limiter::{Pace, RateLimit, RateLimiter, network_of};
 pub use refused::Offered;
-pub use region::{ParseRegionError, Region, Role};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
 pub use replay::Repetition;
 pub use report::{RateEntry, Reported, ReportedAssets};
