@@ -27,7 +27,6 @@
 
 mod access;
 mod account;
-mod actor;
 mod admission_cache;
 mod admit;
 mod browser;
@@ -84,11 +83,10 @@ pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
 pub use account::{
     Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, Terms, TermsChange,
 };
-pub use actor::Actor;
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
-pub use caller::Caller;
+pub use caller::{Actor, Caller};
 pub use calls::CallRule;
 pub use connection::{Connection, ConnectionId, Lineage};
 pub use download::{Download, DownloadRefused};
