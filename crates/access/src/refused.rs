@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use market::Timestamp;
 use store::{AccountId, AuditNote};
 
-use crate::refusal_log::RefusalRows;
+use crate::sign_in_guards::RefusalRows;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, Denial, Grant, Moment, OAuthError, PresentedClient, SignedRequest, otp,
