@@ -36,7 +36,6 @@ mod calls;
 mod cluster;
 mod connection;
 mod credential_cache;
-mod credentials;
 mod download;
 mod error;
 mod guesses;

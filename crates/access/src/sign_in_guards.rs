@@ -17,9 +17,9 @@ pub(crate) struct SignInGuards {
 /// Maximum number of concurrent guests, below the 20 sessions that the database allows per account.
 const GUESTS_MAX: usize = 16;
 
-/// LRU list of guest sessions: hashes of session cookies, most recently used last. The database ends
-/// an account's oldest session above its limit, which for guests may be one in use. This list evicts
-/// the least recently used one before that limit is reached.
+/// LRU list of guest sessions: hashes of session cookies, most recently used last. The database
+/// ends an account's oldest session above its limit, which for guests may be one in use. This list
+/// evicts the least recently used one before that limit is reached.
 #[derive(Debug, Default)]
 pub(crate) struct Guests(Mutex<VecDeque<[u8; 32]>>);
 
