@@ -40,7 +40,6 @@ mod download;
 mod error;
 mod guesses;
 mod health;
-mod hidden;
 mod identify;
 mod identity;
 mod inputs;

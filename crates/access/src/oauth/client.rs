@@ -10,7 +10,7 @@ use store::{AuditNote, ClientRow};
 use subtle::ConstantTimeEq;
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
-use crate::hidden::is_hidden;
+use crate::account::is_hidden;
 use crate::rate_limiter::network_of;
 use crate::secret::{hex, random};
 use crate::token::hash_token;
