@@ -22,7 +22,6 @@
 //! ([`RateLimiter`](crate::RateLimiter)); the other kinds are rows.
 
 mod code;
-mod keys;
 mod poll;
 mod queue;
 mod rows;

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use store::StoreError;
 
-use super::keys::SignInKeys;
 use super::queue::{self, Turn};
-use super::rows::{Guesses, Rows, Slope};
+use super::rows::{Guesses, Rows, SignInKeys, Slope};
 use crate::rate_limiter::network_of;
 
 /// Backoff for one address or known browser at one account.

@@ -6,10 +6,9 @@ use std::time::Duration;
 use store::{AccountId, GuardKey, GuardTable, Hash};
 
 use super::code::CountedCode;
-use super::keys::SignInKeys;
 use super::poll::GONE_AFTER;
 use super::queue::{self, AT_ONCE, FRESH_WAIT, PLACE_KEPT, SPACING, Turn};
-use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, Slope};
+use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, SignInKeys, Slope};
 use super::sign_in::{self, AdmittedAttempt};
 use super::{Guesses, SignInAttempt};
 use crate::Region;
