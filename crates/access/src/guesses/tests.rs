@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use store::{AccountId, GuardKey, GuardTable, Hash};
 
-use super::code::CountedCode;
-use super::poll::GONE_AFTER;
+use super::device::{CountedCode, GONE_AFTER};
 use super::queue::{self, AT_ONCE, FRESH_WAIT, PLACE_KEPT, SPACING, Turn};
 use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, SignInKeys, Slope};
 use super::sign_in::{self, AdmittedAttempt};
