@@ -5,7 +5,7 @@ use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
 use store::{Lane, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
+use crate::query::HistoryError;
 
 /// Extent of a security's stored candles of one period, in regular hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

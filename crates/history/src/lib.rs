@@ -46,7 +46,6 @@ mod check;
 mod coverage;
 mod day_minutes;
 mod edge;
-mod error;
 pub mod import;
 mod inventory;
 mod minutes;
@@ -66,13 +65,14 @@ pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use day_minutes::{DayMinutes, LinePoint};
-pub use error::HistoryError;
 pub use inventory::{StoredRange, known_part, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
 pub use periods::makes;
 pub use plan::{Plan, Rows, Take};
-pub use query::{Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, Query, Select, Sessions};
+pub use query::{
+    Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, HistoryError, Query, Select, Sessions,
+};
 pub use quote::{Quote, SessionQuote, SessionState, TradeStatus};
 pub use read::{Answer, History};
 pub use removal::{Removal, RemovalError, plan_removal, remove};

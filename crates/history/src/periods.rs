@@ -4,7 +4,7 @@ use market::{Floors, Grain, Period, Symbol, Venue};
 use store::{Lane, Reader, SeriesInfo};
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
+use crate::query::HistoryError;
 use crate::read::History;
 
 impl History {
