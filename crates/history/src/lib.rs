@@ -52,7 +52,6 @@ mod minutes;
 mod own;
 mod page_cache;
 mod paging;
-mod periods;
 mod plan;
 mod query;
 mod quote;
@@ -65,10 +64,9 @@ pub use as_of::{AsOf, Edge, Prefer};
 pub use check::{CheckReport, Damage, Remedy, check, check_until, check_watched};
 pub use coverage::{Coverage, DayCoverage, DayState, Expected, Gap, GapReason, coverage};
 pub use day_minutes::{DayMinutes, LinePoint};
-pub use inventory::{StoredRange, known_part, stored_ranges};
+pub use inventory::{StoredRange, known_part, makes, stored_ranges};
 pub use page_cache::{Encoded, PageCache, PageCacheLoad, Slices};
 pub use paging::{Paged, Pages, Paging, in_order};
-pub use periods::makes;
 pub use plan::{Plan, Rows, Take};
 pub use query::{
     Adjust, Anchor, BadQuery, COUNT_DEFAULT, COUNT_MAX, Direction, HistoryError, Query, Select, Sessions,
