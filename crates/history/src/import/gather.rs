@@ -11,10 +11,10 @@ use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, Table};
 use market::{Grain, Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader, StoredAction};
 
+use super::context::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
 use super::identity::{fingerprint, ledger_options, options_of_unreadable};
 use super::inspect::Inspector;
-use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::sorting::Sorting;
 use super::unserved::{self, Unserved};
 use super::{Context, ImportError, Outcome, Report};
