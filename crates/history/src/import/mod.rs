@@ -30,7 +30,6 @@ mod trade_build;
 mod trade_gather;
 mod trade_lay;
 mod undo;
-mod unserved;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
