@@ -113,7 +113,7 @@ impl Cluster {
                 Err(error) => self.note_unanswered(&error),
             }
         }
-        pace.here.pass(key, RateLimit { requests: self.health.share(requests), within }, 1, uptime)
+        pace.here.pass(key, self.health.share(pace.limit, uptime), 1, uptime)
     }
 
     /// Returns the version up to which withdrawals were applied, or `None` if later ones may have
