@@ -64,7 +64,7 @@ pub struct PresentedClient<'a> {
 
 impl fmt::Debug for PresentedClient<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientProof").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("PresentedClient").field("id", &self.id).finish_non_exhaustive()
     }
 }
 
