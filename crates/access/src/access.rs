@@ -14,16 +14,14 @@ use crate::cluster::Cluster;
 use crate::health::{Learnt, briefly};
 use crate::identity::Identity;
 use crate::keys::Keys;
-use crate::levels::Levels;
 use crate::limits::Limits;
 use crate::oauth::Family;
-use crate::random::{hex, random};
-use crate::rights;
-use crate::standing::Standings;
+use crate::secret::{hex, random};
+use crate::standing::{Levels, Standings};
 use crate::token::{Claims, hash_token};
 use crate::{
     AccessError, Account, Actor, Caller, ConnectionId, LevelsFrom, PkceRule, Present, Region, Right, Rights,
-    Role, Secret, Terms, TermsChange, Validity,
+    Role, Secret, Terms, TermsChange, Validity, rights,
 };
 
 /// Default lifetime of an API-key token: ten years. The token is in a configuration file together

@@ -1,9 +1,12 @@
+//! Accounts and their terms: names, limits and settings, home region, role.
+
 use std::fmt;
+use std::str::FromStr;
 
 use market::{Date, FloorTable, Timestamp};
 use store::{AccountId, AccountRow, AccountTerms};
 
-use crate::{AccessError, Level, QUOTA_MAX, RateRule, Region, Rights, Role};
+use crate::{AccessError, Level, QUOTA_MAX, RateRule, Rights};
 
 pub const NAME_CHARS_MAX: usize = 64;
 const _: () = assert!(NAME_CHARS_MAX == 64, "the message of `check_name` says so");
@@ -217,6 +220,86 @@ pub(crate) fn check_name(name: &str) -> Result<(), AccessError> {
         _ => return Ok(()),
     };
     Err(AccessError::Name { name: name.chars().take(NAME_CHARS_MAX).collect(), reason })
+}
+
+/// Returns whether a character is a control character, direction mark, zero-width character, blank
+/// letter or tag. A name that contains one may look empty or like another name.
+pub(crate) fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
+        || matches!(letter, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(
+            letter,
+            '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        )
+        || matches!(letter, '\u{2800}' | '\u{3164}' | '\u{ffa0}' | '\u{1d173}'..='\u{1d17a}')
+        || matches!(letter, '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether a character is a variation selector. These only change how the preceding
+/// character is drawn, such as an emoji in colour, and are invisible alone.
+pub(crate) fn is_selector(letter: char) -> bool {
+    matches!(letter, '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Home region of an account, and the prefix of its tokens, by which clients distinguish regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Region {
+    #[default]
+    Ap,
+    Us,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is not a region: write ap or us")]
+pub struct ParseRegionError(String);
+
+impl Region {
+    pub const ALL: [Region; 2] = [Region::Ap, Region::Us];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Region::Ap => "ap",
+            Region::Us => "us",
+        }
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for Region {
+    type Err = ParseRegionError;
+
+    fn from_str(text: &str) -> Result<Region, ParseRegionError> {
+        let known = Region::ALL.into_iter().find(|region| region.as_str().eq_ignore_ascii_case(text.trim()));
+        known.ok_or_else(|| ParseRegionError(text.chars().take(40).collect()))
+    }
+}
+
+/// What a caller may do beyond its own account.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    #[default]
+    User,
+    /// May view and change other accounts through the service.
+    Operator,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::User => "user",
+            Role::Operator => "operator",
+        }
+    }
+
+    pub(crate) fn of(text: &str) -> Option<Role> {
+        [Role::User, Role::Operator].into_iter().find(|role| role.as_str() == text)
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ use zeroize::Zeroizing;
 
 use crate::guesses::SignInAttempt;
 use crate::keys::{Keys, TAG_BYTES};
-use crate::random::random;
+use crate::secret::random;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, Caller, Denial, Freshness, Moment, NAME_CHARS_MAX, Permit, Present, Secret,

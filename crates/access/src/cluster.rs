@@ -93,31 +93,27 @@ impl Cluster {
         }
     }
 
-    /// Counts a request by key, or returns how long to wait. While the database is unreachable,
-    /// each node enforces its share of the limit.
+    /// Counts a request by key, or returns how long to wait. While the database is unreachable or
+    /// fails to count, each node enforces its share of the limit.
     pub(crate) fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,
         key: K,
         uptime: Duration,
     ) -> Result<(), Duration> {
-        let Some(shared) = self.shared_if_there() else {
-            let RateLimit { requests, within } = pace.limit;
-            let requests = if self.health.is_away() { self.health.share(requests) } else { requests };
-            return pace.here.pass(key, RateLimit { requests, within }, 1, uptime);
-        };
-        let text = key.to_string();
+        let Some(shared) = self.shared() else { return pace.here.pass(key, pace.limit, 1, uptime) };
         let RateLimit { requests, within } = pace.limit;
-        let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
-        match briefly(|| shared.take_pace(&limit)) {
-            Ok(taken) => taken,
-            // A rate limit only bounds load, so fall back to this node's limiter. The request
-            // itself reports the database error.
-            Err(error) => {
-                self.note_unanswered(&error);
-                pace.here.pass(key, pace.limit, 1, uptime)
+        if !self.health.is_away() {
+            let text = key.to_string();
+            let limit = PaceLimit { kind: pace.kind, key: &text, requests, within };
+            match briefly(|| shared.take_pace(&limit)) {
+                Ok(taken) => return taken,
+                // A rate limit only bounds load, so fall back to this node's limiter. The request
+                // itself reports the database error.
+                Err(error) => self.note_unanswered(&error),
             }
         }
+        pace.here.pass(key, self.health.share(pace.limit, uptime), 1, uptime)
     }
 
     /// Returns the version up to which withdrawals were applied, or `None` if later ones may have

@@ -1,4 +1,5 @@
-//! Registry of open connections by account: signed on and not yet closed.
+//! Registry of open connections by account: signed on and not yet closed. `Lineage` links the
+//! successive connections of one client.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -8,8 +9,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use store::{AccountId, NewSlot, Shared};
 
-use crate::random::random;
-use crate::{AccessError, Lineage, Slots};
+use crate::secret::random;
+use crate::{AccessError, Slots};
+
+/// Identifies the successive connections of one client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lineage(pub(crate) [u8; 16]);
+
+impl Lineage {
+    /// Returns a random lineage for a client without an earlier connection.
+    pub fn new() -> Result<Lineage, AccessError> {
+        random().map(Lineage)
+    }
+}
 
 /// Identifies an open connection across all nodes. The server maps it to a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

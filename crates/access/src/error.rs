@@ -1,10 +1,12 @@
+//! Errors of accounts and keys, and reasons to deny a caller.
+
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use store::{AccountId, Place, StoreError};
 
-use crate::{ReportError, Slots};
+use crate::ReportError;
 
 /// Errors of accounts and keys. Shown to operators, never sent to callers.
 #[derive(Debug, thiserror::Error)]
@@ -131,4 +133,11 @@ impl<E: Into<AccessError>> From<E> for Denial {
     fn from(error: E) -> Denial {
         Denial::Failed(error.into())
     }
+}
+
+/// Numbers of open and allowed connections of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    pub online: u32,
+    pub limit: u32,
 }

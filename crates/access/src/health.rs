@@ -8,7 +8,9 @@
 //!
 //! The database does not count requests admitted during the outage, and may lose the last ones
 //! before a crash of its server. They matter for one rate window, so for that long after recovery a
-//! request must pass both this node's share, which counts its own admissions, and the database.
+//! request must pass both this node's share, which counts its own admissions, and the database. A
+//! share is that of the highest number of nodes within the window, because nodes that have not
+//! reconnected yet are not counted, but have used their share.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -81,6 +83,8 @@ struct Known {
     lacking: Option<Duration>,
     /// Number of broken connections detected.
     losses: u64,
+    /// Earlier numbers of nodes, each higher than the next, and until when it was the current one.
+    more_nodes: Vec<(u32, Duration)>,
     /// The database's clock in microseconds, and the uptime at which it was read.
     clock: Option<(i64, Duration)>,
 }
@@ -143,7 +147,7 @@ impl DatabaseHealth {
     /// may lack requests of the last window, otherwise no limit because the database enforces it.
     pub(crate) fn local_limit(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
         let is_share = self.is_away() || self.lock().lacks_some(limit.within, uptime);
-        RateLimit { requests: if is_share { self.share(limit.requests) } else { u32::MAX }, ..limit }
+        if is_share { self.share(limit, uptime) } else { RateLimit { requests: u32::MAX, ..limit } }
     }
 
     /// Marks the database as unreachable.
@@ -169,9 +173,11 @@ impl DatabaseHealth {
             self.note_lacking(uptime);
         }
         let mut known = self.lock();
-        // Nodes that have not reconnected yet are not counted, but still use their share.
-        let least = if known.lacks_some(SETTLES, uptime) { self.nodes() } else { 1 };
-        self.nodes.store(nodes.max(least), Ordering::Release);
+        let before = self.nodes.swap(nodes, Ordering::AcqRel);
+        if nodes < before {
+            known.more_nodes.retain(|(more, _)| *more > before);
+            known.more_nodes.push((before, uptime));
+        }
         known.clock = Some((now_us, uptime));
         known.away = None;
         self.is_lost.store(false, Ordering::Release);
@@ -190,9 +196,16 @@ impl DatabaseHealth {
         self.nodes.load(Ordering::Acquire)
     }
 
-    /// Returns the share of a limit that one node may admit without the database, at least one.
-    pub(crate) fn share(&self, limit: u32) -> u32 {
-        limit.checked_div(self.nodes()).unwrap_or(limit).max(1)
+    /// Returns the share of a limit that one node may admit without the database, at least one
+    /// request: the limit divided by the highest number of nodes within its window, or within the
+    /// time that nodes need to reconnect if that is longer.
+    pub(crate) fn share(&self, limit: RateLimit, uptime: Duration) -> RateLimit {
+        let known = self.lock();
+        let within = limit.within.max(SETTLES);
+        let more = known.more_nodes.iter().find(|(_, until)| uptime.saturating_sub(*until) < within);
+        let nodes = more.map_or(1, |(nodes, _)| *nodes).max(self.nodes());
+        let requests = limit.requests.checked_div(nodes);
+        RateLimit { requests: requests.unwrap_or(limit.requests).max(1), ..limit }
     }
 
     pub(crate) fn state(&self, uptime: Duration) -> DatabaseState {
@@ -229,7 +242,8 @@ mod tests {
         health.lose();
         health.pass_time(S(179));
         assert_eq!(health.state(S(179)), DatabaseState::Away(S(59)));
-        assert_eq!((health.share(60), health.share(2)), (20, 1));
+        let share = |requests| health.share(RateLimit::of_seconds(requests, 30), S(179)).requests;
+        assert_eq!((share(60), share(2)), (20, 1));
         health.pass_time(S(180));
         assert_eq!(health.state(S(180)), DatabaseState::Lost(S(60)));
         health.find(2, 0, S(181));
@@ -247,6 +261,7 @@ mod tests {
     fn shares_apply_for_one_window_after_recovery() {
         let health = DatabaseHealth::default();
         let local = |seconds, at| health.local_limit(RateLimit::of_seconds(60, seconds), at).requests;
+        let share = |at| health.share(RateLimit::of_seconds(60, 30), at).requests;
         health.find(2, 0, S(10));
         assert_eq!(health.state(S(10)), DatabaseState::Yes, "it was never away");
         assert_eq!(local(30, S(10)), u32::MAX, "the database decides");
@@ -263,14 +278,30 @@ mod tests {
         assert_eq!((local(30, S(89)), local(30, S(90))), (20, u32::MAX));
         assert_eq!(local(3_600, S(90)), 20, "longer windows take longer");
         health.find(2, 0, S(90));
-        assert_eq!((health.state(S(90)), health.share(60)), (DatabaseState::Yes, 30));
+        assert_eq!((health.state(S(90)), share(S(91)), share(S(92))), (DatabaseState::Yes, 20, 30));
         // A connection breaks, so the server may have crashed.
         health.note_losses(1, S(100));
         health.find(1, 0, S(101));
         assert_eq!((health.state(S(101)), local(30, S(101))), (DatabaseState::Settling, 30));
         health.note_losses(1, S(131));
         health.find(1, 0, S(131));
-        assert_eq!((health.state(S(131)), health.share(60)), (DatabaseState::Yes, 60), "it is gone");
+        assert_eq!((health.state(S(131)), share(S(131))), (DatabaseState::Yes, 60), "it is gone");
+    }
+
+    #[test]
+    fn a_share_uses_the_highest_number_of_nodes_within_its_window() {
+        let health = DatabaseHealth::default();
+        let local = |seconds, at| health.local_limit(RateLimit::of_seconds(60, seconds), at).requests;
+        health.find(3, 0, S(10));
+        health.lose();
+        // The other two have admitted their shares of the hour, whether they come back or not.
+        for at in [60, 61, 90, 120, 3_000] {
+            health.find(if at < 90 { 1 } else { 2 }, 0, S(at));
+            assert_eq!(local(3_600, S(at)), 20, "at {at} s");
+        }
+        assert_eq!((local(3_600, S(3_659)), local(3_600, S(3_660))), (20, u32::MAX));
+        health.lose();
+        assert_eq!((local(3_600, S(3_660)), health.nodes()), (30, 2), "one is gone for an hour");
     }
 
     #[test]

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use store::AccountId;
 use zeroize::Zeroizing;
 
-use crate::random::{hex, random};
+use crate::secret::{hex, random};
 use crate::{AccessError, Secret};
 
 const FILE: &str = "secret.key";

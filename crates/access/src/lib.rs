@@ -16,7 +16,7 @@
 //! account's usage in a month; levels are determined in `judge.rs` by the rules of `level.rs`.
 //! Persistent state is in `store`.
 //!
-//! In-memory state is in `identity.rs`, `limits.rs`, `levels.rs` and `cluster.rs`; `guesses/`
+//! In-memory state is in `identity.rs`, `limits.rs`, `standing.rs` and `cluster.rs`; `guesses/`
 //! limits brute-force attempts at passwords and codes.
 //!
 //! There are two rate limits. History has a sliding window (`rate.rs`); all other quote commands
@@ -27,50 +27,34 @@
 
 mod access;
 mod account;
-mod actor;
 mod admission_cache;
 mod admit;
+mod audit;
 mod browser;
 mod caller;
 mod calls;
 mod cluster;
 mod connection;
 mod credential_cache;
-mod credentials;
 mod download;
 mod error;
 mod guesses;
-mod guests;
 mod health;
-mod hidden;
 mod identify;
 mod identity;
-mod import_note;
 mod inputs;
-mod instant;
 mod judge;
 mod keys;
 mod level;
-mod levels;
-mod levels_from;
 mod limits;
-mod lineage;
-mod moment;
-mod month;
-mod net;
 mod oauth;
 mod opening;
 mod otp;
-mod pace;
 mod password;
 mod password_link;
 mod quota;
-mod random;
 mod rate;
 mod rate_limiter;
-mod refusal_log;
-mod refused;
-mod region;
 mod renew;
 mod replay;
 mod report;
@@ -84,35 +68,30 @@ mod sign_in_guards;
 mod sign_in_link;
 mod sign_on;
 mod signature;
-mod slots;
 mod standing;
+mod time;
 mod token;
 mod usage;
 mod watchlist;
 
 pub use access::{Access, Created, Freshness, NewAccount, TOKEN_LIFE_DEFAULT_S};
-pub use account::{Account, CONNECTIONS_MAX, NAME_CHARS_MAX, Terms, TermsChange};
-pub use actor::Actor;
+pub use account::{
+    Account, CONNECTIONS_MAX, NAME_CHARS_MAX, ParseRegionError, Region, Role, Terms, TermsChange,
+};
 pub use admission_cache::AdmissionCache;
 pub use admit::{Allowance, Demand, NotOperator, Permit, Refusal, Ticket};
+pub use audit::{ImportStep, Offered};
 pub use browser::{BROWSER_LIFE_S, Browser, CodeRefused, Login, LoginRefused, SignedIn};
-pub use caller::Caller;
+pub use caller::{Actor, Caller};
 pub use calls::CallRule;
-pub use connection::{Connection, ConnectionId};
+pub use connection::{Connection, ConnectionId, Lineage};
 pub use download::{Download, DownloadRefused};
-pub use error::{AccessError, Denial};
+pub use error::{AccessError, Denial, Slots};
 pub use guesses::POLL_INTERVAL_S;
 pub use health::{DatabaseState, GRACE_DEFAULT};
 pub use identify::Recognized;
-pub use import_note::ImportStep;
 pub use inputs::{REPORT_BYTES_MAX, REPORT_ROWS_MAX, ReportError, Table};
-pub use instant::{ParseInstantError, parse_instant};
 pub use level::{Grounds, Hkd, Ladder, Level, MonthOrders, Reason, Source, Step, StepChange, Worth};
-pub use levels_from::{LevelsFrom, ParseLevelsFromError};
-pub use lineage::Lineage;
-pub use moment::{Moment, Present};
-pub use month::Month;
-pub use net::network_of;
 pub use oauth::{
     ACCESS_TOKEN_LIFE_S, AUTH_METHODS, AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest,
     BadRequest, ClientInfo, DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart, Grant, NewClient, OAuthError,
@@ -121,14 +100,11 @@ pub use oauth::{
 };
 pub use opening::{check_key_target, hand_over_key, key_file};
 pub use otp::OTP_LIFE;
-pub use pace::Pace;
 pub use password::{PASSWORD_BYTES_MAX, PASSWORD_BYTES_MIN};
 pub use password_link::{LinkedAccount, PASSWORD_LINK_LIFE_S, PasswordLink, PasswordLinkRefused};
 pub use quota::QUOTA_MAX;
 pub use rate::{ParseRateRuleError, RateRule};
-pub use rate_limiter::{RateLimit, RateLimiter};
-pub use refused::Offered;
-pub use region::{ParseRegionError, Region, Role};
+pub use rate_limiter::{Pace, RateLimit, RateLimiter, network_of};
 pub use renew::{FORMER_LIFE_S, RENEWED_LIFE_DEFAULT_S, RENEWED_LIFE_MAX_S, RENEWED_LIFE_MIN_S, RenewError};
 pub use replay::Repetition;
 pub use report::{RateEntry, Reported, ReportedAssets};
@@ -140,12 +116,12 @@ pub use shared::SharedConnection;
 pub use sign_in_link::{LinkRefused, SIGN_IN_LINK_LIFE_S, SignedInByLink};
 pub use sign_on::{SignedOn, SlotLocation};
 pub use signature::{SignedRequest, TIMESTAMP_TOLERANCE_S, verify_signature};
-pub use slots::Slots;
-pub use standing::{Outlook, Standing};
+pub use standing::{LevelsFrom, Outlook, ParseLevelsFromError, Standing};
 pub use store::{
     AccountId, AuditFilter, AuditId, AuditRow, FollowedSecurity, NodeRow, Revocation, SlotEnding, TallyDays,
     WatchlistGroup, WatchlistId, Watchlists,
 };
+pub use time::{Moment, Month, ParseInstantError, Present, parse_instant};
 pub use usage::{Preview, Quota, Usage};
 pub use watchlist::{
     ALL_FOLLOWED, ALL_FOLLOWED_NAME, FOLLOWED_MAX, GroupRemains, MembersChange, Pin, PricedSecurity,

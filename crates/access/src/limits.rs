@@ -119,8 +119,7 @@ impl Limits {
             None => match cluster.asked(briefly(|| shared.rate_times(id))) {
                 Ok(times) => (requests.saturating_sub(times.count(within)), times.until_more(within)),
                 Err(error) if error.is_unanswered() => {
-                    let share = RateLimit { requests: cluster.health.share(requests), within };
-                    self.rates.remaining(&id, share, uptime)
+                    self.rates.remaining(&id, cluster.health.share(limit, uptime), uptime)
                 }
                 Err(error) => return Err(error),
             },
@@ -145,6 +144,7 @@ impl Limits {
                 taken => return Ok(taken?),
             }
         }
-        Ok(self.calls.pass(id, cluster.health.share(per_second), uptime))
+        let share = cluster.health.share(RateLimit { requests: per_second, within: SECOND }, uptime);
+        Ok(self.calls.pass(id, share.requests, uptime))
     }
 }

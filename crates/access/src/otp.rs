@@ -15,8 +15,8 @@ use store::AccountId;
 use zeroize::Zeroizing;
 
 use crate::oauth::Family;
-use crate::random::random;
 use crate::scope::Scopes;
+use crate::secret::random;
 use crate::{AccessError, Caller, Denial, Secret};
 
 /// Lifetime of a one-time password.

@@ -11,7 +11,7 @@ use argon2::password_hash::phc::PasswordHash;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 
-use crate::random::random;
+use crate::secret::random;
 use crate::{AccessError, Secret};
 
 pub const PASSWORD_BYTES_MIN: usize = 8;

@@ -1,10 +1,13 @@
 //! Rate limiter with an exact sliding window for each key.
 //!
 //! The windows are in memory, so a restart resets them. Time is uptime, so setting the machine's
-//! clock neither ends nor causes a wait.
+//! clock neither ends nor causes a wait. A [`Pace`] is a limit that all nodes share; [`network_of`]
+//! gives the key of an address.
 
 use std::collections::{HashMap, VecDeque};
+use std::fmt;
 use std::hash::Hash;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -185,13 +188,42 @@ impl Window {
     }
 }
 
+/// Returns the network that an address is counted as. An IPv6 address is counted as its /64,
+/// because one host usually controls the whole /64.
+pub fn network_of(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << 64)).into(),
+        address => address,
+    }
+}
+
+/// A rate limit by key, enforced across all nodes.
+#[derive(Debug)]
+pub struct Pace<K> {
+    pub(crate) kind: &'static str,
+    pub(crate) limit: RateLimit,
+    pub(crate) here: RateLimiter<K>,
+}
+
+impl<K: Eq + Hash + fmt::Display> Pace<K> {
+    /// Creates a limit for accounts or another bounded set of keys. `kind` names the limit in the
+    /// shared database.
+    pub fn of_accounts(kind: &'static str, limit: RateLimit) -> Pace<K> {
+        Pace { kind, limit, here: RateLimiter::of_accounts() }
+    }
+
+    /// Creates a limit for addresses or other keys that a client can choose.
+    pub fn of_addresses(kind: &'static str, limit: RateLimit) -> Pace<K> {
+        Pace { kind, limit, here: RateLimiter::of_addresses() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use store::AccountId;
 
     use super::*;
-    use crate::net::network_of;
 
     const ALICE: AccountId = AccountId(1);
     const MS: fn(u64) -> Duration = Duration::from_millis;
@@ -366,6 +398,20 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn ipv6_maps_to_its_64_network_and_mapped_addresses_to_ipv4() {
+        for (address, counts_for) in [
+            ("192.0.2.1", "192.0.2.1"),
+            ("::ffff:192.0.2.1", "192.0.2.1"),
+            ("2001:db8::1", "2001:db8::"),
+            ("2001:db8::ffff:1", "2001:db8::"),
+            ("2001:db8:0:1:ffff::1", "2001:db8:0:1::"),
+        ] {
+            let parse = |text: &str| text.parse::<IpAddr>().unwrap();
+            assert_eq!(network_of(parse(address)), parse(counts_for), "{address}");
         }
     }
 }

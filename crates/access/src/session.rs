@@ -23,11 +23,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
 use store::AccountId;
 
+use crate::connection::Lineage;
 use crate::keys::{Keys, TAG_BYTES};
-use crate::lineage::Lineage;
 use crate::oauth::Family;
-use crate::random::random;
 use crate::scope::Scopes;
+use crate::secret::random;
 use crate::{AccessError, Caller, Denial, Secret};
 
 /// Lifetime of a session id: a day, or less if the token expires sooner. An id can be used more

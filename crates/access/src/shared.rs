@@ -64,8 +64,8 @@ impl Access {
         self.cluster.shared().map_or(Ok(Vec::new()), |shared| Ok(shared.nodes()?))
     }
 
-    /// Counts a request by key, or returns how long to wait. While the database is unreachable,
-    /// each node enforces its share of the limit.
+    /// Counts a request by key, or returns how long to wait. While the database is unreachable or
+    /// fails to count, each node enforces its share of the limit.
     pub fn keep_pace<K: Eq + std::hash::Hash + fmt::Display>(
         &self,
         pace: &Pace<K>,

@@ -15,7 +15,7 @@ use store::{AccountId, AuditNote, LinkOutcome, NewLink, StoreError};
 use zeroize::Zeroizing;
 
 use crate::browser::new_session;
-use crate::random::random;
+use crate::secret::random;
 use crate::token::hash_token;
 use crate::{Access, AccessError, Account, Actor, Moment, NewAccount, Right, Rights, Role, Secret, Terms};
 

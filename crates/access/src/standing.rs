@@ -1,14 +1,17 @@
-//! Current and next level of an account, with the reasons.
+//! Levels of accounts: the source of their inputs, and a cache of the results: the current and next
+//! level of an account, with the reasons.
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use market::{Calendar, Date};
+use market::{Calendar, Date, Market, Venue};
 use store::{AccountId, RecordedLevel};
 
 use crate::health::Learnt;
 use crate::level::TradingDays;
-use crate::{Grounds, Level, Reason};
+use crate::{AccessError, Grounds, Level, Reason};
 
 /// Maximum number of cached standings.
 const STANDINGS_MAX: usize = 4_096;
@@ -110,5 +113,61 @@ impl Standings {
         {
             *unrecorded = None;
         }
+    }
+}
+
+/// Where the inputs of levels come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LevelsFrom {
+    /// Reports, for an account that has any; otherwise its paper account.
+    #[default]
+    Auto,
+    Reported,
+    Paper,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no source of levels: write auto, reported or paper")]
+pub struct ParseLevelsFromError(String);
+
+impl LevelsFrom {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            LevelsFrom::Auto => "auto",
+            LevelsFrom::Reported => "reported",
+            LevelsFrom::Paper => "paper",
+        }
+    }
+}
+
+impl fmt::Display for LevelsFrom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for LevelsFrom {
+    type Err = ParseLevelsFromError;
+
+    fn from_str(text: &str) -> Result<LevelsFrom, ParseLevelsFromError> {
+        let all = [LevelsFrom::Auto, LevelsFrom::Reported, LevelsFrom::Paper];
+        let found = all.into_iter().find(|known| known.as_str() == text);
+        found.ok_or_else(|| ParseLevelsFromError(text.chars().take(40).collect()))
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Levels {
+    /// Whether levels are based on reported numbers or on paper accounts.
+    pub(crate) from: LevelsFrom,
+    pub(crate) standings: Standings,
+}
+
+impl Levels {
+    /// Uses the built-in Hong Kong calendar.
+    pub(crate) fn built_in() -> Result<Levels, AccessError> {
+        let calendar =
+            Calendar::parse(Venue::built_in_calendar(Market::Hk)).map_err(AccessError::Calendar)?;
+        Ok(Levels { from: LevelsFrom::default(), standings: Standings::new(calendar) })
     }
 }

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use store::AccountId;
 use zeroize::Zeroizing;
 
-use crate::random::random;
+use crate::secret::random;
 use crate::{AccessError, Region, Secret};
 
 /// Account channel by which clients recognise a paper account.

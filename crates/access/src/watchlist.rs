@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use market::{Symbol, Timestamp};
 use store::{AccountId, FollowedSecurity, StoreError, WatchlistGroup, WatchlistId, Watchlists};
 
-use crate::hidden::{is_hidden, is_selector};
+use crate::account::{is_hidden, is_selector};
 use crate::{Access, AccessError};
 
 /// Maximum number of groups per account, not counting the group "all".

@@ -4,9 +4,8 @@ use market::{Candle, Candles, Date, Floors, Period, Price, Symbol, Timestamp, Tu
 use store::Reader;
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
 use crate::plan::{Plan, Take};
-use crate::query::{Adjust, Query, Select, Sessions};
+use crate::query::{Adjust, HistoryError, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
 /// Upper bound for the minutes of a trading day, including overnight hours.

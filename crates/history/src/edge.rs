@@ -6,8 +6,8 @@ use market::{Candles, Date, Grain, Period, Symbol, Timestamp, Venue, fold};
 use store::{Series, Snapshot};
 
 use crate::as_of::{Edge, Prefer};
-use crate::error::HistoryError;
 use crate::plan::{Plan, Rows};
+use crate::query::HistoryError;
 use crate::read::{interleave, read_back, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);

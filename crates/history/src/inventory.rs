@@ -1,11 +1,13 @@
-//! Visible extent of a series, and the stored series of a security.
+//! Visible extent of a series, the stored series of a security, and the periods for which it has
+//! candles.
 
 use block::{Block, BlockError};
 use market::{Candles, Date, Floors, Grain, Period, Symbol, Timestamp, Venue};
-use store::{Lane, SeriesInfo, Snapshot};
+use store::{Lane, Reader, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
+use crate::query::HistoryError;
+use crate::read::History;
 
 /// Extent of a security's stored candles of one period, in regular hours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,4 +100,41 @@ fn rows_before(bytes: &[u8], until: Timestamp) -> Result<(u64, Timestamp), Block
     let mut last = Candles::default();
     columns.read_rows(rows.saturating_sub(1)..rows, &mut last)?;
     Ok((rows as u64, Timestamp(last.time.last().copied().unwrap_or(i64::MIN))))
+}
+
+impl History {
+    /// Returns the periods for which a security has any candle, shortest first. Minutes provide
+    /// every minute period; coarse files provide their own period and its multiples; days are
+    /// imported separately. Candles of options are not served.
+    pub fn periods(
+        &self,
+        reader: &mut Reader,
+        symbol: &Symbol,
+        as_of: AsOf,
+    ) -> Result<Vec<Period>, HistoryError> {
+        if symbol.is_us_option() {
+            return Ok(Vec::new());
+        }
+        let venue = self.venue(symbol);
+        let mut known = reader.snapshot_of(symbol)?.series_of(symbol)?;
+        known.retain(|info| as_of.shows(venue, info));
+        let has = |period: &Period| known.iter().any(|info| makes(venue, *period, info, as_of));
+        Ok(Period::all().filter(has).collect())
+    }
+}
+
+/// Returns whether a series provides candles of a period.
+pub fn makes(venue: &Venue, period: Period, info: &SeriesInfo, as_of: AsOf) -> bool {
+    let grain = info.series.grain;
+    if period.is_clock() {
+        return grain == Grain::Minute || period.own_sources().any(|own| own == grain);
+    }
+    if grain == Grain::Day {
+        return true;
+    }
+    // Days are folded from minutes while they form, and until their daily candles are imported.
+    let edge = as_of.horizon(venue, period, Floors::NONE).edge;
+    grain == Grain::Minute
+        && info.series.lane == Lane::Regular
+        && edge.is_some_and(|edge| info.first < edge.minutes.end && info.last >= edge.minutes.start)
 }

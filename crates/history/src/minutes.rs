@@ -8,7 +8,7 @@ use block::{Block, BlockError};
 use market::{Candle, Candles, Date, Grain, Price, Symbol, Timestamp};
 use store::{Lane, Series, View};
 
-use crate::error::HistoryError;
+use crate::query::HistoryError;
 use crate::read::{History, interleave};
 
 impl History {

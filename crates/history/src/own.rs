@@ -16,8 +16,8 @@ use store::{Series, SeriesInfo, Snapshot};
 
 use crate::as_of::{AsOf, Edge, Horizon};
 use crate::edge::Sources;
-use crate::error::HistoryError;
 use crate::plan::{Plan, Rows, Take};
+use crate::query::HistoryError;
 use crate::read::{interleave, read_lanes};
 
 const ALL: Rows = Rows::Forward(usize::MAX);

@@ -5,9 +5,8 @@ use market::{Candles, Timestamp};
 use store::Reader;
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
 use crate::plan::{Plan, Take, selected};
-use crate::query::{COUNT_MAX, Query};
+use crate::query::{COUNT_MAX, HistoryError, Query};
 use crate::read::{Answer, History};
 
 /// Limits for callers that may get more than [`COUNT_MAX`] candles in one answer.

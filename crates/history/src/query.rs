@@ -1,5 +1,8 @@
-use market::{Date, Floors, Market, Period, Symbol, parse_date, parse_time_of_day};
-use store::Lane;
+//! Queries with validated fields, and errors of queries.
+
+use block::BlockError;
+use market::{Date, Floors, Market, Period, Symbol, Timestamp, fold, parse_date, parse_time_of_day};
+use store::{Lane, Series, StoreError};
 
 /// Maximum number of candles in an answer.
 pub const COUNT_MAX: usize = 1000;
@@ -165,4 +168,26 @@ impl Select {
 
 fn blank_or<T, E>(text: &str, parse: impl FnOnce(&str) -> Result<T, E>) -> Result<Option<T>, E> {
     if text.is_empty() { Ok(None) } else { parse(text).map(Some) }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum HistoryError {
+    #[error("{0} is not known here: import its candles, or check the spelling")]
+    UnknownSecurity(Symbol),
+    #[error("{0} is an option: history for options is unavailable")]
+    Option(Symbol),
+    #[error("{0} is known, but has no candles")]
+    NoCandles(Symbol),
+    #[error("{0} has no trades")]
+    NoTrades(Symbol),
+    #[error("{0} is a warrant: capital flow of warrants is unavailable")]
+    Warrant(Symbol),
+    #[error("stored trades of {symbol} at {at}: {source}")]
+    DamagedTrades { symbol: Symbol, at: Timestamp, source: BlockError },
+    #[error("stored block of {series} at {at}: {source}")]
+    Damaged { series: Series, at: Timestamp, source: BlockError },
+    #[error("folding {symbol}: {source}")]
+    Overflow { symbol: Symbol, source: fold::Overflow },
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }

@@ -12,9 +12,8 @@ use store::Reader;
 
 use crate::as_of::AsOf;
 use crate::day_minutes::{DayMinutes, minutes};
-use crate::error::HistoryError;
 use crate::own::has_own;
-use crate::query::{Adjust, Anchor, Direction, Query, Select, Sessions};
+use crate::query::{Adjust, Anchor, Direction, HistoryError, Query, Select, Sessions};
 use crate::read::{Answer, History};
 
 /// Unadjusted prices of a security at an instant.

@@ -7,10 +7,9 @@ use store::{BlockEntry, Body, Reader, Series, Snapshot, StoreError, View};
 use crate::adjustment;
 use crate::as_of::AsOf;
 use crate::edge::Sources;
-use crate::error::HistoryError;
 use crate::own::Mixed;
 use crate::plan::{Plan, Rows, Take};
-use crate::query::{Adjust, Query};
+use crate::query::{Adjust, HistoryError, Query};
 
 /// Answers queries from a store. Holds the market rules; every thread brings its own reader.
 #[derive(Debug)]

@@ -1,4 +1,9 @@
+//! Exact numbers as scaled integers: prices, turnovers, margin factors, and the built-in exchange
+//! rates, which are approximate values for a store without reported rates.
+
 use std::fmt;
+
+use crate::Date;
 
 /// Number of decimals of prices and turnovers. No source in the specification needs more.
 pub const DECIMALS_MAX: u32 = 6;
@@ -140,4 +145,73 @@ pub fn parse_scaled(text: &[u8], scale: u32) -> Result<(i128, bool), DecimalErro
         }
     };
     Ok((if negative { -value } else { value }, exact))
+}
+
+/// Share of a position's value that must be covered by margin, from 0 to 10, with six decimals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MarginFactor(i64);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseMarginError {
+    #[error("not a number")]
+    Form,
+    #[error("not a number from 0 to {}", MarginFactor::MAX)]
+    Range,
+    #[error("a number of more than {DECIMALS_MAX} decimals")]
+    Decimals,
+}
+
+impl MarginFactor {
+    pub const MAX: MarginFactor = MarginFactor(10 * PRICE_UNIT);
+
+    pub fn parse(text: &str) -> Result<MarginFactor, ParseMarginError> {
+        let (value, exact) = match parse_scaled(text.as_bytes(), DECIMALS_MAX) {
+            Ok(parsed) => parsed,
+            Err(DecimalError::Range) => return Err(ParseMarginError::Range),
+            Err(_) => return Err(ParseMarginError::Form),
+        };
+        // A negative number is out of range, regardless of its decimals.
+        let factor = i64::try_from(value).ok().map(MarginFactor).ok_or(ParseMarginError::Range)?;
+        if factor < MarginFactor(0) || factor > MarginFactor::MAX {
+            return Err(ParseMarginError::Range);
+        }
+        if exact { Ok(factor) } else { Err(ParseMarginError::Decimals) }
+    }
+
+    /// Returns the factor in millionths of the position's value.
+    pub fn millionths(self) -> i64 {
+        self.0
+    }
+}
+
+impl fmt::Display for MarginFactor {
+    /// Omits trailing zeros, so that equal factors have equal texts.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, decimals) = (self.0 / PRICE_UNIT, format!("{:06}", self.0 % PRICE_UNIT));
+        match decimals.trim_end_matches('0') {
+            "" => f.pad(&whole.to_string()),
+            decimals => f.pad(&format!("{whole}.{decimals}")),
+        }
+    }
+}
+
+/// First day of the built-in rates: the day on which the Hong Kong dollar was linked to the US
+/// dollar at 7.8.
+pub const BUILTIN_RATES_FROM: Date = Date::constant(1983, 10, 17);
+
+/// HKD per unit of a currency, in hundred-millionths.
+pub const BUILTIN_RATES: [(&str, i64); 4] =
+    [("CNH", 110_000_000), ("CNY", 110_000_000), ("SGD", 580_000_000), ("USD", 780_000_000)];
+
+/// Returns the built-in rate of a currency on a day, or `None` if there is none. A rate reported
+/// for that day or an earlier one takes precedence.
+pub fn builtin_rate(currency: &str, day: Date) -> Option<i64> {
+    let known = || BUILTIN_RATES.iter().find(|(known, _)| *known == currency);
+    if day < BUILTIN_RATES_FROM { None } else { known().map(|(_, rate)| *rate) }
+}
+
+/// Returns the currency whose reported rate is used if there is none for `currency`: the offshore
+/// renminbi falls back to the onshore one.
+pub fn stand_in_currency(currency: &str) -> Option<&'static str> {
+    (currency == "CNH").then_some("CNY")
 }

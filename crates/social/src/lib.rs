@@ -8,7 +8,6 @@
 mod community;
 mod draft;
 mod excerpt;
-mod mentions;
 mod pace;
 mod text;
 

@@ -21,15 +21,13 @@
 //! Failures expire after an hour. `code` is a sliding window like other rate limits
 //! ([`RateLimiter`](crate::RateLimiter)); the other kinds are rows.
 
-mod code;
-mod keys;
-mod poll;
+mod device;
 mod queue;
 mod rows;
 mod sign_in;
 #[cfg(test)]
 mod tests;
 
-pub use poll::POLL_INTERVAL_S;
+pub use device::POLL_INTERVAL_S;
 pub(crate) use rows::Guesses;
 pub(crate) use sign_in::SignInAttempt;

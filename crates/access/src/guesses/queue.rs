@@ -7,14 +7,13 @@
 //! owner but never lock them out, while attackers queue behind each other.
 //!
 //! Addresses are cheap, so those in one wider network share their failures: see
-//! [`WiderNetwork`](super::keys::WiderNetwork).
+//! [`WiderNetwork`](super::rows::WiderNetwork).
 
 use std::time::Duration;
 
 use store::GuardKey;
 
-use super::keys::SignInKeys;
-use super::rows::Rows;
+use super::rows::{Rows, SignInKeys};
 
 pub(super) const AT_ONCE: u32 = 20;
 pub(super) const SPACING: Duration = Duration::from_secs(30);

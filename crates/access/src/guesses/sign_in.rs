@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use store::StoreError;
 
-use super::keys::SignInKeys;
 use super::queue::{self, Turn};
-use super::rows::{Guesses, Rows, Slope};
-use crate::net::network_of;
+use super::rows::{Guesses, Rows, SignInKeys, Slope};
+use crate::rate_limiter::network_of;
 
 /// Backoff for one address or known browser at one account.
 const OF_PAIR: Slope = Slope { free: 5, longest: Duration::from_secs(60) };

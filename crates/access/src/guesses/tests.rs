@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use store::{AccountId, GuardKey, GuardTable, Hash};
 
-use super::code::CountedCode;
-use super::keys::SignInKeys;
-use super::poll::GONE_AFTER;
+use super::device::{CountedCode, GONE_AFTER};
 use super::queue::{self, AT_ONCE, FRESH_WAIT, PLACE_KEPT, SPACING, Turn};
-use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, Slope};
+use super::rows::{FORGOTTEN_AFTER, ROWS_MAX, Rows, SignInKeys, Slope};
 use super::sign_in::{self, AdmittedAttempt};
 use super::{Guesses, SignInAttempt};
 use crate::Region;
-use crate::net::network_of;
+use crate::rate_limiter::network_of;
 
 const START: Duration = Duration::from_secs(100_000);
 const HOUR: Duration = Duration::from_secs(3_600);

@@ -10,9 +10,9 @@ use store::{AuditNote, ClientRow};
 use subtle::ConstantTimeEq;
 
 use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, grant_type, opaque, redirect};
-use crate::hidden::is_hidden;
-use crate::net::network_of;
-use crate::random::{hex, random};
+use crate::account::is_hidden;
+use crate::rate_limiter::network_of;
+use crate::secret::{hex, random};
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Moment, Secret};
 
@@ -64,7 +64,7 @@ pub struct PresentedClient<'a> {
 
 impl fmt::Debug for PresentedClient<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ClientProof").field("id", &self.id).finish_non_exhaustive()
+        f.debug_struct("PresentedClient").field("id", &self.id).finish_non_exhaustive()
     }
 }
 

@@ -4,7 +4,9 @@
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, CodeRow, Redemption};
 
-use super::{ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, pkce, redirect, scope};
+use super::{
+    ClientInfo, OAuthError, SECRET_TEXT_MAX, Tokens, grant_type, opaque, parse_scope, pkce, redirect,
+};
 use crate::token::hash_token;
 use crate::{Access, AccessError, Actor, Region};
 
@@ -148,7 +150,7 @@ impl Access {
                 "the client has not registered for authorization codes",
             ));
         }
-        let scope = scope::parse(requested.scope.as_deref().unwrap_or_default())
+        let scope = parse_scope(requested.scope.as_deref().unwrap_or_default())
             .map_err(|error| refuse(error.code(), &error.to_string()))?;
         let challenge =
             pkce::remember(requested.code_challenge.as_deref(), requested.code_challenge_method.as_deref())

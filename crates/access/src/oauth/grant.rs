@@ -6,7 +6,9 @@ use std::sync::Arc;
 use market::Timestamp;
 use store::{AccountId, AuditNote, ClientRow, NewTokens, Redemption, TokenKind, TokenRow};
 
-use super::{ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, grant_type, granted, scope};
+use super::{
+    ClientInfo, Family, OAuthError, PresentedClient, SECRET_TEXT_MAX, grant_type, granted, parse_scope,
+};
 use crate::token::{Claims, hash_token};
 use crate::{Access, AccessError, Account, Actor, Caller, Denial, Freshness, Moment, Region, Secret};
 
@@ -94,7 +96,7 @@ impl Access {
             }
             Grant::Refresh { refresh_token, scope } => {
                 let client = self.prove(credentials, grant_type::REFRESH)?;
-                scope::parse(scope)?;
+                parse_scope(scope)?;
                 self.refresh(&client, refresh_token, serves, moment)
             }
         }

@@ -5,37 +5,33 @@
 //! whole: when one of its tokens is revoked, when its authorization code is used twice, or when a
 //! refresh token is reused after its grace period.
 //!
-//! Start with `grant.rs`, where tokens are issued.
+//! Start with `grant.rs`, where tokens are issued. This file holds what the flows share: errors,
+//! scopes, token families and rate limits.
 
 mod client;
 mod code;
 mod device;
-mod error;
 mod grant;
-mod limiters;
 mod pkce;
 mod redirect;
-mod scope;
-mod user_code;
+
+use std::net::IpAddr;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use market::Timestamp;
 use zeroize::Zeroizing;
 
-use crate::random::{hex, random};
-use crate::{AccessError, Secret};
+use crate::scope::{Scope, Scopes};
+use crate::secret::{hex, random};
+use crate::{AccessError, Pace, RateLimit, Secret};
 
 pub use client::{AUTH_METHODS, NewClient, PresentedClient, Registered, Registration};
 pub use code::{AUTHORIZATION_CODE_LIFE_S, AuthorizationError, AuthorizationRequest, BadRequest};
 pub use device::{DEVICE_CODE_LIFE_S, DeviceRequest, DeviceStart};
-pub use error::OAuthError;
 pub use grant::{ACCESS_TOKEN_LIFE_S, Grant, REFRESH_GRACE_S, REFRESH_TOKEN_LIFE_S, SignIn, Tokens};
 pub use pkce::{ParsePkceRuleError, PkceRule};
-pub use scope::SCOPE;
-
-pub(crate) use limiters::Limiters;
-pub(crate) use scope::granted;
 
 /// Grant types as sent by clients.
 pub mod grant_type {
@@ -87,4 +83,137 @@ impl Family {
 fn opaque(prefix: &str) -> Result<Secret, AccessError> {
     let bytes = Zeroizing::new(random::<32>()?);
     Ok(Secret::new(format!("{prefix}{}", URL_SAFE_NO_PAD.encode(bytes.as_slice()))))
+}
+
+/// Why a client gets no token, with one variant per error code that clients can distinguish. The
+/// messages may be sent to the client.
+#[derive(Debug, thiserror::Error)]
+pub enum OAuthError {
+    #[error("{0}")]
+    InvalidRequest(&'static str),
+    #[error("{0}")]
+    InvalidClient(&'static str),
+    #[error("{0}")]
+    InvalidGrant(&'static str),
+    #[error("{0}")]
+    UnauthorizedClient(&'static str),
+    #[error("there are authorization codes, device codes and refresh tokens here, and no other grants")]
+    UnsupportedGrantType,
+    #[error("the one scope here is openapi")]
+    InvalidScope,
+    #[error("nobody has decided yet: ask again after the interval")]
+    AuthorizationPending,
+    #[error("asked again too early: wait five seconds longer from now on")]
+    SlowDown,
+    #[error("the request was denied")]
+    AccessDenied,
+    #[error("the device code has expired: begin again")]
+    ExpiredToken,
+    #[error("{0}")]
+    InvalidRedirectUri(&'static str),
+    #[error("{0}")]
+    InvalidClientMetadata(&'static str),
+    /// A rate limit or a size limit was exceeded.
+    #[error("{text}")]
+    Unavailable { text: &'static str, retry_after: Duration },
+    #[error("the service failed: try again")]
+    Failed(#[source] AccessError),
+}
+
+impl OAuthError {
+    /// Returns the error code defined by the OAuth RFCs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            OAuthError::InvalidRequest(_) => "invalid_request",
+            OAuthError::InvalidClient(_) => "invalid_client",
+            OAuthError::InvalidGrant(_) => "invalid_grant",
+            OAuthError::UnauthorizedClient(_) => "unauthorized_client",
+            OAuthError::UnsupportedGrantType => "unsupported_grant_type",
+            OAuthError::InvalidScope => "invalid_scope",
+            OAuthError::AuthorizationPending => "authorization_pending",
+            OAuthError::SlowDown => "slow_down",
+            OAuthError::AccessDenied => "access_denied",
+            OAuthError::ExpiredToken => "expired_token",
+            OAuthError::InvalidRedirectUri(_) => "invalid_redirect_uri",
+            OAuthError::InvalidClientMetadata(_) => "invalid_client_metadata",
+            OAuthError::Unavailable { .. } => "temporarily_unavailable",
+            OAuthError::Failed(_) => "server_error",
+        }
+    }
+}
+
+impl<E: Into<AccessError>> From<E> for OAuthError {
+    fn from(error: E) -> OAuthError {
+        OAuthError::Failed(error.into())
+    }
+}
+
+/// The only scope that clients request. It covers everything an account may do except operator
+/// functions.
+pub const SCOPE: &str = "openapi";
+/// Name of the scope in the public API documentation.
+const ALIAS: &str = "3";
+
+/// Parses a requested scope: empty, `openapi` or its alias.
+fn parse_scope(text: &str) -> Result<&'static str, OAuthError> {
+    let all_known =
+        text.split(' ').filter(|word| !word.is_empty()).all(|word| word == SCOPE || word == ALIAS);
+    if all_known { Ok(SCOPE) } else { Err(OAuthError::InvalidScope) }
+}
+
+/// Returns the scopes of a token, the union of its words. Unknown words grant nothing, and no word
+/// grants the operator scope.
+fn granted(scope: &str) -> Scopes {
+    scope.split(' ').fold(Scopes::NONE, |all, word| match word {
+        SCOPE => all.or(Scopes::PROGRAM),
+        "quote" => all.with(Scope::Quote),
+        "trade" => all.with(Scope::Trade),
+        "account" => all.with(Scope::Account),
+        _ => all,
+    })
+}
+
+const REGISTRATIONS: RateLimit = RateLimit { requests: 20, within: Duration::from_secs(3_600) };
+const STARTS: RateLimit = RateLimit { requests: 60, within: Duration::from_secs(600) };
+/// Limit of token refreshes per account. Each is written to disk and to the audit before the reply;
+/// a client needs one a month.
+const REFRESHES: RateLimit = RateLimit { requests: 100, within: Duration::from_secs(600) };
+
+/// Rate limits of the OAuth endpoints.
+#[derive(Debug)]
+pub(crate) struct Limiters {
+    registrations: Pace<IpAddr>,
+    devices: Pace<IpAddr>,
+    /// Keyed by account id.
+    refreshes: Pace<i64>,
+}
+
+impl Default for Limiters {
+    fn default() -> Limiters {
+        Limiters {
+            registrations: Pace::of_addresses("registration", REGISTRATIONS),
+            devices: Pace::of_addresses("device", STARTS),
+            refreshes: Pace::of_accounts("refresh", REFRESHES),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_token_are_parsed_as_scopes() {
+        for (scope, wanted) in [
+            ("openapi", "quote trade account"),
+            ("quote", "quote"),
+            ("account trade", "trade account"),
+            ("quote openapi", "quote trade account"),
+            ("", ""),
+            ("operator", ""),
+            ("profile email", ""),
+        ] {
+            assert_eq!(granted(scope).to_string(), wanted, "{scope:?}");
+        }
+    }
 }

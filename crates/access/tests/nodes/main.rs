@@ -284,6 +284,16 @@ fn a_silent_database_delays_cached_answers_by_at_most_a_second() {
 }
 
 #[test]
+fn a_node_enforces_its_share_of_a_pace_that_the_database_fails_to_count() {
+    let nodes = Nodes::new();
+    let pace = Pace::of_accounts("test", RateLimit { requests: 4, within: 60 * SECOND });
+    nodes.place.sql("accounts", "alter table pace rename to no_pace");
+    let admitted = (0..10).filter(|_| nodes.two.keep_pace(&pace, 1, START).is_ok()).count();
+    assert_eq!(nodes.two.reached(START), DatabaseState::Yes, "it answers, and is not away");
+    assert_eq!(admitted, 2, "half of four");
+}
+
+#[test]
 fn a_cached_answer_needs_no_pooled_connection() {
     let nodes = Nodes::new();
     let created = create(&nodes.one, "ann", Terms::default());

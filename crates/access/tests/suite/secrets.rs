@@ -1,4 +1,4 @@
-use access::{SignedRequest, Terms};
+use access::{PresentedClient, SignedRequest, Terms};
 
 use crate::fixture::{MOMENT, START, bearer, fresh};
 
@@ -39,6 +39,12 @@ fn debug_output_contains_no_secret() {
         printed.contains("Secret(..)") && printed.contains("Keys(..)"),
         "the test looks at the right things"
     );
+}
+
+#[test]
+fn debug_output_of_a_presented_client_names_its_type_and_omits_its_secret() {
+    let client = PresentedClient { id: "client-7", secret: Some("its secret") };
+    assert_eq!(format!("{client:?}"), r#"PresentedClient { id: "client-7", .. }"#);
 }
 
 #[test]

@@ -14,9 +14,9 @@ use market::{Candles, Date, DayKind, Grain, Session, Symbol, Timestamp, Venue};
 use store::{ImportSource, Lane, Reader, Series, SeriesInfo, Snapshot};
 
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
 use crate::inventory::known_part;
 use crate::own::has_own;
+use crate::query::HistoryError;
 use crate::read::History;
 use states::LaneDay;
 pub use states::{DayState, Expected};

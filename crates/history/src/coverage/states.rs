@@ -13,8 +13,8 @@ use super::{
     window, within,
 };
 use crate::as_of::AsOf;
-use crate::error::HistoryError;
 use crate::own::{Taken, has_own};
+use crate::query::HistoryError;
 
 /// Coverage of one security on one day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,8 +9,8 @@ use files::{MarginRow, Rejected, SecurityRow};
 use market::{Candles, Date, Symbol, Trades};
 use store::{ImportRecord, ImportState, Series, StoredAction};
 
+use super::context::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use super::lay::Part;
-use super::report::{PROBLEMS_SHOWN, QUARANTINE_MAX, Report};
 use super::trade_lay::TradePart;
 
 /// Index of a file in the command's file list.

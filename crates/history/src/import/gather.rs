@@ -11,12 +11,11 @@ use files::{ActionRow, CandleReader, MarginRow, Records, Rejected, Table};
 use market::{Grain, Symbol, Timestamp};
 use store::{ImportRecord, ImportState, Reader, StoredAction};
 
+use super::context::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::flush::{Begin, CommitterGone, Failures, FileNo, Flush, Mark, Pending};
 use super::identity::{fingerprint, ledger_options, options_of_unreadable};
 use super::inspect::Inspector;
-use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
-use super::sorting::Sorting;
-use super::unserved::{self, Unserved};
+use super::sorting::{Sorting, Unserved, unserved_note};
 use super::{Context, ImportError, Outcome, Report};
 
 pub(super) enum Trouble {
@@ -356,7 +355,7 @@ impl Gatherer<'_> {
         report.symbols = symbols.len() as u64;
         report.names = symbols.iter().take(NAMES_SHOWN).cloned().collect();
         if report.unserved > 0 {
-            report.notes.push(unserved::note(report.unserved, grain, &self.context.options.floors));
+            report.notes.push(unserved_note(report.unserved, grain, &self.context.options.floors));
         }
         if report.rows == report.quarantined && report.rows > 0 {
             self.mark(file, report, ImportState::Failed);

@@ -15,7 +15,6 @@
 mod changes;
 mod commit;
 mod context;
-mod error;
 mod flush;
 mod gather;
 mod guard;
@@ -26,22 +25,18 @@ mod merge;
 mod overlap;
 mod preview;
 mod replacing;
-mod report;
 mod sorting;
 mod trade_build;
 mod trade_gather;
 mod trade_lay;
 mod undo;
-mod unserved;
 
 use std::path::PathBuf;
 use std::sync::mpsc;
 
-pub use context::{Context, Options, Progress};
-pub use error::ImportError;
+pub use context::{Context, ImportError, MarketTime, Options, Outcome, Progress, Report};
 pub use identity::{SourceFile, source_file};
 pub use preview::preview;
-pub use report::{MarketTime, Outcome, Report};
 pub use undo::{Undo, UndoError, UndoneSeries, plan_undo, undo};
 
 use crate::adjustment;

@@ -9,15 +9,14 @@ use files::{CandleReader, Table, TradeReader};
 use market::{Candles, Date, Trades, Venues};
 use store::{ImportState, Lane, Reader, Series, Store};
 
+use super::context::{NAMES_SHOWN, PROBLEMS_SHOWN};
 use super::gather::Trouble;
 use super::identity::{fingerprint, ledger_options};
 use super::inspect::{Inspector, candle};
 use super::lay::{OnDamage, merged};
 use super::replacing::Replacing;
-use super::report::{NAMES_SHOWN, PROBLEMS_SHOWN};
-use super::trade_gather;
 use super::trade_lay::{TradePart, lay_trades};
-use super::{ImportError, Options, Outcome, Report, tables_of};
+use super::{ImportError, Options, Outcome, Report, tables_of, trade_gather};
 use crate::lane_of;
 
 /// Maximum number of rows in memory before they are compared.

@@ -11,8 +11,7 @@ use store::ImportState;
 
 use super::flush::{CommitterGone, FileNo, Pending};
 use super::gather::{Gatherer, Trouble};
-use super::sorting::{Places, last_line_behind};
-use super::unserved::Unserved;
+use super::sorting::{Places, Unserved, last_line_behind};
 use super::{Options, Outcome, Report};
 
 impl Options {

@@ -1,12 +1,13 @@
-//! Audit rows of refused logins. A row never contains a secret or text sent by the client, because
-//! users sometimes type secrets into name fields.
+//! Audit rows of refused logins, and of imports that operators start and undo through the service,
+//! because imports change what accounts see. A row of a login never contains a secret or text sent
+//! by the client, because users sometimes type secrets into name fields.
 
 use std::net::IpAddr;
 
 use market::Timestamp;
 use store::{AccountId, AuditNote};
 
-use crate::refusal_log::RefusalRows;
+use crate::sign_in_guards::RefusalRows;
 use crate::token::hash_token;
 use crate::{
     Access, AccessError, Actor, Denial, Grant, Moment, OAuthError, PresentedClient, SignedRequest, otp,
@@ -23,6 +24,22 @@ pub enum Offered<'a> {
     Browser,
     /// An OAuth client and the grant it presented, if any.
     Client(PresentedClient<'a>, Option<Grant<'a>>),
+}
+
+/// An operator's action on an import.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportStep {
+    Begun,
+    Undone,
+}
+
+impl ImportStep {
+    fn event(self) -> &'static str {
+        match self {
+            ImportStep::Begun => "import.begun",
+            ImportStep::Undone => "import.undone",
+        }
+    }
 }
 
 impl Access {
@@ -136,5 +153,19 @@ impl Access {
         }
         let Some(key) = (request.header)("x-api-key") else { return Ok(None) };
         Ok(self.accounts.credential_by_key(key)?.map(|credential| credential.account))
+    }
+
+    /// Writes an audit row for an import. Candles are in another database, so this is a separate
+    /// transaction.
+    pub fn note_import(
+        &self,
+        step: ImportStep,
+        what: &str,
+        by: &Actor,
+        now: Timestamp,
+    ) -> Result<(), AccessError> {
+        let actor = by.to_string();
+        let note = AuditNote { at: now, actor: &actor, reason: what };
+        Ok(self.accounts.note(None, step.event(), &note)?)
     }
 }

@@ -1,4 +1,56 @@
-use market::{Market, Timestamp, Zone, parse_date};
+//! Clock readings that callers pass in, months of accounts, and times in text. This crate reads no
+//! clock.
+
+use std::fmt;
+use std::time::Duration;
+
+use market::{Date, DateSpan, Market, Timestamp, Zone, parse_date};
+
+/// The same moment on the wall clock and as the uptime of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    pub now: Timestamp,
+    pub uptime: Duration,
+}
+
+/// The same moment on two wall clocks. The market's clock, which may be stopped or in the past,
+/// determines levels, months and rights; the machine's is real time, for the audit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Present {
+    pub market: Timestamp,
+    pub machine: Timestamp,
+}
+
+/// A calendar month in Hong Kong. Its text form is `2026-08`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Month {
+    first: Date,
+}
+
+impl Month {
+    pub fn of(date: Date) -> Month {
+        Month { first: date.first_of_month() }
+    }
+
+    pub fn first(self) -> Date {
+        self.first
+    }
+
+    pub fn previous(self) -> Month {
+        Month::of(self.first.yesterday().unwrap_or(Date::MIN))
+    }
+
+    /// Returns the first day of the next month, in Hong Kong.
+    pub fn next(self) -> Date {
+        self.first.checked_add(DateSpan::new().months(1)).unwrap_or(Date::MAX)
+    }
+}
+
+impl fmt::Display for Month {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&format!("{:04}-{:02}", self.first.year(), self.first.month()))
+    }
+}
 
 /// The text is not a time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
