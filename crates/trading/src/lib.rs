@@ -157,12 +157,14 @@ pub use feed::{
 };
 pub use figures::{Figures, Report, figures, report};
 pub use grid::{
-    Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
-    GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,
+    Grid, GridHistoryRow, GridLot, GridPush, GridRule, GridRuleInput, GridStep, GridSymbolInfo, Grids,
+    Levels, TickBand, grid_symbol_info,
 };
 pub use money::{Currency, ParseCurrencyError};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
-pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
+pub use order::{
+    Direction, Facts, Fill, GridId, GridOrigin, HistoryRow, Order, OrderId, Since, Standing, Watch,
+};
 pub use orders::Orders;
 pub use position::Position;
 pub use push::{OrderPush, Push};

@@ -3,7 +3,6 @@
 
 use market::{Symbol, Timestamp};
 
-use super::id::GridId;
 use super::rule::{GridRule, GridRuleInput};
 use super::state::{Grid, OPEN_MAX};
 use super::sub_order::{BY_CANCEL, BY_REPLACE, cancellations, open_orders};
@@ -14,7 +13,7 @@ use crate::command::SubmitGrid;
 use crate::event::{Event, NewGrid};
 use crate::feed::Security;
 use crate::money::Money;
-use crate::order::{Facts, Since};
+use crate::order::{Facts, GridId, Since};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::{intraday_end, no_cancel};

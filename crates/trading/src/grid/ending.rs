@@ -3,9 +3,9 @@
 
 use market::{Symbol, Timestamp};
 
-use super::id::GridId;
 use super::sub_order::{BY_EXPIRY, cancellations};
 use crate::event::Event;
+use crate::order::GridId;
 use crate::words::SuspendReason;
 use crate::work::Work;
 

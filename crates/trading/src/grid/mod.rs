@@ -8,7 +8,6 @@
 mod commands;
 mod ending;
 mod fold;
-mod id;
 mod levels;
 mod profit;
 mod push;
@@ -20,7 +19,6 @@ mod symbol_info;
 
 pub(crate) use commands::{agree, cancel, replace, restart, submit, suspend};
 pub(crate) use ending::{expire, suspend_for_action};
-pub use id::{GridId, GridOrigin};
 pub use levels::Levels;
 pub use profit::GridLot;
 pub use push::GridPush;

@@ -2,10 +2,10 @@
 
 use market::{Price, Symbol, Timestamp};
 
-use super::id::GridId;
 use super::rule::GridRule;
 use super::state::Grid;
 use crate::money::Currency;
+use crate::order::GridId;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};
 
 /// Content of a `gridtrading_order` message.

@@ -6,13 +6,12 @@ use market::{Market, Price, Symbol, Timestamp};
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::id::GridId;
 use super::profit::GridLot;
 use super::rule::GridRule;
 use crate::codec;
 use crate::money::Currency;
 use crate::money::{Fraction, Money};
-use crate::order::{Facts, OrderId, Since};
+use crate::order::{Facts, GridId, OrderId, Since};
 use crate::orders::index_of;
 use crate::quantity::Quantity;
 use crate::words::{GridStatus, SleepingReason, SuspendReason};

@@ -3,13 +3,13 @@
 
 use market::{Price, Symbol, Timestamp};
 
-use super::id::{GridId, GridOrigin};
 use super::levels::Levels;
 use super::rule::GridRule;
 use super::state::Grid;
 use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
 use crate::event::{Bar, Event, GridTrigger};
 use crate::feed::{CandleKind, EffectiveCandle};
+use crate::order::{GridId, GridOrigin};
 use crate::quantity::Quantity;
 use crate::sessions::trades_in;
 use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};

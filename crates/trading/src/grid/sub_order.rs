@@ -2,14 +2,13 @@
 
 use market::{Market, Price};
 
-use super::id::GridOrigin;
 use super::state::Grid;
 use crate::account::Account;
 use crate::checks::{check_quantity, hours, quantity_most, quantity_step};
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::matching::{depth_price, market_reserve};
-use crate::order::{Facts, OrderId, Standing};
+use crate::order::{Facts, GridOrigin, OrderId, Standing};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::place;
