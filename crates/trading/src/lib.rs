@@ -157,8 +157,8 @@ pub use feed::{
 };
 pub use figures::{Figures, Report, figures, report};
 pub use grid::{
-    Grid, GridHistoryRow, GridLot, GridPush, GridRule, GridRuleInput, GridStep, GridSymbolInfo, Grids,
-    Levels, TickBand, grid_symbol_info,
+    Grid, GridHistoryRow, GridLot, GridRule, GridRuleInput, GridStep, GridSymbolInfo, Grids, Levels,
+    TickBand, grid_symbol_info,
 };
 pub use money::{Currency, ParseCurrencyError};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
@@ -167,7 +167,7 @@ pub use order::{
 };
 pub use orders::Orders;
 pub use position::Position;
-pub use push::{OrderPush, Push};
+pub use push::{GridPush, OrderPush, Push};
 pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use sessions::{Auction, Placement};
