@@ -1,14 +1,12 @@
 //! Grid trading: a strategy that watches a symbol and creates sub-orders at its levels.
 //!
-//! `rule` has the client's parameters and their checks, `levels` the step arithmetic, and `state`
-//! the grid itself and its realised profit. `fold` applies events to a grid.
-//! `commands` implements client commands, `step` the effect of a candle, `sub_order` the creation
-//! of an order by a trigger, and `ending` expiry and the effect of corporate actions.
+//! `rule` has the client's parameters and their checks, and `state` the grid itself and its
+//! realised profit. `fold` applies events to a grid. `commands` implements client commands, `step`
+//! the levels and the effects of candles, the clock and corporate actions, and `sub_order` the
+//! creation of an order by a trigger.
 
 mod commands;
-mod ending;
 mod fold;
-mod levels;
 mod rule;
 mod state;
 mod step;
@@ -16,10 +14,9 @@ mod sub_order;
 mod symbol_info;
 
 pub(crate) use commands::{agree, cancel, replace, restart, submit, suspend};
-pub(crate) use ending::{expire, suspend_for_action};
-pub use levels::Levels;
 pub use rule::{GridRule, GridRuleInput, GridStep};
 pub use state::{Grid, GridHistoryRow, GridLot, Grids};
-pub(crate) use step::play;
+pub use step::Levels;
+pub(crate) use step::{expire, play, suspend_for_action};
 pub(crate) use sub_order::{BY_CANCEL, BY_REPLACE};
 pub use symbol_info::{GridSymbolInfo, TickBand, grid_symbol_info};
