@@ -11,12 +11,11 @@ mod rule;
 mod state;
 mod step;
 mod sub_order;
-mod symbol_info;
 
+pub use commands::{GridSymbolInfo, TickBand, grid_symbol_info};
 pub(crate) use commands::{agree, cancel, replace, restart, submit, suspend};
 pub use rule::{GridRule, GridRuleInput, GridStep};
 pub use state::{Grid, GridHistoryRow, GridLot, Grids};
 pub use step::Levels;
 pub(crate) use step::{expire, play, suspend_for_action};
 pub(crate) use sub_order::{BY_CANCEL, BY_REPLACE};
-pub use symbol_info::{GridSymbolInfo, TickBand, grid_symbol_info};
