@@ -18,7 +18,7 @@
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
@@ -114,7 +114,6 @@ mod grid;
 pub mod ledger;
 mod matching;
 mod money;
-mod option_expiry;
 mod order;
 mod orders;
 mod place_order;
