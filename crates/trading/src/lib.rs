@@ -17,7 +17,7 @@
 //! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in order of effect) |
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
-//! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
+//! | commands | `command`, `decide`, `place_order`, `checks` (1 to 12), `sessions` (days, parking, expiry) |
 //! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
@@ -132,7 +132,6 @@ mod tape;
 mod terms;
 mod timers;
 mod triggers;
-mod verdict;
 mod view;
 mod views;
 mod words;

@@ -4,7 +4,7 @@ use market::{Market, Price};
 
 use super::state::Grid;
 use crate::account::Account;
-use crate::checks::{check_quantity, hours, quantity_most, quantity_step};
+use crate::checks::{Failure, check_account, check_quantity, hours, quantity_most, quantity_step};
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::matching::{depth_price, market_reserve};
@@ -13,7 +13,6 @@ use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::place;
 use crate::terms::Terms;
-use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 
