@@ -14,11 +14,11 @@
 //! |---|---|
 //! | values | `money`, `quantity`, `decimal`, `words` (enums with their literals), `settings`, `terms` |
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; the data is in the crate's `tables/*.csv` |
-//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in order of effect) |
+//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (the relevant candles, in order of effect) |
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
 //! | commands | `command`, `decide`, `place_order`, `checks` (1 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
+//! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
@@ -120,7 +120,6 @@ mod place_order;
 mod position;
 mod push;
 mod quantity;
-mod reach;
 mod refusal;
 mod reserves;
 mod roll;
