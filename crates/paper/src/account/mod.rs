@@ -1,7 +1,7 @@
 //! Access to one account for the duration of a request: [`Paper::at`].
 //!
 //! `attempt.rs` decides a request under the account's lock, `book.rs` holds the account in memory,
-//! and `commit.rs` writes the decisions of concurrent requests in one transaction.
+//! and `commit/` writes the decisions of concurrent requests in one transaction.
 //! [`PaperAccount::change`] runs these states:
 //!
 //! ```text
