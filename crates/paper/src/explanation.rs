@@ -11,9 +11,8 @@ use trading::{
     Watch, plain_price,
 };
 
-use crate::charge::Charge;
 use crate::grid_words;
-use crate::reason::Reason;
+use crate::reason::{Charge, Reason};
 use crate::terms_words::in_words;
 
 /// The steps of an order, oldest first. Times are Unix seconds as text; prices and amounts are

@@ -19,7 +19,6 @@
 
 mod account;
 mod arrivals;
-mod charge;
 mod clock;
 mod closes;
 mod equity;
@@ -60,7 +59,6 @@ mod tests;
 mod travel;
 
 pub use account::{Advanced, Audit, Done, PaperAccount, Reading};
-pub use charge::Charge;
 pub use clock::{Clock, Moment};
 pub use equity::{Equity, EquityPoint};
 pub use error::PaperError;
@@ -75,7 +73,7 @@ pub use look::Seen;
 pub use opening::Opening;
 pub use operator_words::{Exchanged, in_words, settings_in_full};
 pub use preview::{Change, Cost, Preview, Verdict};
-pub use reason::Reason;
+pub use reason::{Charge, Reason};
 pub use service::{Paper, Watched};
 pub use statement_document::{CHANNEL, StatementDocument};
 pub use statement_rows::{
