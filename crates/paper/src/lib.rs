@@ -9,7 +9,7 @@
 //!
 //! Start with `service.rs`, then `account/mod.rs` (how a request is decided and written),
 //! `portion.rs` (how much work is done at a time) and `feed.rs` (the engine's market data).
-//! `last_pushed.rs` tracks which entries listeners have received; `travel.rs` implements rewind,
+//! `listener.rs` tracks which entries listeners have received; `travel.rs` implements rewind,
 //! reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs` compute an
 //! account's state, or the effect of an order or a grid, without writing. `grids.rs` lists grids.
 //! `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a grid;
@@ -31,7 +31,6 @@ mod flows;
 mod grid_explanation;
 mod grid_preview;
 mod grids;
-mod last_pushed;
 mod listener;
 mod look;
 mod minutes;

@@ -9,7 +9,7 @@ use trading::{Account, Entry, OrderId, Outcome, Push};
 
 use super::commit::{Audited, Named, Pending, Ticket};
 use crate::PaperError;
-use crate::last_pushed::LastPushed;
+use crate::listener::LastPushed;
 use crate::snapshot::{self, FORMAT};
 
 /// Maximum number of attempts at a decision or a read when another process writes first.
