@@ -47,7 +47,6 @@ mod securities;
 mod service;
 mod snapshot;
 mod statement_document;
-mod statement_file;
 mod statement_rows;
 mod statements;
 mod tallies;
