@@ -45,7 +45,6 @@ mod rates;
 mod reason;
 mod securities;
 mod service;
-mod snapshot;
 mod statement_document;
 mod statement_rows;
 mod statements;

@@ -122,7 +122,7 @@ fn an_account_without_its_snapshot_is_equal() {
         .unwrap();
     service.submit(id, replay("10:03:30"), limit(Side::Buy, 200, "300.00"));
     let accounts = house.accounts();
-    assert!(accounts.journal_snapshot(id, crate::snapshot::FORMAT).unwrap().is_some());
+    assert!(accounts.journal_snapshot(id, crate::account::book::SNAPSHOT_FORMAT).unwrap().is_some());
     let whole = |service: &Service| {
         service.read(id, replay("10:04"), |reading| serde_json::to_string(reading.account).unwrap())
     };
