@@ -7,15 +7,15 @@
 //! now, and return only when the new entries are durable. [`Paper::advance`] advances many accounts
 //! in one group commit. An idle account costs nothing.
 //!
-//! Start with `service.rs`, then `account/mod.rs` (how a request is decided and written),
-//! `portion.rs` (how much work is done at a time) and `feed.rs` (the engine's market data).
-//! `listener.rs` tracks which entries listeners have received; `travel.rs` implements rewind,
-//! reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs` compute an
-//! account's state, or the effect of an order or a grid, without writing. `grids.rs` lists grids.
-//! `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a grid;
-//! `explain.rs` reads the journal entries for them. `equity.rs` computes daily account values, and
-//! `tallies.rs` the contribution of accounts to levels. `statements.rs` creates and stores daily
-//! and monthly statements; `statement_document.rs` defines their format.
+//! Start with `service.rs` (accounts by id, and how much work is done at a time), then
+//! `account/mod.rs` (how a request is decided and written) and `feed.rs` (the engine's market
+//! data). `listener.rs` tracks which entries listeners have received; `travel.rs` implements
+//! rewind, reset and fork, for operators only. `look.rs`, `preview.rs` and `grid_preview.rs`
+//! compute an account's state, or the effect of an order or a grid, without writing. `grids.rs`
+//! lists grids. `explanation.rs` and `grid_explanation.rs` explain what happened to an order or a
+//! grid; `explain.rs` reads the journal entries for them. `equity.rs` computes daily account
+//! values, and `tallies.rs` the contribution of accounts to levels. `statements.rs` creates and
+//! stores daily and monthly statements; `statement_document.rs` defines their format.
 
 mod account;
 mod arrivals;
@@ -39,7 +39,6 @@ mod operator_words;
 mod order_words;
 mod orders;
 mod outlook;
-mod portion;
 mod preview;
 mod rates;
 mod reason;
