@@ -1,7 +1,7 @@
 //! End-of-day account values: the holdings from `equity_log.rs` at each day's closing prices.
 //!
 //! Values are not stored. Holdings are cached until the journal is truncated, and closes
-//! (`closes.rs`) for one version of the store. A request reads the journal entries added since the
+//! (`caches.rs`) for one version of the store. A request reads the journal entries added since the
 //! previous one, and computes a value for each point.
 
 use std::iter::successors;

@@ -19,8 +19,8 @@
 
 mod account;
 mod arrivals;
+mod caches;
 mod clock;
-mod closes;
 mod equity;
 mod equity_log;
 mod error;
@@ -40,9 +40,7 @@ mod order_words;
 mod orders;
 mod outlook;
 mod preview;
-mod rates;
 mod reason;
-mod securities;
 mod service;
 mod statement_document;
 mod statement_rows;

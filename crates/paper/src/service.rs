@@ -15,14 +15,12 @@ use crate::PaperError;
 use crate::account::book::{self, AccountSlot};
 use crate::account::commit::Committer;
 use crate::arrivals::Arrivals;
+use crate::caches::{Closes, Rates, Securities};
 use crate::clock::Moment;
-use crate::closes::Closes;
 use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
-use crate::rates::Rates;
-use crate::securities::Securities;
 
 /// Maximum number of accounts in memory. Others are reloaded on demand.
 const BOOKS_MAX: usize = 10_000;
