@@ -19,9 +19,9 @@ use trading::{
 use crate::PaperError;
 use crate::account::PaperAccount;
 use crate::clock::Moment;
+use crate::commands::ensure_open;
 use crate::equity_log::{EquityDates, Holdings};
 use crate::feed::StoreFeed;
-use crate::opening::ensure_open;
 use crate::service::Paper;
 
 /// Markets that accounts can trade in.
