@@ -1,7 +1,7 @@
 //! End-of-day account values: the holdings from `equity_log.rs` at each day's closing prices.
 //!
 //! Values are not stored. Holdings are cached until the journal is truncated, and closes
-//! (`closes.rs`) for one version of the store. A request reads the journal entries added since the
+//! (`caches.rs`) for one version of the store. A request reads the journal entries added since the
 //! previous one, and computes a value for each point.
 
 use std::iter::successors;
@@ -19,9 +19,9 @@ use trading::{
 use crate::PaperError;
 use crate::account::PaperAccount;
 use crate::clock::Moment;
+use crate::commands::ensure_open;
 use crate::equity_log::{EquityDates, Holdings};
 use crate::feed::StoreFeed;
-use crate::opening::ensure_open;
 use crate::service::Paper;
 
 /// Markets that accounts can trade in.

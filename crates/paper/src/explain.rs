@@ -1,16 +1,18 @@
 //! Explanations of one order or grid for the server: reads only the journal between its first and
-//! last event, and decodes only entries that contain its id.
+//! last event, and decodes only entries that contain its id. Adds notes on missing candles to an
+//! order's explanation.
 
 use market::Timestamp;
 use store::{AccountId, JournalEntry};
-use trading::{Entry, GridId, Order, OrderId};
+use trading::{Account, Entry, GridId, MarketView, Order, OrderId};
 
 use crate::PaperError;
 use crate::account::PaperAccount;
 use crate::account::book::parsed;
-use crate::explained::{Ending, explained};
-use crate::explanation::{OrderExplanation, explanation_of};
+use crate::explanation::{OrderExplanation, Step, explanation, explanation_of, local};
 use crate::grid_explanation::{GridExplanation, grid_explanation, grid_steps};
+use crate::look::Seen;
+use crate::outlook::{after_expiry, outlook};
 use crate::service::Paper;
 
 /// Maximum number of entries read by one request.
@@ -20,6 +22,48 @@ const GRID_STEPS_MAX: usize = 1_000;
 /// Event tag of a grid trigger in a stored entry. The next entry is the order that the trigger
 /// created.
 const TRIGGER: &str = "\"grid_triggered\"";
+
+/// Explains an order as of the instant at which its account was read. Returns `None` if it does not
+/// exist.
+pub fn explained(seen: &Seen<'_>, id: OrderId) -> Option<OrderExplanation> {
+    let (account, view) = (seen.reading.account, &seen.reading.view);
+    explanation(seen.entries, id).map(|explanation| Ending::of(account, view, id).of_explanation(explanation))
+}
+
+/// Notes on missing candles that end an explanation.
+#[derive(Default)]
+struct Ending {
+    /// Why the order expired without a fill.
+    expired: Option<String>,
+    /// Final `waiting` step of an open order that has no candles to fill it.
+    waiting: Option<Step>,
+}
+
+impl Ending {
+    fn of(account: &Account, view: &MarketView<'_>, id: OrderId) -> Ending {
+        let Some(order) = account.order(id) else { return Ending::default() };
+        let because = outlook(account, view, order);
+        let waiting = (!because.is_empty()).then(|| Step {
+            at: view.at.0.to_string(),
+            local: local(view.feed.venue(order.market()).zone(), view.at),
+            event: "waiting",
+            words: "not filled so far".to_owned(),
+            because,
+            candle: None,
+            fill: None,
+            reason: None,
+        });
+        Ending { expired: after_expiry(account, view, order), waiting }
+    }
+
+    fn of_explanation(self, mut explanation: OrderExplanation) -> OrderExplanation {
+        if let Some(step) = explanation.steps.last_mut() {
+            step.because.extend(self.expired);
+        }
+        explanation.steps.extend(self.waiting);
+        explanation
+    }
+}
 
 /// Time range in which an order changed, both ends inclusive.
 struct Life {

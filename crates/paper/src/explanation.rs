@@ -11,10 +11,8 @@ use trading::{
     Watch, plain_price,
 };
 
-use crate::charge::Charge;
-use crate::grid_words;
-use crate::reason::Reason;
-use crate::terms_words::in_words;
+use crate::order_words::{self, in_words};
+use crate::reason::{Charge, Reason};
 
 /// The steps of an order, oldest first. Times are Unix seconds as text; prices and amounts are
 /// text.
@@ -240,7 +238,7 @@ impl Teller {
         let trigger = trigger.filter(|of| (of.grid, of.price) == (origin.grid, origin.price));
         step.words = format!("made by grid {}: {}", origin.grid, in_words(&accepted.terms));
         let seen = trigger.map(|trigger| (self.candle(&trigger.candle), prices(&trigger.candle)));
-        let mut because = grid_words::because(origin, seen);
+        let mut because = order_words::because(origin, seen);
         because.append(&mut step.because);
         step.because = because;
         step.candle = trigger.map(|trigger| ExplainedCandle::of(&trigger.candle));

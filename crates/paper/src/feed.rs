@@ -17,10 +17,8 @@ use trading::{
 };
 
 use crate::arrivals::{Arrivals, Late, REMEMBERED_FOR};
-use crate::closes::Closes;
+use crate::caches::{Closes, Rates, Securities};
 use crate::minutes::{Minutes, Part};
-use crate::rates::Rates;
-use crate::securities::Securities;
 
 /// State shared by the feeds of all requests.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use trading::{
 };
 
 use crate::explanation::{ExplainedCandle, Step, local};
-use crate::grid_words::way;
+use crate::order_words::way;
 use crate::reason::Reason;
 
 /// The steps of a grid, oldest first. Times are Unix seconds as text.

@@ -9,8 +9,8 @@ use trading::{Account, Engine, Entry, Submit, SubmitGrid};
 use crate::PaperError;
 use crate::account::{PaperAccount, Reading, book};
 use crate::clock::Clock;
+use crate::commands::{Opening, ensure_open, open};
 use crate::grid_preview::{GridPreview, preview_grid};
-use crate::opening::{Opening, ensure_open, open};
 use crate::preview::{Preview, preview};
 use crate::service::Paper;
 

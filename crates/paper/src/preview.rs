@@ -10,9 +10,8 @@ use trading::{
     exact_price, fees_at, figures,
 };
 
-use crate::charge::Charge;
 use crate::outlook::outlook;
-use crate::reason::Reason;
+use crate::reason::{Charge, Reason};
 
 /// An order as it would be accepted now. Amounts are text with two decimals; times are Unix seconds
 /// as text.

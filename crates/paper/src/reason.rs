@@ -1,8 +1,23 @@
-//! Human-readable reasons for refusals: which check failed, and the values involved.
+//! The parts that previews and explanations share: charges, and human-readable reasons for
+//! refusals: which check failed, and the values involved.
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use trading::{Numbers, Refusal};
+use trading::{Fee, Numbers, Refusal};
+
+/// One charge on an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Charge {
+    /// Charge code, such as `STAMP_DUTY`.
+    pub code: String,
+    pub amount: String,
+}
+
+impl Charge {
+    pub(crate) fn of(fee: &Fee) -> Charge {
+        Charge { code: fee.code.clone(), amount: fee.amount.text().to_string() }
+    }
+}
 
 /// Why an order was refused or rejected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]

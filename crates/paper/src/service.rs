@@ -1,5 +1,5 @@
-//! The service: accounts by id, their shared state, and their listeners. `account/mod.rs` handles
-//! the requests.
+//! The service: accounts by id, their shared state, their listeners, and how much work is done for
+//! one account at a time ([`Portion`]). `account/mod.rs` handles the requests.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,24 +9,60 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use history::History;
 use market::{Date, Timestamp};
 use store::{AccountId, Accounts, Reader, StoreError};
-use trading::{Currency, Entry, Rate, Tables};
+use trading::{Account, AdvanceLimit, Currency, Engine, Entry, Outcome, Rate, Tables};
 
 use crate::PaperError;
 use crate::account::book::{self, AccountSlot};
 use crate::account::commit::Committer;
 use crate::arrivals::Arrivals;
+use crate::caches::{Closes, Rates, Securities};
 use crate::clock::Moment;
-use crate::closes::Closes;
 use crate::equity_log::EquityLogs;
 use crate::feed::{Markets, StoreFeed};
 use crate::listener::Listener;
 use crate::minutes::Minutes;
-use crate::portion::Portion;
-use crate::rates::Rates;
-use crate::securities::Securities;
 
 /// Maximum number of accounts in memory. Others are reloaded on demand.
 const BOOKS_MAX: usize = 10_000;
+
+/// Limits on the work done for one account at a time: the work limit of one portion, and the number
+/// of portions per request. An account that is far behind is advanced in portions, each committed
+/// before the next starts, so that other accounts do not wait for all of it.
+///
+/// Portions are measured in work, not in time: entries created and candles scanned. An account
+/// without open orders crosses years in one portion. Portion boundaries do not affect the result.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Portion {
+    /// A portion ends with the instant at which one of these limits is reached.
+    pub(crate) limit: AdvanceLimit,
+    pub(crate) each_request: u32,
+    /// Maximum number of journal entries that a request replays to compute an account's
+    /// contribution to its level.
+    pub(crate) replayed: u64,
+}
+
+impl Default for Portion {
+    fn default() -> Portion {
+        let limit = AdvanceLimit { entries: 1_000, candles: 200_000 };
+        Portion { limit, each_request: 5, replayed: 10_000 }
+    }
+}
+
+impl Portion {
+    /// Returns whether requests wait for the whole catch-up.
+    pub(crate) fn is_patient(&self) -> bool {
+        self.each_request == u32::MAX
+    }
+
+    /// Advances an account to an instant, or as far as one portion reaches. Does nothing before the
+    /// account's first request.
+    pub(crate) fn advance(&self, engine: &Engine<'_>, account: &mut Account, to: Timestamp) -> Outcome {
+        if account.horizon().is_none_or(|horizon| horizon >= to) {
+            return Outcome::default();
+        }
+        engine.advance_within(account, to, self.limit)
+    }
+}
 
 /// Subscription of a listener to an account. While it exists, the account's slot and its last
 /// pushed entry stay in memory.

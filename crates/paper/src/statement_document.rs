@@ -1,11 +1,13 @@
 //! Stored and transmitted format of a statement: JSON with the field names of the brokers' files.
-//! Every value is a string.
+//! Every value is a string. The stored form is compressed.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use market::{Market, Price, Symbol, Zone};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use store::STATEMENT_BYTES_MAX;
 use trading::statement::{
     AssetLine, CorporateKind, CorporateLine, HoldingLine, InterestKind, InterestLine, ShareChange, ShareLine,
     Statement, TradeLine,
@@ -343,4 +345,24 @@ fn interest(line: &InterestLine) -> Interest {
             ..row
         },
     }
+}
+
+/// Zstd compression level. Most of a statement is repeated field names, so a higher level saves
+/// little.
+const LEVEL: i32 = 3;
+/// Maximum decompressed size in bytes: enough for a month with a hundred thousand trades.
+const TEXT_BYTES_MAX: u64 = 256 << 20;
+
+/// Encodes a document. Returns `None` if it is too long.
+pub(crate) fn encode(document: &StatementDocument) -> Option<Vec<u8>> {
+    let text = serde_json::to_vec(document).ok()?;
+    let packed = zstd::encode_all(text.as_slice(), LEVEL).ok()?;
+    (packed.len() <= STATEMENT_BYTES_MAX).then_some(packed)
+}
+
+/// Decompresses a document. Returns `None` if it is invalid.
+pub(crate) fn decode(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut text = Vec::new();
+    zstd::Decoder::new(packed).ok()?.take(TEXT_BYTES_MAX).read_to_end(&mut text).ok()?;
+    Some(text)
 }

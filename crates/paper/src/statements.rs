@@ -20,8 +20,7 @@ use crate::account::{PaperAccount, RequestOptions};
 use crate::clock::Clock;
 use crate::feed::StoreFeed;
 use crate::service::Paper;
-use crate::statement_document::{Holder, SecurityNames, StatementDocument};
-use crate::statement_file;
+use crate::statement_document::{self, Holder, SecurityNames, StatementDocument};
 
 /// Maximum number of statements written in one transaction.
 const TOGETHER_MAX: usize = 256;
@@ -195,7 +194,7 @@ impl Paper {
         let key = StatementKey { kind: of.kind.number(), date: of.date };
         let stored = self.accounts.statement(id, key)?.filter(|(made_at, _)| *made_at <= made_by);
         let unreadable = || PaperError::Statement { account: id.0, date: of.date };
-        stored.map(|(_, packed)| statement_file::decode(&packed).ok_or_else(unreadable)).transpose()
+        stored.map(|(_, packed)| statement_document::decode(&packed).ok_or_else(unreadable)).transpose()
     }
 
     /// Returns the content of a statement listed by [`PaperAccount::look_at_statements`].
@@ -253,7 +252,7 @@ impl Maker<'_, '_> {
         for statement in &together {
             let document = StatementDocument::of(statement, &self.holder, zone, &names);
             let long = || PaperError::StatementLong { account, date: statement.date };
-            let document = statement_file::encode(&document).ok_or_else(long)?;
+            let document = statement_document::encode(&document).ok_or_else(long)?;
             let key = StatementKey { kind: statement.kind.number(), date: statement.date };
             self.made.push(NewStatement { key, made_at: statement.made_at, document });
             date = Some(statement.date);

@@ -2,10 +2,10 @@
 
 use market::{Price, Symbol};
 
-use crate::grid::{GridId, GridRuleInput};
+use crate::grid::GridRuleInput;
 use crate::money::Currency;
 use crate::money::Money;
-use crate::order::OrderId;
+use crate::order::{GridId, OrderId};
 use crate::quantity::Quantity;
 use crate::settings::{Setting, Settings};
 use crate::terms::{Changes, Terms};

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::codec;
 use crate::feed::EffectiveCandle;
-use crate::grid::{GridId, GridOrigin, GridRule};
+use crate::grid::GridRule;
 use crate::money::Currency;
 use crate::money::{Fraction, Money, Rate};
-use crate::order::{Facts, OrderId, Standing, Watch};
+use crate::order::{Facts, GridId, GridOrigin, OrderId, Standing, Watch};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::settings::{Setting, Settings};

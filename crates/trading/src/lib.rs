@@ -14,11 +14,11 @@
 //! |---|---|
 //! | values | `money`, `quantity`, `decimal`, `words` (enums with their literals), `settings`, `terms` |
 //! | dated tables | `tables/`: ticks, fees, settlement days, interest; the data is in the crate's `tables/*.csv` |
-//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (candles in order of effect) |
+//! | market data | `feed` (the trait), `view` (the data known at one instant), `tape` (the relevant candles, in order of effect) |
 //! | state | `event` (the journal), `fold` (applies events to the state), `account`, `order`, `orders`, `position` |
 //! | money | `balance` (C, F, S, unsettled), `reserves` (the cached sums behind F), `figures` (assets, margins, risk), `funds` (the funds that an order requires), `estimate` |
-//! | commands | `command`, `decide`, `place_order`, `checks` (1 to 9), `verdict` (10 to 12), `sessions` (days, parking, expiry) |
-//! | time | `advance` (the order of work), `timers`, `reach` (which candles are relevant), `candle_step`, `matching`, `triggers`, `filling`, `roll`, `actions`, `option_expiry`, `forced` |
+//! | commands | `command`, `decide`, `place_order`, `checks` (1 to 12), `sessions` (days, parking, expiry) |
+//! | time | `advance` (the order of work), `timers`, `candle_step`, `matching`, `triggers`, `filling`, `roll` (and option expiry), `actions`, `forced` |
 //! | grids | `grid/`: rules and their checks, levels, the effect of a candle, sub-orders, profit |
 //! | output | `push`, `ledger` (legs, cash flow), `statement/` (daily and monthly), `views`; `paper` explains orders from the journal |
 //!
@@ -114,14 +114,12 @@ mod grid;
 pub mod ledger;
 mod matching;
 mod money;
-mod option_expiry;
 mod order;
 mod orders;
 mod place_order;
 mod position;
 mod push;
 mod quantity;
-mod reach;
 mod refusal;
 mod reserves;
 mod roll;
@@ -133,7 +131,6 @@ mod tape;
 mod terms;
 mod timers;
 mod triggers;
-mod verdict;
 mod view;
 mod views;
 mod words;
@@ -157,15 +154,17 @@ pub use feed::{
 };
 pub use figures::{Figures, Report, figures, report};
 pub use grid::{
-    Grid, GridHistoryRow, GridId, GridLot, GridOrigin, GridPush, GridRule, GridRuleInput, GridStep,
-    GridSymbolInfo, Grids, Levels, TickBand, grid_symbol_info,
+    Grid, GridHistoryRow, GridLot, GridRule, GridRuleInput, GridStep, GridSymbolInfo, Grids, Levels,
+    TickBand, grid_symbol_info,
 };
 pub use money::{Currency, ParseCurrencyError};
 pub use money::{Fraction, HkdAmount, Money, Rate, Rounding};
-pub use order::{Direction, Facts, Fill, HistoryRow, Order, OrderId, Since, Standing, Watch};
+pub use order::{
+    Direction, Facts, Fill, GridId, GridOrigin, HistoryRow, Order, OrderId, Since, Standing, Watch,
+};
 pub use orders::Orders;
 pub use position::Position;
-pub use push::{OrderPush, Push};
+pub use push::{GridPush, OrderPush, Push};
 pub use quantity::Quantity;
 pub use refusal::{Code, Numbers, Refusal};
 pub use sessions::{Auction, Placement};

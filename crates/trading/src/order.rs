@@ -1,4 +1,4 @@
-//! An order and its history.
+//! An order and its history; the ids of orders and grids, and the origin of a grid order.
 
 use market::{Date, Market, Price, Session, Symbol, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::codec;
 use crate::decimal::{Plain, exact_price, price_quotient};
 use crate::feed::Security;
-use crate::grid::GridOrigin;
 use crate::money::Currency;
 use crate::money::Money;
 use crate::quantity::Quantity;
@@ -14,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::sessions::{Placement, trades_in};
 use crate::tables::{DayTotals, Fee};
 use crate::terms::Terms;
-use crate::words::{Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
+use crate::words::{GridTriggerKind, Kind, OrderStatus, OrderType, OutsideRth, TriggerStatus};
 
 /// An order's account and number, so that identical runs have identical ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,6 +52,58 @@ impl std::str::FromStr for OrderId {
 }
 
 crate::codec::serde_as_text!(OrderId);
+
+/// A grid's id: account and number. Grid numbers use the upper end of the range of order numbers,
+/// so a grid id never equals an order id.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GridId(OrderId);
+
+const FIRST: u64 = 900_000_000;
+
+impl GridId {
+    /// Returns the id of an account's grid number `number`, counted from 1.
+    pub fn of(account: u64, number: u64) -> GridId {
+        GridId(OrderId::of(account, FIRST.saturating_add(number)))
+    }
+
+    pub fn account(self) -> u64 {
+        self.0.account()
+    }
+
+    /// Returns the grid's number, or 0 if the id is not that of a grid.
+    pub fn number(self) -> u64 {
+        self.0.number().saturating_sub(FIRST)
+    }
+}
+
+impl std::fmt::Display for GridId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl std::str::FromStr for GridId {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<GridId, std::num::ParseIntError> {
+        text.parse().map(GridId)
+    }
+}
+
+crate::codec::serde_as_text!(GridId);
+
+/// The grid that created an order, and the price that triggered it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GridOrigin {
+    pub grid: GridId,
+    pub kind: GridTriggerKind,
+    /// Triggering price: the level, the open after a gap, or the crossed bound.
+    #[serde(with = "codec::price")]
+    pub price: Price,
+    /// Base before the trigger.
+    #[serde(with = "codec::price")]
+    pub base: Price,
+}
 
 /// Security data stored with an order, so that its history needs no lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

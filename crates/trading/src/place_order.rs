@@ -4,7 +4,8 @@ use market::Price;
 
 use crate::account::Account;
 use crate::checks::{
-    Admission, NO_QUOTES, admit, check_fields, check_mark, check_quantity, check_symbol, check_ticks,
+    Admission, Failure, NO_QUOTES, admit, check_account, check_fields, check_mark, check_quantity,
+    check_symbol, check_ticks,
 };
 use crate::command::Submit;
 use crate::event::{AcceptedOrder, Event};
@@ -14,7 +15,6 @@ use crate::order::{Direction, Facts, Order, OrderId, Standing, Watch};
 use crate::refusal::Refusal;
 use crate::sessions::{Placement, no_cancel};
 use crate::terms::{Changes, Terms};
-use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{OrderStatus, OrderType, TriggerStatus};
 

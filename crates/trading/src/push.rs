@@ -1,17 +1,19 @@
 //! Pushes to listeners: one message for each row of an order's history, and for each change of a
-//! grid.
+//! grid's status, sleeping reason or base.
 
 use market::{Price, Symbol, Timestamp};
 
 use crate::account::Account;
 use crate::decimal::Plain;
 use crate::event::{Entry, Event};
-use crate::grid::GridPush;
+use crate::grid::{Grid, GridRule};
 use crate::money::Currency;
-use crate::order::{Order, OrderId};
+use crate::order::{GridId, Order, OrderId};
 use crate::quantity::Quantity;
 use crate::terms::Percent;
-use crate::words::{OrderStatus, OrderTag, OrderType, Side, TriggerStatus};
+use crate::words::{
+    GridStatus, OrderStatus, OrderTag, OrderType, Side, SleepingReason, SuspendReason, TriggerStatus,
+};
 
 /// One message to a listener.
 #[derive(Clone, Debug)]
@@ -60,6 +62,37 @@ pub struct OrderPush {
     pub remark: String,
     /// Number of decimals displayed in prices.
     pub decimals: u32,
+}
+
+/// Content of a `gridtrading_order` message.
+#[derive(Clone, Debug)]
+pub struct GridPush {
+    pub id: GridId,
+    pub symbol: Symbol,
+    pub status: GridStatus,
+    pub suspend_reason: Option<SuspendReason>,
+    pub sleeping_reason: Option<SleepingReason>,
+    /// Current base. The submitted base is in `rule`.
+    pub base: Price,
+    pub rule: GridRule,
+    pub settlement_currency: Currency,
+    pub updated_at: Timestamp,
+}
+
+impl GridPush {
+    fn of(grid: &Grid) -> GridPush {
+        GridPush {
+            id: grid.id,
+            symbol: grid.symbol.clone(),
+            status: grid.status,
+            suspend_reason: grid.suspend_reason,
+            sleeping_reason: grid.sleeping_reason,
+            base: grid.base,
+            rule: grid.rule.clone(),
+            settlement_currency: grid.settlement_currency,
+            updated_at: grid.updated_at,
+        }
+    }
 }
 
 impl Account {

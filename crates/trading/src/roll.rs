@@ -1,7 +1,7 @@
 //! The day roll of a market: settlement, interest, corporate actions, and the day's first
-//! quantities.
+//! quantities. Also option expiry, at the close of an option's last day.
 
-use market::{Date, Market, Symbol, Timestamp};
+use market::{Date, Market, OptionRight, Price, Symbol, Timestamp};
 
 use crate::account::ACCRUAL_YEARS;
 use crate::actions::{self, Entitlement};
@@ -10,6 +10,8 @@ use crate::grid::suspend_for_action;
 use crate::money::Money;
 use crate::order::OrderId;
 use crate::settings::{SHARE_UNIT, Share};
+use crate::timers::option_end;
+use crate::words::Kind;
 use crate::work::Work;
 
 /// Reason text of orders cancelled at a roll, followed by the ex-date.
@@ -137,4 +139,40 @@ fn begin_day(work: &mut Work<'_>, at: Timestamp, market: Market, date: Date) {
     if held.any(|(_, position)| position.init_quantity != position.quantity || position.quantity.is_zero()) {
         work.record(Some(at), Event::Rolled { market, date });
     }
+}
+
+/// Settles options at the close of their last day: a long position in cash, at its intrinsic value.
+pub(crate) fn expire_options(work: &mut Work<'_>, at: Timestamp) {
+    let feed = work.feed;
+    let ended = |symbol: &Symbol| option_end(symbol, feed) == Some(at);
+    let symbols: Vec<Symbol> =
+        work.account.positions().map(|(symbol, _)| symbol).filter(|symbol| ended(symbol)).cloned().collect();
+    for symbol in symbols {
+        if let Some(event) = settle(work, &symbol) {
+            work.record(Some(at), event);
+        }
+    }
+}
+
+fn settle(work: &Work<'_>, symbol: &Symbol) -> Option<Event> {
+    let option = symbol.option()?;
+    let position = work.account.position(symbol)?;
+    let venue = work.feed.venue(Market::Us);
+    let day = venue.calendar().on_or_before(option.expiry)?;
+    let close = work.feed.intraday_close(&option.underlying, day);
+    let Some(underlying) = close else { return Some(Event::OptionUnsettled { symbol: symbol.clone() }) };
+    let gain = match option.right {
+        OptionRight::Call => underlying.0 - option.strike.0,
+        OptionRight::Put => option.strike.0 - underlying.0,
+    };
+    let intrinsic = Price(gain.max(0));
+    Some(Event::OptionExpired {
+        symbol: symbol.clone(),
+        quantity: position.quantity,
+        underlying,
+        intrinsic,
+        amount: Money::of(intrinsic, position.quantity, position.multiplier),
+        currency: position.currency,
+        settles_on: work.tables.settlement.date(venue, Kind::Option, day),
+    })
 }

@@ -4,13 +4,13 @@
 
 use market::{Price, Timestamp};
 
+use crate::checks::{Failure, check_account};
 use crate::event::{Bar, Event, Release, Trigger};
 use crate::feed::EffectiveCandle;
 use crate::matching::{Stop, depth_price, market_reserve};
 use crate::order::{Direction, Order, OrderId, Watch};
 use crate::refusal::Refusal;
 use crate::terms::Terms;
-use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{OrderType, Side};
 use crate::work::Work;

@@ -12,7 +12,7 @@ use trading::{
     next_wake,
 };
 
-use super::book::{self, AccountSlot, AccountState, Book, TRIES_MAX};
+use super::book::{self, AccountSlot, AccountState, Book, SNAPSHOT_FORMAT, TRIES_MAX, encode_snapshot};
 use super::commit::{Audited, Named, Ticket};
 use super::{Changed, PaperAccount};
 use crate::PaperError;
@@ -20,7 +20,6 @@ use crate::clock::Moment;
 use crate::feed::StoreFeed;
 use crate::operator_words::Exchanged;
 use crate::service::Paper;
-use crate::snapshot::{self, FORMAT};
 
 /// Minimum number of entries between snapshots. The interval grows with the journal, so the total
 /// cost of all snapshots stays proportional to the journal's length.
@@ -408,10 +407,10 @@ impl Paper {
         book.snapshot = number;
         let (accounts, account) = (self.accounts.clone(), book.account.clone());
         let save_snapshot = move || {
-            let Some(state) = snapshot::encode(&account) else { return };
+            let Some(state) = encode_snapshot(&account) else { return };
             // If the journal was truncated concurrently, the store rejects the snapshot, and the next
             // request detects the truncation.
-            if let Err(error) = accounts.keep_journal_snapshot(id, &head, FORMAT, &state) {
+            if let Err(error) = accounts.keep_journal_snapshot(id, &head, SNAPSHOT_FORMAT, &state) {
                 tracing::warn!(%error, account = id.0, "cannot keep a snapshot");
             }
         };

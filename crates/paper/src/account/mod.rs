@@ -1,7 +1,7 @@
 //! Access to one account for the duration of a request: [`Paper::at`].
 //!
 //! `attempt.rs` decides a request under the account's lock, `book.rs` holds the account in memory,
-//! and `commit.rs` writes the decisions of concurrent requests in one transaction.
+//! and `commit/` writes the decisions of concurrent requests in one transaction.
 //! [`PaperAccount::change`] runs these states:
 //!
 //! ```text
@@ -43,10 +43,9 @@ use trading::{Account, Command, Engine, GridId, MarketView, OrderId, Outcome};
 
 use crate::PaperError;
 use crate::clock::{Clock, Moment};
+use crate::commands::{Made, Opening, carry_out, check_texts, ensure_open, open};
 use crate::feed::StoreFeed;
-use crate::opening::{self, Opening, ensure_open};
 use crate::operator_words::Exchanged;
-use crate::orders::{Made, carry_out, check_texts};
 use crate::service::Paper;
 use attempt::{Behind, Finished};
 pub(crate) use attempt::{NAMES_KEPT_S, RequestOptions};
@@ -163,7 +162,7 @@ impl PaperAccount<'_> {
             if account.entries() > 0 {
                 return Ok((Outcome::default(), false));
             }
-            Ok((opening::open(engine, account, id, opening, now)?, true))
+            Ok((open(engine, account, id, opening, now)?, true))
         })?;
         Ok(matches!(opened, Changed::Made(true)))
     }

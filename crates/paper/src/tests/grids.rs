@@ -5,7 +5,8 @@ use trading::{
 };
 
 use super::house::{House, MACHINE, Service, at, live, replay};
-use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids, snapshot};
+use crate::account::book;
+use crate::{GridQuery, GridSort, Travel, grid_explanation, grid_history, grid_orders, grids};
 
 /// Example M14 of the specification, followed by a fall in price.
 const M14: [&str; 4] = [
@@ -256,7 +257,7 @@ fn a_snapshot_includes_grids() {
     service.command(id, replay("10:05"), &Command::AgreeToStrategy).unwrap();
     service.read(id, replay("10:05"), |reading| {
         assert!(reading.account.has_agreed_to_strategy());
-        let stored = snapshot::decode(&snapshot::encode(reading.account).unwrap());
+        let stored = book::decode_snapshot(&book::encode_snapshot(reading.account).unwrap());
         assert_eq!(stored.as_ref(), Some(reading.account));
     });
 }

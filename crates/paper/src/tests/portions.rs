@@ -9,7 +9,7 @@ use trading::{
 };
 
 use super::house::{House, Service, at, limit, replay};
-use crate::portion::Portion;
+use crate::service::Portion;
 use crate::{Advanced, Moment, PaperError, explained, grid_explanation};
 
 /// Returns twenty minutes that alternately rise and fall.

@@ -4,7 +4,7 @@ use trading::{AdvanceLimit, Command, Currency, Money, OrderType, Quantity, Side,
 
 use super::house::{House, MACHINE, Service, at, limit, replay};
 use crate::Travel;
-use crate::portion::Portion;
+use crate::service::Portion;
 
 const G1: [&str; 2] = ["10:00 305 305 300 305 50000", "10:01 305.2 305.8 305 305.6 50000"];
 

@@ -1,18 +1,22 @@
 //! The effect of a candle on a grid: which levels the candle certainly reached, in which order, and
-//! the trigger at each.
+//! the trigger at each. Also the effects without a candle: expiry, and suspension by a corporate
+//! action, after which the grid's prices are no longer valid. The step arithmetic of the levels is
+//! at the end.
 
 use market::{Price, Symbol, Timestamp};
 
-use super::id::{GridId, GridOrigin};
-use super::levels::Levels;
-use super::rule::GridRule;
+use super::rule::{GridRule, GridStep};
 use super::state::Grid;
-use super::sub_order::{BY_BOUND, cancellations, of_close, of_trigger};
+use super::sub_order::{BY_BOUND, BY_EXPIRY, cancellations, of_close, of_trigger};
 use crate::event::{Bar, Event, GridTrigger};
 use crate::feed::{CandleKind, EffectiveCandle};
+use crate::order::{GridId, GridOrigin};
 use crate::quantity::Quantity;
 use crate::sessions::trades_in;
-use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason};
+use crate::tables::Ticks;
+use crate::terms::{PERCENT_WHOLE, Percent};
+use crate::view::MarketView;
+use crate::words::{BoundEvent, GridTriggerKind, Side, SleepingReason, SuspendReason};
 use crate::work::Work;
 
 /// Maximum number of levels that one candle may trigger, in addition to a gap.
@@ -230,5 +234,85 @@ impl Turn<'_, '_> {
         }
         let candle = Bar::of(self.effective);
         self.work.record(Some(self.at), Event::GridCanceled { grid: self.id, bound: Some(candle) });
+    }
+}
+
+/// Ends expired grids, after cancelling their open orders.
+pub(crate) fn expire(work: &mut Work<'_>, at: Timestamp) {
+    let due = work.account.grids.open().filter(|grid| grid.ends_at.is_some_and(|end| end <= at));
+    let due: Vec<GridId> = due.map(|grid| grid.id).collect();
+    for id in due {
+        let Some(grid) = work.account.grid(id) else { continue };
+        for event in cancellations(work.account, grid, BY_EXPIRY) {
+            work.record(Some(at), event);
+        }
+        work.record(Some(at), Event::GridExpired { grid: id });
+    }
+}
+
+/// Suspends the grids of a symbol that had a corporate action.
+pub(crate) fn suspend_for_action(work: &mut Work<'_>, at: Timestamp, symbol: &Symbol) {
+    let watching = work.account.grids.open().filter(|grid| grid.is_watching() && grid.symbol == *symbol);
+    let watching: Vec<GridId> = watching.map(|grid| grid.id).collect();
+    for grid in watching {
+        work.record(Some(at), Event::GridSuspended { grid, reason: SuspendReason::CorporateAction });
+    }
+}
+
+/// The prices that trigger the next sale (`up`) and the next purchase (`down`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Levels {
+    pub up: Price,
+    pub down: Price,
+}
+
+/// Scale of exact step arithmetic in units of `10^-14`: a price has six decimals, and a percentage
+/// adds eight.
+const EXACT: i128 = PERCENT_WHOLE as i128;
+
+impl GridStep {
+    /// Returns the exact distance from a base to the next level above and below.
+    fn exact(self, base: Price) -> (i128, i128) {
+        let share = |percent: Percent| i128::from(base.0) * i128::from(percent.units());
+        match self {
+            GridStep::Spread { up, down } => (i128::from(up.0) * EXACT, i128::from(down.0) * EXACT),
+            GridStep::Percent { up, down } => (share(up), share(down)),
+        }
+    }
+
+    /// Returns the levels before rounding to the tick, rounded to the millionth towards the base. A
+    /// candle within them reaches neither level, regardless of the day's tick sizes.
+    pub(crate) fn inner(self, base: Price) -> Levels {
+        let (up, down) = self.exact(base);
+        let base = i128::from(base.0) * EXACT;
+        Levels { up: price((base + up).div_euclid(EXACT)), down: price(-(down - base).div_euclid(EXACT)) }
+    }
+
+    /// Returns the levels on the tick: `up` is rounded up, `down` is rounded down.
+    pub(crate) fn levels(self, base: Price, ticks: &Ticks) -> Levels {
+        let (up, down) = self.exact(base);
+        let base = i128::from(base.0) * EXACT;
+        let above = -(-(base + up)).div_euclid(EXACT);
+        Levels { up: ticks.up(price(above)), down: ticks.down(price((base - down).div_euclid(EXACT))) }
+    }
+
+    /// Returns the number of steps between a base and a price, at least one.
+    pub(crate) fn count(self, base: Price, price: Price) -> i64 {
+        let (up, down) = self.exact(base);
+        let away = i128::from(price.0 - base.0) * EXACT;
+        let step = if away < 0 { down } else { up };
+        i64::try_from(away.abs() / step.max(1)).unwrap_or(i64::MAX).max(1)
+    }
+}
+
+fn price(units: i128) -> Price {
+    Price(i64::try_from(units).unwrap_or(if units < 0 { i64::MIN / 2 } else { i64::MAX / 2 }))
+}
+
+impl Grid {
+    /// Returns the next levels, using the current day's tick sizes.
+    pub fn levels(&self, view: &MarketView<'_>) -> Levels {
+        let ticks = view.ticks(&self.symbol, self.facts.kind, view.date(self.market()));
+        self.rule.step.levels(self.base, ticks)
     }
 }

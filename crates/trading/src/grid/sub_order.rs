@@ -2,19 +2,17 @@
 
 use market::{Market, Price};
 
-use super::id::GridOrigin;
 use super::state::Grid;
 use crate::account::Account;
-use crate::checks::{check_quantity, hours, quantity_most, quantity_step};
+use crate::checks::{Failure, check_account, check_quantity, hours, quantity_most, quantity_step};
 use crate::event::{AcceptedOrder, Event};
 use crate::fold::new_order;
 use crate::matching::{depth_price, market_reserve};
-use crate::order::{Facts, OrderId, Standing};
+use crate::order::{Facts, GridOrigin, OrderId, Standing};
 use crate::quantity::Quantity;
 use crate::refusal::Refusal;
 use crate::sessions::place;
 use crate::terms::Terms;
-use crate::verdict::{Failure, check_account};
 use crate::view::MarketView;
 use crate::words::{GridHours, GridOrderType, OrderStatus, OrderType, OutsideRth, Side, SleepingReason};
 

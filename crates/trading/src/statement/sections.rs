@@ -10,7 +10,7 @@ use super::lines::{
     AssetLine, CashLine, CashLock, CorporateKind, CorporateLine, FlowLine, HoldingLine, ShareChange,
     ShareLine, ShareLock, TradeLine,
 };
-use super::reckon::{AtEnd, Period};
+use super::{AtEnd, Period};
 use crate::balance::{balance, reserve_of};
 use crate::event::{Entry, Event, Execution};
 use crate::feed::{FACTOR_UNIT, Factors};

@@ -1,20 +1,22 @@
 //! The dated tables: ticks, fees, settlement days, interest. They are compiled-in data files that
-//! an operator can replace. Errors are reported with file and line.
+//! an operator can replace. Errors are reported with file and line. The tables of settlement days
+//! and interest are in this file.
 
 mod fees;
-mod interest;
 mod rows;
-mod settlement;
 mod ticks;
 
 pub(crate) use fees::{ChargeBasis, FeeTableId};
 pub use fees::{DayTotals, Fee, FeeTable};
-pub use interest::{Interest, InterestTable};
 pub use rows::TableError;
-pub use settlement::SettlementTable;
 pub use ticks::{TickTable, Ticks};
 
+use market::{Date, Market, Venue};
+
+use crate::money::Currency;
 use crate::settings::Share;
+use crate::words::Kind;
+use rows::rows;
 
 const TICKS: &str = include_str!("../../tables/ticks.csv");
 const PLAN: &str = include_str!("../../tables/plan.csv");
@@ -68,5 +70,108 @@ impl Tables {
             interest: InterestTable::parse("interest.csv", &text("interest.csv", INTEREST))?,
             dividend_tax: DividendTax { hk: Share::ZERO, us: Share::ZERO },
         })
+    }
+}
+
+/// Number of trading days after a trade at which its money and shares settle.
+#[derive(Clone, Debug)]
+pub struct SettlementTable {
+    rows: Vec<SettlementRow>,
+}
+
+#[derive(Clone, Debug)]
+struct SettlementRow {
+    market: Market,
+    /// `None` applies to every kind without specific rows.
+    kind: Option<Kind>,
+    from: Date,
+    days: u32,
+}
+
+const HEADER: &str = "market,kind,from,days";
+const DAYS_MAX: u32 = 10;
+
+impl SettlementTable {
+    pub fn parse(file: &str, text: &str) -> Result<SettlementTable, TableError> {
+        let mut found: Vec<SettlementRow> = Vec::new();
+        for row in &rows(file, text, HEADER)? {
+            let &[market, kind, from, days] = row.fields.as_slice() else { continue };
+            let (market, from) = (row.market(market)?, row.from(from)?);
+            let kind: Option<Kind> = if kind == "*" { None } else { Some(row.word("kind", kind)?) };
+            let days: u32 = row.word("number of days", days)?;
+            if days > DAYS_MAX {
+                return Err(row.wrong(format!("more than {DAYS_MAX} days")));
+            }
+            let is_later =
+                |known: &SettlementRow| (known.market, known.kind) == (market, kind) && known.from >= from;
+            if found.iter().any(is_later) {
+                return Err(row.wrong("dates of one market and kind must ascend"));
+            }
+            found.push(SettlementRow { market, kind, from, days });
+        }
+        Ok(SettlementTable { rows: found })
+    }
+
+    /// Returns the settlement date of a trade on `day`. Rows for the specific kind override the
+    /// general ones.
+    pub fn date(&self, venue: &Venue, kind: Kind, day: Date) -> Date {
+        let latest = |kind: Option<Kind>| {
+            self.rows
+                .iter()
+                .rfind(|row| row.market == venue.market() && row.kind == kind && row.from <= day)
+                .map(|row| row.days)
+        };
+        let days = latest(Some(kind)).or_else(|| latest(None)).unwrap_or(0);
+        (0..days).fold(day, |date, _| venue.calendar().after(date).unwrap_or(date))
+    }
+}
+
+/// Annual interest on debt by currency and date.
+#[derive(Clone, Debug)]
+pub struct InterestTable {
+    rows: Vec<(Option<Currency>, Date, Interest)>,
+}
+
+/// An annual rate in units of `10^-6`, and the number of days in its year.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interest {
+    pub rate_millionths: i64,
+    pub days: i64,
+}
+
+const RATE_DECIMALS: u32 = 6;
+
+impl InterestTable {
+    pub fn parse(file: &str, text: &str) -> Result<InterestTable, TableError> {
+        let mut found: Vec<(Option<Currency>, Date, Interest)> = Vec::new();
+        for row in &rows(file, text, "currency,from,rate,days")? {
+            let &[currency, from, rate, days] = row.fields.as_slice() else { continue };
+            let currency = if currency == "*" { None } else { Some(row.word("currency", currency)?) };
+            let from = row.from(from)?;
+            let rate_millionths = match i64::try_from(row.decimal("rate", rate, RATE_DECIMALS)?) {
+                Ok(units) if units <= 10i64.pow(RATE_DECIMALS) => units,
+                _ => return Err(row.wrong("a rate of more than 100 % a year")),
+            };
+            let days = match days {
+                "360" => 360,
+                "365" => 365,
+                _ => return Err(row.wrong("days is neither 360 nor 365")),
+            };
+            if found.iter().any(|(known, date, _)| *known == currency && *date >= from) {
+                return Err(row.wrong("dates of one currency must ascend"));
+            }
+            found.push((currency, from, Interest { rate_millionths, days }));
+        }
+        Ok(InterestTable { rows: found })
+    }
+
+    pub fn of(&self, currency: Currency, date: Date) -> Option<Interest> {
+        let latest = |whose: Option<Currency>| {
+            self.rows
+                .iter()
+                .rfind(|(known, from, _)| *known == whose && *from <= date)
+                .map(|(_, _, interest)| *interest)
+        };
+        latest(Some(currency)).or_else(|| latest(None))
     }
 }

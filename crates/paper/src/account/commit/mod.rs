@@ -16,8 +16,7 @@ use market::Timestamp;
 use store::{AccountId, Accounts, AddOutcome, Addition, AuditNote, JournalHead, NamedRequest, StoreError};
 use trading::Push;
 
-use crate::last_pushed::LastPushed;
-use crate::listener::Listener;
+use crate::listener::{LastPushed, Listener};
 
 /// Maximum number of appends in one transaction.
 const TOGETHER_MAX: usize = 256;

@@ -1,7 +1,7 @@
-//! Descriptions of order terms.
+//! Descriptions of order terms, and of why a grid created an order.
 
 use market::{Market, Price};
-use trading::{OrderType, OutsideRth, Terms, TimeInForce, plain_price};
+use trading::{GridOrigin, GridTriggerKind, OrderType, OutsideRth, Terms, TimeInForce, plain_price};
 
 /// Describes terms, such as `buy 200 700.HK, limit 305.2, for the day`.
 pub(crate) fn in_words(terms: &Terms) -> String {
@@ -46,4 +46,29 @@ pub(crate) fn in_words(terms: &Terms) -> String {
         _ => "",
     };
     format!("{side} {} {}, {kind}, {time}{lanes}", terms.quantity, terms.symbol)
+}
+
+/// Explains why a grid created an order. `seen` is the triggering candle and its prices.
+pub(crate) fn because(origin: &GridOrigin, seen: Option<(String, String)>) -> Vec<String> {
+    let way = way(origin.price, origin.base);
+    let (price, base) = (plain_price(origin.price), plain_price(origin.base));
+    let (candle, prices) = seen.unwrap_or_else(|| ("candle behind it".to_owned(), "its prices".to_owned()));
+    match origin.kind {
+        GridTriggerKind::Gap => vec![
+            format!("the {candle} ({prices}) opened at the grid's level {way} the base {base}, or beyond it"),
+            format!("so its open {price} is what triggered, and the base from then on"),
+        ],
+        GridTriggerKind::Level => vec![
+            format!("the {candle} ({prices}) went to the grid's level {price}, {way} the base {base}"),
+            format!("so {price} is the base from then on, whether or not this is filled"),
+        ],
+        GridTriggerKind::Close => {
+            vec![format!("the price left the bound {price} of the grid: what it has built is sold")]
+        }
+    }
+}
+
+/// Returns on which side of the base a price lies.
+pub(crate) fn way(price: Price, base: Price) -> &'static str {
+    if price > base { "above" } else { "below" }
 }
