@@ -4,7 +4,7 @@
 //!
 //! Every request takes the same route on any transport ([`route`](crate::route)): it is parsed into
 //! a query, the query is admitted, its command answers it, and the answer is encoded. Start with
-//! `route.rs`, then `command/`, one file per command. `link/` is a long connection, `http/`
+//! `route.rs`, then `command/`, one type per command. `link/` is a long connection, `http/`
 //! contains the endpoints, `pages/` the web pages, `listen.rs` the listeners.
 
 mod backoff;
