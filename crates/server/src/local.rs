@@ -19,8 +19,7 @@ use hyper::Version;
 use hyper::header::{HOST, HeaderMap};
 
 use crate::entrance::Entrance;
-use crate::kit::Site;
-use crate::pages;
+use crate::kit::{Site, paths};
 
 /// Headers that proxies, load balancers and content delivery networks add.
 const FORWARDING: [&str; 19] = [
@@ -114,7 +113,7 @@ impl SignInLinks {
         }
         let (access, now) = (&self.site.core.access, self.site.core.machine_now());
         let token = access.issue_sign_in_link(account, next, &Actor::Operator, now)?;
-        let link = format!("http://{}{}?token={}", self.address, pages::SIGN_IN_ONCE, token.expose());
+        let link = format!("http://{}{}?token={}", self.address, paths::SIGN_IN_ONCE, token.expose());
         Ok(Some(Secret::new(link)))
     }
 }

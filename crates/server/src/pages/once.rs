@@ -9,10 +9,9 @@
 use access::{LinkRefused, Secret};
 use hyper::{Method, StatusCode};
 
-use super::docs::{HTML, page};
 use super::html::Html;
 use super::sign_in::visitor;
-use super::visit::{PageError, Sheet, Visit, redirect, stale};
+use super::visit::{HTML, PageError, Sheet, Visit, page, redirect, stale};
 use super::{forms, path};
 use crate::kit::Answer;
 use crate::kit::cookies::Kind;
