@@ -9,7 +9,7 @@ use super::gateway::UNSUBSCRIBE;
 use super::session::Session;
 use crate::command::{Reply, Response};
 use crate::refusal::Refusal;
-use crate::trade::{Listening, TradeListeners};
+use crate::trade_listeners::{Listening, TradeListeners};
 use crate::versions::Dated;
 
 /// Maximum number of topics per request.

@@ -1,7 +1,7 @@
 //! Dated versions of the interface. Every change that clients can notice is a row in [`CHANGES`].
 //! An account pinned to a date gets the newest response with the later rows undone. This happens in
 //! three places, and no other code depends on dates: `http/dated.rs` for HTTP requests,
-//! `dispatch.rs` for long-connection commands, `trade/listeners.rs` for pushes. An account without
+//! `dispatch.rs` for long-connection commands, `trade_listeners.rs` for pushes. An account without
 //! a date only costs one read of its terms.
 
 mod changes;
