@@ -4,7 +4,6 @@
 //! ([`doc`]). This module does not depend on any endpoint or page.
 
 pub(crate) mod allowance;
-mod bodies;
 mod call;
 mod claims;
 pub(crate) mod codes;

@@ -9,7 +9,6 @@ use history::AsOf;
 use hyper::header::HOST;
 use store::StoreError;
 
-use super::bodies::Bodies;
 use super::call::Call;
 use super::claims::Claims;
 use super::listening::Listening;
@@ -19,13 +18,12 @@ use crate::day_letters::DayLetters;
 use crate::directory::{Directory, DirectoryCache};
 use crate::holdings::{Holdings, HoldingsCache};
 use crate::links::Links;
-use crate::own_names::own_host;
-use crate::places::Places;
-use crate::public_url::PublicUrl;
+use crate::places::{Places, UnauthenticatedLimits};
+use crate::public_url::{PublicUrl, own_host};
 use crate::refusal::Refusal;
 use crate::settings::Settings;
 use crate::tls::Tls;
-use crate::unauthenticated::UnauthenticatedLimits;
+use crate::unsent::Bodies;
 
 /// Maximum keep-alive connections per account. Further ones are closed after their response.
 pub(crate) const CONNECTIONS_EACH: usize = 256;

@@ -9,7 +9,7 @@ use access::Region;
 use super::gateway::{Clients, Program};
 use crate::core::Core;
 use crate::links::Links;
-use crate::unauthenticated::UnauthenticatedSlot;
+use crate::places::UnauthenticatedSlot;
 
 #[derive(Debug)]
 pub(crate) struct Hub {
