@@ -2,16 +2,22 @@
 //! gateway (participants, trades) and on the trade gateway (subscribe, unsubscribe). The upgrade
 //! path may name the gateway. Otherwise the connection serves both: the client's earlier commands
 //! decide and, without any, the command's body.
+//!
+//! Also the shared state of all long connections, which contains the gateways of known clients.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use access::Lineage;
+use access::{Lineage, Region};
 use prost::encoding::WireType;
 use prost::{DecodeError, Message};
 use wire::{command, trade};
 
+use crate::core::Core;
 use crate::dispatch::has_field;
+use crate::links::Links;
+use crate::places::UnauthenticatedSlot;
 
 /// Commands specific to the trade gateway.
 const SUBSCRIBE: u8 = trade::Command::Subscribe as u8;
@@ -279,6 +285,32 @@ impl Clients {
             remembered.used.remove(&oldest);
         }
     }
+}
+
+/// Shared state of all long connections besides the core: the signed-in connections, and the
+/// gateways that known clients use.
+#[derive(Debug)]
+pub(crate) struct Hub {
+    pub(super) core: Arc<Core>,
+    pub(super) links: Links,
+    pub(super) clients: Clients,
+}
+
+impl Hub {
+    pub(crate) fn new(core: Arc<Core>, links: Links) -> Hub {
+        Hub { core, links, clients: Clients::default() }
+    }
+}
+
+/// Origin of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) address: SocketAddr,
+    /// Region of the listener, or `None` if it serves every region.
+    pub(crate) region: Option<Region>,
+    pub(crate) program: Program,
+    /// Slot in the limit on unauthenticated connections.
+    pub(crate) unauthenticated: UnauthenticatedSlot,
 }
 
 #[cfg(test)]
