@@ -19,7 +19,6 @@ mod dispatch;
 mod encoded_page;
 mod entrance;
 mod facts;
-mod holdings;
 mod http;
 mod intake;
 mod jobs;
